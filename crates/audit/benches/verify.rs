@@ -20,7 +20,7 @@ use std::time::Instant;
 use bench::Bench;
 use common::*;
 use ed25519_dalek::Signer as _;
-use signet_audit::{CheckpointKeys, Depth, Log, Progress, Settings, verify_with};
+use signet_audit::{CheckpointKeys, Depth, Log, ProgressFn, Settings, verify_with};
 use zeroize::Zeroizing;
 
 const SUMMARY: &str = "Asks for free evenings next week";
@@ -114,7 +114,11 @@ fn seconds(dir: &Path, depth: Depth) -> f64 {
         depth,
         ..Settings::default()
     };
-    let report = verify_with(&[dir.join("log")], settings, &mut Progress::new(|_, _| {}));
+    let report = verify_with(
+        &[dir.join("log")],
+        settings,
+        &mut ProgressFn::new(|_, _| {}),
+    );
     let seconds = start.elapsed().as_secs_f64();
     assert!(report.holds(), "{report}");
     seconds

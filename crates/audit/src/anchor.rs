@@ -23,7 +23,7 @@ use crate::file_identity::FileIdentity;
 
 /// What the anchor says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct AnchorRecord {
     /// Whether the last writer stopped, and the line is the last one.
     pub(crate) is_clean: bool,
     /// Behind the anchored line; line 0 before there is any.
@@ -39,7 +39,7 @@ pub(crate) struct Anchor {
     path: PathBuf,
     file: File,
     identity: FileIdentity,
-    record: Record,
+    record: AnchorRecord,
     /// Of the slot written last.
     counter: u64,
     /// How often it was synced.
@@ -49,7 +49,7 @@ pub(crate) struct Anchor {
 }
 
 /// What stands in the file at `path`; `None` when nothing does that can be read.
-pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<Record>, LogError> {
+pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<AnchorRecord>, LogError> {
     let file = match disk.open(path, OpenOptions::new().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -67,7 +67,7 @@ pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<Record>, LogError>
 impl Anchor {
     /// Puts a new file into the place of the old one: after a disk failed, what the system shows of the
     /// old one may be in memory only.
-    pub(crate) fn create(disk: &Disk, path: &Path, record: Record) -> Result<Self, LogError> {
+    pub(crate) fn create(disk: &Disk, path: &Path, record: AnchorRecord) -> Result<Self, LogError> {
         let dir = path.parent().unwrap_or(Path::new("."));
         make_dir(disk, dir)?;
         let new = path.with_extension("new");
@@ -106,7 +106,7 @@ impl Anchor {
     }
 
     /// The anchored line: durable, or only written since.
-    pub(crate) fn record(&self) -> &Record {
+    pub(crate) fn record(&self) -> &AnchorRecord {
         &self.record
     }
 
@@ -116,7 +116,7 @@ impl Anchor {
     }
 
     /// Anchors a durable line and waits for the disk.
-    pub(crate) fn sync(&mut self, record: Record) -> Result<(), LogError> {
+    pub(crate) fn sync(&mut self, record: AnchorRecord) -> Result<(), LogError> {
         // The two take turns: a power cut tears one of them at most.
         self.write(record, self.synced % (SLOTS - 1))?;
         let synced = self.disk.sync_data(&self.file, &self.path);
@@ -127,11 +127,11 @@ impl Anchor {
     }
 
     /// Anchors a durable line against whatever happens while the system runs.
-    pub(crate) fn note(&mut self, record: Record) -> Result<(), LogError> {
+    pub(crate) fn note(&mut self, record: AnchorRecord) -> Result<(), LogError> {
         self.write(record, SLOTS - 1)
     }
 
-    fn write(&mut self, record: Record, place: u64) -> Result<(), LogError> {
+    fn write(&mut self, record: AnchorRecord, place: u64) -> Result<(), LogError> {
         let bytes = slot(self.counter + 1, &record);
         self.disk
             .write_at(&self.file, &self.path, place * SLOT as u64, &bytes)
@@ -142,7 +142,7 @@ impl Anchor {
 }
 
 /// One line of text, ended by its own hash, and filled up with spaces.
-fn slot(counter: u64, record: &Record) -> Vec<u8> {
+fn slot(counter: u64, record: &AnchorRecord) -> Vec<u8> {
     let Position { file, offset, head } = &record.position;
     let state = if record.is_clean { CLEAN } else { OPEN };
     let file = if file.is_empty() { NO_FILE } else { file };
@@ -160,7 +160,7 @@ fn slot(counter: u64, record: &Record) -> Vec<u8> {
     bytes
 }
 
-fn parse(slot: &[u8]) -> Option<(u64, Record)> {
+fn parse(slot: &[u8]) -> Option<(u64, AnchorRecord)> {
     let text = std::str::from_utf8(slot).ok()?.trim_end();
     let (signed, sum) = text.split_at_checked(text.rfind(' ')? + 1)?;
     if Digest::of(&[signed.as_bytes()]).to_hex() != sum {
@@ -170,7 +170,7 @@ fn parse(slot: &[u8]) -> Option<(u64, Record)> {
     let [NAME, counter, state, file, offset, seq, hash, covered, ""] = words.as_slice() else {
         return None;
     };
-    let record = Record {
+    let record = AnchorRecord {
         is_clean: *state == CLEAN,
         position: Position {
             file: Some(*file)

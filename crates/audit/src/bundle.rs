@@ -24,13 +24,13 @@ use crate::checkpoint::checkpoints_of;
 use crate::error::LogError;
 use crate::file::month_of;
 use crate::merkle::{self, Levels};
-use crate::note::{Next, Notes};
+use crate::note::{NextNote, Notes};
 use crate::read::{RawLine, RawLines};
 use crate::record::Line;
 use crate::verify::bundle::{BUNDLE, CERTIFICATE, CHECKPOINT, PROOF};
 use crate::verify::{log_files, verify};
 
-use select::{Selection, Wanted};
+use select::{BundleLine, Selection};
 
 /// What a bundle is about.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub fn export(path: &Path, span: &Span, out: &mut impl Write) -> Result<Exported
     let mut selection = Selection::new(span);
     let mut months = Vec::new();
     for file in &files {
-        months.push(Month::read(file, &mut selection)?);
+        months.push(ExportedMonth::read(file, &mut selection)?);
     }
     let agent = selection.agent().ok_or(ExportError::Partial)?;
     let exported = Exported {
@@ -113,7 +113,7 @@ pub fn export(path: &Path, span: &Span, out: &mut impl Write) -> Result<Exported
 }
 
 /// One month of a log that is being exported.
-struct Month {
+struct ExportedMonth {
     file: PathBuf,
     name: String,
     /// The last checkpoint: its note and size.
@@ -124,7 +124,7 @@ struct Month {
     left_out: u64,
 }
 
-impl Month {
+impl ExportedMonth {
     /// What of it belongs into the bundle. Lines that hold only certificates prove themselves, and
     /// need no checkpoint.
     fn read(file: &Path, selection: &mut Selection<'_>) -> Result<Self, LogError> {
@@ -144,13 +144,13 @@ impl Month {
             month.leaves.push(merkle::leaf(&raw));
             let line = Line::parse(raw).map_err(|source| lines.fault(source))?;
             match selection.judge(&line) {
-                Wanted::Message if index < size => {
+                BundleLine::Message if index < size => {
                     month.proven += 1;
                     month.wanted.insert(index);
                 }
-                Wanted::Message => month.left_out += 1,
-                Wanted::Certificate => drop(month.wanted.insert(index)),
-                Wanted::No => {}
+                BundleLine::Message => month.left_out += 1,
+                BundleLine::Certificate => drop(month.wanted.insert(index)),
+                BundleLine::No => {}
             }
         }
         if size > 0 && !month.wanted.is_empty() {
@@ -211,7 +211,7 @@ fn last_note(file: &Path) -> Result<Option<(String, u64)>, LogError> {
     }
     let mut notes = Notes::open(&path)?;
     let mut last = None;
-    while let Next::Note(note) = notes.next_note()? {
+    while let NextNote::Note(note) = notes.next_note()? {
         last = Some((note.to_string(), note.checkpoint.size));
     }
     Ok(last)

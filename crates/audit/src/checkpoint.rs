@@ -14,9 +14,9 @@ use crate::file::{checkpoint_files, set_aside};
 use crate::file_identity::REMOVED;
 use crate::keys::CheckpointKeys;
 use crate::merkle::{self, Tree};
-use crate::note::{Checkpoint, CheckpointSecret, Next, Note, Notes, origin};
+use crate::note::{Checkpoint, CheckpointSecret, NextNote, Note, Notes, origin};
 use crate::read::{RawLine, RawLines};
-use crate::record::{Frame, Line, Mark};
+use crate::record::{Line, LineFrame, Mark};
 use crate::tape::Tape;
 
 /// A checkpoint is due after so many lines.
@@ -48,12 +48,12 @@ pub(crate) struct Checkpoints {
     disk: Disk,
     keys: CheckpointKeys,
     agent: AgentId,
-    month: Month,
+    month: SignedMonth,
 }
 
 /// What it takes to sign one month.
 #[derive(Debug, Default)]
-struct Month {
+struct SignedMonth {
     origin: String,
     path: PathBuf,
     /// Whether the month's file names a key.
@@ -73,7 +73,7 @@ struct Month {
 
 /// Which checkpoints a month has to have when a start goes on in it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Expected {
+pub(crate) enum Required {
     /// Nothing outside of the log remembers: not fewer than any log leaves.
     Unknown,
     /// The anchor remembers.
@@ -93,7 +93,7 @@ impl Checkpoints {
             disk: disk.clone(),
             keys,
             agent,
-            month: Month::default(),
+            month: SignedMonth::default(),
         }
     }
 
@@ -126,12 +126,12 @@ impl Checkpoints {
         let secret = self.keys.make(&self.disk, month)?;
         let public = secret.public().clone();
         self.give_back()?;
-        self.month = Month {
+        self.month = SignedMonth {
             origin: origin(&self.agent, month),
             path: checkpoints,
             is_promised: true,
             secret: Some(secret),
-            ..Month::default()
+            ..SignedMonth::default()
         };
         Ok(public)
     }
@@ -147,13 +147,13 @@ impl Checkpoints {
         &mut self,
         month: &str,
         (path, bytes): (&Path, u64),
-        expected: Expected,
+        expected: Required,
     ) -> Result<Option<Position>, LogError> {
         let Some(named) = self.named_key(path)? else {
-            self.month = Month::default();
+            self.month = SignedMonth::default();
             return Ok(None);
         };
-        let mut found = Month {
+        let mut found = SignedMonth {
             origin: origin(&self.agent, month),
             path: checkpoints_of(path),
             is_promised: true,
@@ -161,7 +161,7 @@ impl Checkpoints {
                 .keys
                 .read(&self.disk, month)?
                 .filter(|key| *key.public() == named),
-            ..Month::default()
+            ..SignedMonth::default()
         };
         let covered = found.rebuild((path, bytes), &named, expected)?;
         self.month = found;
@@ -276,12 +276,12 @@ impl Checkpoints {
     }
 }
 
-impl Month {
+impl SignedMonth {
     fn rebuild(
         &mut self,
         (path, bytes): (&Path, u64),
         key: &VerifyKey,
-        expected: Expected,
+        expected: Required,
     ) -> Result<Option<Position>, LogError> {
         let fault = |what: &str| Err(broken(path, what));
         let mut notes = self
@@ -296,7 +296,7 @@ impl Month {
         while lines.offset < bytes
             && let RawLine::Whole(raw) = lines.next_line()?
         {
-            let frame = Frame::scan(&raw).ok();
+            let frame = LineFrame::scan(&raw).ok();
             let kind = frame.as_ref().map(|frame| frame.kind.as_str());
             if beginning == self.tree.size() && kind.is_some_and(is_beginning) {
                 beginning += 1;
@@ -316,11 +316,11 @@ impl Month {
         }
         let lines = self.tree.size();
         match expected {
-            Expected::Loss => {}
-            Expected::Unknown if next.is_some() => {
+            Required::Loss => {}
+            Required::Unknown if next.is_some() => {
                 return fault("its checkpoints cover more lines than it has");
             }
-            Expected::Anchored { behind, .. }
+            Required::Anchored { behind, .. }
                 if next.is_some() || self.covered > lines.saturating_sub(behind) =>
             {
                 return fault(
@@ -334,9 +334,9 @@ impl Month {
             return fault("its last checkpoint is not signed by the key that its first line names");
         }
         let is_missing = match expected {
-            Expected::Loss => false,
-            Expected::Anchored { least, .. } => self.covered < least,
-            Expected::Unknown => {
+            Required::Loss => false,
+            Required::Anchored { least, .. } => self.covered < least,
+            Required::Unknown => {
                 self.secret.is_some() && are_missing(lines, beginning, self.covered)
             }
         };
@@ -385,14 +385,14 @@ fn next_note(notes: Option<&mut Notes>, path: &Path) -> Result<Option<Note>, Log
         return Ok(None);
     };
     match notes.next_note()? {
-        Next::Note(note) => Ok(Some(note)),
-        Next::Malformed => Err(broken(path, "something in it is no checkpoint")),
-        Next::Torn | Next::End => Ok(None),
+        NextNote::Note(note) => Ok(Some(note)),
+        NextNote::Malformed => Err(broken(path, "something in it is no checkpoint")),
+        NextNote::Torn | NextNote::End => Ok(None),
     }
 }
 
 /// Behind the line that was just read.
-fn position_of(frame: &Frame, raw: &[u8], lines: &RawLines) -> Position {
+fn position_of(frame: &LineFrame, raw: &[u8], lines: &RawLines) -> Position {
     let name = lines.path.file_name().unwrap_or_default();
     Position {
         file: name.to_string_lossy().into_owned(),

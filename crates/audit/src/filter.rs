@@ -112,11 +112,11 @@ impl FromStr for VerdictName {
 }
 
 /// "Not asked for, or the very same".
-trait Wanted<T> {
+trait Matches<T> {
     fn is_none_or_same(&self, found: Option<&T>) -> bool;
 }
 
-impl<T: PartialEq> Wanted<T> for Option<T> {
+impl<T: PartialEq> Matches<T> for Option<T> {
     fn is_none_or_same(&self, found: Option<&T>) -> bool {
         self.is_none() || self.as_ref() == found
     }

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use signet_proto::entry::{Entry, LineVersion, Weight};
 use signet_proto::ids::{AgentId, Digest};
 
-use crate::anchor::{self, Record};
+use crate::anchor::{self, AnchorRecord};
 use crate::chain::{Head, Position, Tip};
-use crate::checkpoint::{Checkpoints, Expected};
+use crate::checkpoint::{Checkpoints, Required};
 use crate::custody::Custody;
 use crate::disk::Disk;
 use crate::error::{LogError, broken};
 use crate::file::{month_of, months, refuse_open_folders};
-use crate::mend::{End, Found};
+use crate::mend::{FoundEnd, LogEnd};
 use crate::months::{last_known, look, record_of};
 use crate::read::{RawLine, RawLines};
-use crate::record::{Frame, Line};
+use crate::record::{Line, LineFrame};
 use crate::tail::holds_line;
 
 /// A log as its files show it, and what a start makes of them.
@@ -24,11 +24,11 @@ use crate::tail::holds_line;
 pub(crate) struct Judgement {
     pub(crate) disk: Disk,
     pub(crate) dir: PathBuf,
-    pub(crate) found: Found,
+    pub(crate) found: FoundEnd,
     pub(crate) checkpoints: Option<Checkpoints>,
     pub(crate) anchor: Option<PathBuf>,
     /// The anchor's record; none where there is no anchor, or where the log went back behind it.
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<AnchorRecord>,
     /// The newest line that the log lost, when a person accepts that.
     pub(crate) loss: Option<Head>,
     /// The number of the last line that the home vouches for.
@@ -39,7 +39,7 @@ pub(crate) struct Judgement {
 
 impl Judgement {
     /// A judgement of the files alone: neither anchor, state nor checkpoints were looked at yet.
-    pub(crate) fn of(disk: Disk, dir: &Path, found: Found) -> Self {
+    pub(crate) fn of(disk: Disk, dir: &Path, found: FoundEnd) -> Self {
         Self {
             disk,
             dir: dir.to_owned(),
@@ -93,7 +93,7 @@ impl Judgement {
             _ => {}
         }
         let expected = record.as_ref().map(|record| self.expected(record));
-        let covered = self.resume_checkpoints(expected.unwrap_or(Expected::Unknown))?;
+        let covered = self.resume_checkpoints(expected.unwrap_or(Required::Unknown))?;
         if record.is_none() {
             let path = self.anchor.as_deref().map(record_of);
             let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
@@ -133,15 +133,15 @@ impl Judgement {
         }
         self.loss = Some(end.tip.head());
         self.cut(&unsigned)?;
-        self.resume_checkpoints(Expected::Loss).map(drop)
+        self.resume_checkpoints(Required::Loss).map(drop)
     }
 
     /// Of a log that went back only what its own checkpoints cover is believed without a signature.
     fn judge_what_is_left(&mut self) -> Result<(), LogError> {
-        if let Some(covered) = self.resume_checkpoints(Expected::Loss)? {
+        if let Some(covered) = self.resume_checkpoints(Required::Loss)? {
             self.trusted = covered.head.seq;
             self.cut_behind(&covered)?;
-            self.resume_checkpoints(Expected::Loss)?;
+            self.resume_checkpoints(Required::Loss)?;
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Judgement {
                 let RawLine::Whole(raw) = lines.next_line()? else {
                     break;
                 };
-                let frame = Frame::scan(&raw).ok();
+                let frame = LineFrame::scan(&raw).ok();
                 let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
                 // A line that cannot be read counts as light here: the proof of the lines refuses it.
                 let entry = Line::parse(raw).ok().and_then(|line| line.entry);
@@ -216,19 +216,19 @@ impl Judgement {
     }
 
     /// Which checkpoints the newest month has to have, by what the anchor says.
-    fn expected(&self, record: &Record) -> Expected {
+    fn expected(&self, record: &AnchorRecord) -> Required {
         let Some(end) = &self.found.end else {
-            return Expected::Unknown;
+            return Required::Unknown;
         };
         let name = end.path.file_name();
         if name.is_some_and(|name| *name == *record.position.file) {
-            Expected::Anchored {
+            Required::Anchored {
                 least: record.covered,
                 behind: end.tip.seq.saturating_sub(record.position.head.seq),
             }
         } else {
             // The month was begun, and nothing of it is anchored yet.
-            Expected::Anchored {
+            Required::Anchored {
                 least: 0,
                 behind: u64::MAX,
             }
@@ -236,7 +236,7 @@ impl Judgement {
     }
 
     /// Builds the tree of the newest month; the last line that a checkpoint covers.
-    fn resume_checkpoints(&mut self, expected: Expected) -> Result<Option<Position>, LogError> {
+    fn resume_checkpoints(&mut self, expected: Required) -> Result<Option<Position>, LogError> {
         let (Some(checkpoints), Some(end)) = (&mut self.checkpoints, &self.found.end) else {
             return Ok(None);
         };
@@ -254,7 +254,7 @@ struct Unsigned {
     before: Tip,
 }
 
-fn went_back(dir: &Path, end: Option<&End>, missing: Head) -> LogError {
+fn went_back(dir: &Path, end: Option<&LogEnd>, missing: Head) -> LogError {
     let what = match end {
         None => "the log is empty".to_owned(),
         Some(end) if end.tip.seq >= missing.seq => {
@@ -271,7 +271,7 @@ fn went_back(dir: &Path, end: Option<&End>, missing: Head) -> LogError {
 }
 
 /// After a clean stop the anchored line is the last.
-fn demand_end(dir: &Path, found: &Found, last: &Position) -> Result<(), LogError> {
+fn demand_end(dir: &Path, found: &FoundEnd, last: &Position) -> Result<(), LogError> {
     let end = found.end.as_ref();
     let is_end = end.is_some_and(|end| end.tip.head() == last.head);
     match is_end && found.torn_bytes()? == 0 {
@@ -304,9 +304,9 @@ pub fn foresee(dir: &Path, agent: &AgentId, custody: Custody) -> Result<Outlook,
     let found = match dir.is_dir() {
         true => {
             refuse_open_folders(dir)?;
-            Found::look(&disk, dir)?
+            FoundEnd::look(&disk, dir)?
         }
-        false => Found::default(),
+        false => FoundEnd::default(),
     };
     let mut judgement = Judgement::of(disk, dir, found);
     judgement.by(agent, custody)?;
@@ -333,7 +333,7 @@ pub fn hold_against_anchor(dir: &Path, anchor: &Path) -> Result<(), LogError> {
             _ => Err(went_back(dir, None, head)),
         };
     }
-    let found = Found::look(&disk, dir)?;
+    let found = FoundEnd::look(&disk, dir)?;
     if !holds_line(&disk, dir, &record.position)? {
         return Err(went_back(dir, found.end.as_ref(), record.position.head));
     }

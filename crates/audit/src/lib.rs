@@ -59,8 +59,8 @@ pub use keys::CheckpointKeys;
 pub use log::Log;
 pub use months::inspect_months;
 pub use open::Sight;
-pub use opening::Opening;
-pub use read::{Lines, read, read_file, read_from};
+pub use opening::LogOpening;
+pub use read::{LogLines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{Line, MAX_LINE, Mark, kinds};
 pub use reserved::Reserved;
@@ -68,6 +68,6 @@ pub use show::{body, describe, glimpse, is_without_words};
 pub use signet_text::{Twice, counted, counted_doing, printable, quoted, twice, visible, word};
 pub use unanswered::AnsweredRequests;
 pub use verify::{
-    BundleReport, Depth, Fault, LogReport, Progress, Report, Settings, Witness, WrongClock,
+    BundleReport, Depth, LogFault, LogReport, ProgressFn, Report, Settings, Witness, WrongClock,
     log_files, verify, verify_with,
 };

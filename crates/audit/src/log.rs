@@ -2,24 +2,21 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use signet_proto::entry::{Entry, LineVersion, LossLine, Weight};
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
-use crate::anchor::{Anchor, Record};
+use crate::anchor::{Anchor, AnchorRecord};
 use crate::chain::{Head, Position, Tip};
 use crate::checkpoint::{CHECKPOINT_LINES, Checkpoints, checkpoints_of};
-use crate::custody::Custody;
-use crate::disk::{Disk, Faults};
+use crate::disk::Disk;
 use crate::error::{LogError, at};
 use crate::file;
 use crate::file_identity::FileIdentity;
 use crate::judge::{Judgement, nowhere};
-use crate::mend::{End, rewrite};
+use crate::mend::{LogEnd, rewrite};
 use crate::months::{record_of, remember};
-use crate::opening::{OLD_MARK, Opening};
 use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
 use crate::reserved::Reserved;
 use crate::tape::{Tape, give_back_old};
@@ -61,69 +58,16 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the log of `dir` for appending, and makes it if there is none: then `genesis` is its
-    /// first line.
-    ///
-    /// A torn tail is moved into a file of its own (`inter-agent-YYYY-MM.torn-<seq>`) and a
-    /// `recovery` line names it; a rollover that a crash interrupted is finished. Only the end of
-    /// the newest file is read, and that file is written anew, since what the system has of it in
-    /// memory need not be on the disk.
-    ///
-    /// No checkpoints are made, and nothing remembers the log's end: the chain alone proves it.
-    /// [`Log::open_with`] makes them.
-    ///
-    /// # Errors
-    /// When the system refuses, [`LogError::Held`] when another writer has the directory, or
-    /// [`LogError::Broken`] when the chain does not hold before its last
-    /// line, which is never repaired.
-    pub fn open(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
-        Opening::look_on(Disk::default(), dir, genesis, None)?.open(now, genesis)
-    }
-
-    /// As [`Log::open`], and makes checkpoints with the keys of `custody`: one at once when lines stand
-    /// behind the last, then when [`checkpoint`](Log::checkpoint) is called, with a person's decision,
-    /// and at each rollover. A month that was begun without a key stays without.
-    ///
-    /// The newest file and its checkpoints are read whole, and must fit; so must what the anchor of
-    /// `custody` says. Lines behind the anchored one are taken as they are: who knows the keys proves
-    /// them between [`Opening::look`] and [`Opening::open`].
-    ///
-    /// # Errors
-    /// As for [`Opening::look`], and [`LogError::OpenKey`] when others may use the key.
-    pub fn open_with(
-        dir: &Path,
-        now: Timestamp,
-        genesis: &Entry,
-        custody: impl Into<Custody>,
-    ) -> Result<Self, LogError> {
-        Opening::look(dir, genesis, custody)?.open(now, genesis)
-    }
-
-    /// Either on a disk of which `faults` decides what fails: for tests.
-    ///
-    /// # Errors
-    /// As for [`Log::open_with`], and what `faults` says.
-    #[doc(hidden)]
-    pub fn open_on(
-        faults: Arc<dyn Faults>,
-        dir: &Path,
-        now: Timestamp,
-        genesis: &Entry,
-        custody: Option<Custody>,
-    ) -> Result<Self, LogError> {
-        Opening::look_on(Disk::with(faults), dir, genesis, custody)?.open(now, genesis)
-    }
-
     /// Goes on where a start looked: first the anchor says that somebody writes, then what a crash left
     /// is mended.
     pub(crate) fn resume_from(
-        opening: Opening,
+        judgement: Judgement,
+        lock: File,
         now: Timestamp,
         genesis: &Entry,
     ) -> Result<Self, LogError> {
-        let lost = opening.loss();
-        let Opening { judgement, lock } = opening;
         let Judgement {
+            loss: lost,
             disk,
             dir,
             found,
@@ -135,7 +79,7 @@ impl Log {
         let is_clean = record.as_ref().is_some_and(|record| record.is_clean);
         let anchor = match (&path, record) {
             (Some(path), Some(record)) => {
-                let record = Record {
+                let record = AnchorRecord {
                     is_clean: false,
                     ..record
                 };
@@ -156,7 +100,7 @@ impl Log {
         &mut self,
         now: Timestamp,
         genesis: &Entry,
-        (end, lost, path): (Option<End>, Option<Head>, Option<PathBuf>),
+        (end, lost, path): (Option<LogEnd>, Option<Head>, Option<PathBuf>),
     ) -> Result<(), LogError> {
         if let Some(checkpoints) = &mut self.checkpoints {
             let next = end.as_ref().map_or(0, |end| end.tip.seq) + 1;
@@ -356,7 +300,7 @@ impl Log {
         self.record_torn(now, 1)
     }
 
-    fn resume(&mut self, now: Timestamp, end: End) -> Result<(), LogError> {
+    fn resume(&mut self, now: Timestamp, end: LogEnd) -> Result<(), LogError> {
         self.name_month(file::month_of(&end.path).unwrap_or_default().to_owned());
         self.tape = Some(Tape::resume(&self.disk, end.path)?);
         self.tip = end.tip;
@@ -406,8 +350,8 @@ impl Log {
         self.month = month;
     }
 
-    fn record(&self, is_clean: bool) -> Record {
-        Record {
+    fn record(&self, is_clean: bool) -> AnchorRecord {
+        AnchorRecord {
             is_clean,
             position: self.written.clone(),
             covered: self.checkpoints.as_ref().map_or(0, Checkpoints::covered),
@@ -678,3 +622,6 @@ fn first_of_next(month: &str) -> Timestamp {
         .parse()
         .unwrap_or(Timestamp::from_millis(0))
 }
+
+/// The mark of an older release, within the log's directory.
+const OLD_MARK: &str = "inter-agent.writing";

@@ -13,7 +13,7 @@ use crate::tail::examine;
 
 /// Where a log that has lines goes on.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct LogEnd {
     pub(crate) path: PathBuf,
     pub(crate) tip: Tip,
     pub(crate) is_closed: bool,
@@ -23,12 +23,12 @@ pub(crate) struct End {
 
 /// The end of a log as its files show it, and what is torn behind it.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) end: Option<End>,
+pub(crate) struct FoundEnd {
+    pub(crate) end: Option<LogEnd>,
     torn: Vec<(PathBuf, u64)>,
 }
 
-impl Found {
+impl FoundEnd {
     /// Reads, and changes nothing: a log that does not fit is evidence.
     pub(crate) fn look(disk: &Disk, dir: &Path) -> Result<Self, LogError> {
         let mut files = months(dir)?;
@@ -40,7 +40,7 @@ impl Found {
             let tail = examine(disk, &path, files.last())?;
             found.torn.push((path.clone(), tail.end));
             if let Some((tip, kind)) = tail.last {
-                found.end = Some(End {
+                found.end = Some(LogEnd {
                     path,
                     tip,
                     is_closed: kind == Mark::CLOSE,
@@ -75,7 +75,7 @@ impl Found {
     /// Sets aside what is torn, and writes the newest file and its checkpoints anew when the last stop
     /// was not clean: after a failed fdatasync the system may keep in memory, as if it were clean, what
     /// the disk has never got. `None` when the log has no line.
-    pub(crate) fn mend(self, disk: &Disk, rewrites: bool) -> Result<Option<End>, LogError> {
+    pub(crate) fn mend(self, disk: &Disk, rewrites: bool) -> Result<Option<LogEnd>, LogError> {
         let seq = self.end.as_ref().map_or(0, |end| end.tip.seq) + 1;
         for (path, start) in &self.torn {
             set_aside(disk, path, *start, seq)?;

@@ -21,7 +21,7 @@ use crate::file::{month_of, months, sync_dir};
 use crate::merkle::{self, Tree};
 use crate::note::{Note, last_note};
 use crate::read::{RawLine, RawLines};
-use crate::record::{Frame, Line, Mark};
+use crate::record::{Line, LineFrame, Mark};
 use crate::tail::last_line;
 
 /// Where what is known of finished months stands, beside the anchor.
@@ -31,7 +31,7 @@ pub(crate) fn record_of(anchor: &Path) -> PathBuf {
 
 /// What is known of one month.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
+struct KnownMonth {
     bytes: u64,
     first: u64,
     last: Head,
@@ -40,10 +40,10 @@ struct Known {
 }
 
 /// The two ends of a month's file.
-struct Ends {
+struct MonthEnds {
     path: PathBuf,
     bytes: u64,
-    first: Frame,
+    first: LineFrame,
     last: Tip,
     /// The last checkpoint; `None` when there is none, or none is promised.
     note: Option<Note>,
@@ -68,7 +68,7 @@ pub(crate) fn look(disk: &Disk, dir: &Path, record: &Path, newest: &Path) -> Res
     }
     let first = RawLines::open(newest)?.next_line()?;
     let frame = match &first {
-        RawLine::Whole(raw) => Frame::scan(raw).ok(),
+        RawLine::Whole(raw) => LineFrame::scan(raw).ok(),
         _ => None,
     };
     let firsts = found.iter().skip(1).map(|month| &month.first);
@@ -108,7 +108,7 @@ pub(crate) fn remember(
     let finished = finished.into_iter().filter(|path| path.as_path() < newest);
     for path in finished {
         if !known.contains_key(&name_of(&path)) {
-            let month = Ends::of(disk, path)?;
+            let month = MonthEnds::of(disk, path)?;
             known.insert(name_of(&month.path), month.known());
         }
     }
@@ -139,7 +139,7 @@ pub fn inspect_months(
     let known = read(&disk, &record)?;
     let mut whole = 0;
     for path in files.iter().filter(|path| *path != newest) {
-        let ends = Ends::of(&disk, path.clone())?;
+        let ends = MonthEnds::of(&disk, path.clone())?;
         if !ends.inspect(&mut pace)? {
             break;
         }
@@ -154,19 +154,19 @@ pub fn inspect_months(
     Ok(whole)
 }
 
-fn ends(disk: &Disk, dir: &Path, newest: &Path) -> Result<Vec<Ends>, LogError> {
+fn ends(disk: &Disk, dir: &Path, newest: &Path) -> Result<Vec<MonthEnds>, LogError> {
     let files = months(dir)?;
     let finished = files.into_iter().filter(|path| path.as_path() < newest);
-    finished.map(|path| Ends::of(disk, path)).collect()
+    finished.map(|path| MonthEnds::of(disk, path)).collect()
 }
 
-impl Ends {
+impl MonthEnds {
     fn of(disk: &Disk, path: PathBuf) -> Result<Self, LogError> {
         let mut lines = RawLines::open(&path)?;
         let RawLine::Whole(raw) = lines.next_line()? else {
             return Err(broken(&path, "this finished month has no line"));
         };
-        let first = Frame::scan(&raw).ok();
+        let first = LineFrame::scan(&raw).ok();
         let line = Line::parse(raw).map_err(|source| lines.fault(source))?;
         let first = first.ok_or_else(|| broken(&path, "its first line is no line of a log"))?;
         let bytes = path.metadata().map_err(at(&path))?.len();
@@ -191,8 +191,8 @@ impl Ends {
         Ok(found)
     }
 
-    fn known(&self) -> Known {
-        Known {
+    fn known(&self) -> KnownMonth {
+        KnownMonth {
             bytes: self.bytes,
             first: self.first.seq,
             last: self.last.head(),
@@ -223,7 +223,7 @@ impl Ends {
         let mut lines = RawLines::open(&self.path)?;
         let (mut tree, mut tip) = (Tree::default(), None::<Tip>);
         while let RawLine::Whole(raw) = lines.next_line()? {
-            let frame = Frame::scan(&raw).map_err(|_| {
+            let frame = LineFrame::scan(&raw).map_err(|_| {
                 let what = format!("line {} is no line of a log", lines.number);
                 broken(&self.path, &what)
             })?;
@@ -258,7 +258,7 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn read(disk: &Disk, path: &Path) -> Result<BTreeMap<String, Known>, LogError> {
+fn read(disk: &Disk, path: &Path) -> Result<BTreeMap<String, KnownMonth>, LogError> {
     let file = match disk.open(path, OpenOptions::new().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -272,13 +272,13 @@ fn read(disk: &Disk, path: &Path) -> Result<BTreeMap<String, Known>, LogError> {
     known.collect()
 }
 
-fn parse(line: &str) -> Option<(String, Known)> {
+fn parse(line: &str) -> Option<(String, KnownMonth)> {
     let words: Vec<&str> = line.split(' ').collect();
     let [name, bytes, first, last, hash, covered] = words.as_slice() else {
         return None;
     };
     month_of(Path::new(name))?;
-    let known = Known {
+    let known = KnownMonth {
         bytes: bytes.parse().ok()?,
         first: first.parse().ok()?,
         last: Head {
@@ -290,11 +290,11 @@ fn parse(line: &str) -> Option<(String, Known)> {
     Some(((*name).to_owned(), known))
 }
 
-fn write(disk: &Disk, path: &Path, known: &BTreeMap<String, Known>) -> Result<(), LogError> {
+fn write(disk: &Disk, path: &Path, known: &BTreeMap<String, KnownMonth>) -> Result<(), LogError> {
     let mut text = String::new();
     for (name, known) in known {
         let (seq, hash) = (known.last.seq, known.last.hash.to_hex());
-        let Known {
+        let KnownMonth {
             bytes,
             first,
             covered,

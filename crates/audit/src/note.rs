@@ -175,7 +175,7 @@ fn key_hash(name: &str, key: &VerifyKey) -> [u8; 4] {
 }
 
 /// What stands next in a file of checkpoints.
-pub(crate) enum Next {
+pub(crate) enum NextNote {
     /// A note.
     Note(Note),
     /// Something between two notes' places that is none.
@@ -208,7 +208,7 @@ impl Notes {
         })
     }
 
-    pub(crate) fn next_note(&mut self) -> Result<Next, LogError> {
+    pub(crate) fn next_note(&mut self) -> Result<NextNote, LogError> {
         let (mut note, mut empty) = (Vec::new(), 0);
         while empty < 2 {
             let start = note.len();
@@ -217,9 +217,9 @@ impl Notes {
             let read = read.map_err(at(&self.path))?;
             if read == 0 || note.last() != Some(&b'\n') {
                 return match note.len() {
-                    0 => Ok(Next::End),
-                    LONGEST => Ok(Next::Malformed),
-                    torn => self.step_back(torn).map(|()| Next::Torn),
+                    0 => Ok(NextNote::End),
+                    LONGEST => Ok(NextNote::Malformed),
+                    torn => self.step_back(torn).map(|()| NextNote::Torn),
                 };
             }
             empty += usize::from(read == 1);
@@ -228,7 +228,7 @@ impl Notes {
         self.number += 1;
         let text = note.strip_suffix(b"\n").unwrap_or_default();
         let note = std::str::from_utf8(text).ok().and_then(Note::parse);
-        Ok(note.map_or(Next::Malformed, Next::Note))
+        Ok(note.map_or(NextNote::Malformed, NextNote::Note))
     }
 
     /// What is torn now may be whole at the next look.

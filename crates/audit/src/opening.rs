@@ -14,20 +14,20 @@ use crate::error::LogError;
 use crate::file::{lock_dir, make_dir, refuse_open_folders};
 use crate::judge::Judgement;
 use crate::log::Log;
-use crate::mend::Found;
+use crate::mend::FoundEnd;
 
 /// A log that was looked at, and not changed yet; its directory is locked.
 ///
-/// Lines up to [`trusted`](Opening::trusted) are those that this home wrote. What stands behind them,
-/// up to [`end`](Opening::end), is to be proved by whoever knows the keys, and then
-/// [`open`](Opening::open) signs on.
+/// Lines up to [`trusted`](LogOpening::trusted) are those that this home wrote. What stands behind them,
+/// up to [`end`](LogOpening::end), is to be proved by whoever knows the keys, and then
+/// [`open`](LogOpening::open) signs on.
 #[derive(Debug)]
-pub struct Opening {
-    pub(crate) judgement: Judgement,
-    pub(crate) lock: File,
+pub struct LogOpening {
+    judgement: Judgement,
+    lock: File,
 }
 
-impl Opening {
+impl LogOpening {
     /// Looks at the log of `dir`, of which `genesis` is or will be the first line.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Opening {
     /// The same on a disk of which `faults` decides what fails: for tests.
     ///
     /// # Errors
-    /// As for [`Opening::look`], and what `faults` says.
+    /// As for [`LogOpening::look`], and what `faults` says.
     #[doc(hidden)]
     pub fn look_with(
         faults: Arc<dyn Faults>,
@@ -74,7 +74,7 @@ impl Opening {
         refuse_open_folders(dir)?;
         let lock = lock_dir(&disk, dir)?;
         readers.map_or(Ok(()), |readers| readers.admit(dir))?;
-        let found = Found::look(&disk, dir)?;
+        let found = FoundEnd::look(&disk, dir)?;
         let mut judgement = Judgement::of(disk, dir, found);
         if let Some(custody) = custody {
             judgement.by(&own.agent, custody)?;
@@ -91,11 +91,7 @@ impl Opening {
     /// The number of the last line that stays; 0 when the log has none.
     #[must_use]
     pub fn end(&self) -> u64 {
-        self.judgement
-            .found
-            .end
-            .as_ref()
-            .map_or(0, |end| end.tip.seq)
+        self.last().map_or(0, |head| head.seq)
     }
 
     /// The last line that stays.
@@ -121,9 +117,61 @@ impl Opening {
     /// # Errors
     /// As for [`Log::open_with`].
     pub fn open(self, now: Timestamp, genesis: &Entry) -> Result<Log, LogError> {
-        Log::resume_from(self, now, genesis)
+        Log::resume_from(self.judgement, self.lock, now, genesis)
     }
 }
 
-/// The mark of an older release, within the log's directory.
-pub(crate) const OLD_MARK: &str = "inter-agent.writing";
+impl Log {
+    /// Opens the log of `dir` for appending, and makes it if there is none: then `genesis` is its
+    /// first line.
+    ///
+    /// A torn tail is moved into a file of its own (`inter-agent-YYYY-MM.torn-<seq>`) and a
+    /// `recovery` line names it; a rollover that a crash interrupted is finished. Only the end of
+    /// the newest file is read, and that file is written anew, since what the system has of it in
+    /// memory need not be on the disk.
+    ///
+    /// No checkpoints are made, and nothing remembers the log's end: the chain alone proves it.
+    /// [`Log::open_with`] makes them.
+    ///
+    /// # Errors
+    /// When the system refuses, [`LogError::Held`] when another writer has the directory, or
+    /// [`LogError::Broken`] when the chain does not hold before its last
+    /// line, which is never repaired.
+    pub fn open(dir: &Path, now: Timestamp, genesis: &Entry) -> Result<Self, LogError> {
+        LogOpening::look_on(Disk::default(), dir, genesis, None)?.open(now, genesis)
+    }
+
+    /// As [`Log::open`], and makes checkpoints with the keys of `custody`: one at once when lines stand
+    /// behind the last, then when [`checkpoint`](Log::checkpoint) is called, with a person's decision,
+    /// and at each rollover. A month that was begun without a key stays without.
+    ///
+    /// The newest file and its checkpoints are read whole, and must fit; so must what the anchor of
+    /// `custody` says. Lines behind the anchored one are taken as they are: who knows the keys proves
+    /// them between [`LogOpening::look`] and [`LogOpening::open`].
+    ///
+    /// # Errors
+    /// As for [`LogOpening::look`], and [`LogError::OpenKey`] when others may use the key.
+    pub fn open_with(
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+        custody: impl Into<Custody>,
+    ) -> Result<Self, LogError> {
+        LogOpening::look(dir, genesis, custody)?.open(now, genesis)
+    }
+
+    /// Either on a disk of which `faults` decides what fails: for tests.
+    ///
+    /// # Errors
+    /// As for [`Log::open_with`], and what `faults` says.
+    #[doc(hidden)]
+    pub fn open_on(
+        faults: Arc<dyn Faults>,
+        dir: &Path,
+        now: Timestamp,
+        genesis: &Entry,
+        custody: Option<Custody>,
+    ) -> Result<Self, LogError> {
+        LogOpening::look_on(Disk::with(faults), dir, genesis, custody)?.open(now, genesis)
+    }
+}

@@ -10,7 +10,7 @@ use crate::chain::{Position, Tip};
 use crate::error::{LogError, RecordError, at, broken, unread};
 use crate::file::months;
 use crate::plain;
-use crate::record::{Frame, Line, MAX_LINE};
+use crate::record::{Line, LineFrame, MAX_LINE};
 use crate::tail::line_before;
 
 /// Every line of a log directory in order.
@@ -50,7 +50,7 @@ pub fn read_from(
     let raw = RawLines::open_at(&path, position.offset)?;
     Ok(Some(Chained {
         files: later,
-        lines: Some(Lines { raw }),
+        lines: Some(LogLines { raw }),
         tip: Some(tip),
         is_over: false,
     }))
@@ -65,19 +65,19 @@ fn tip_at(dir: &Path, position: &Position) -> Result<Option<Tip>, LogError> {
 ///
 /// # Errors
 /// When the file cannot be opened.
-pub fn read_file(path: &Path) -> Result<Lines, LogError> {
-    Ok(Lines {
+pub fn read_file(path: &Path) -> Result<LogLines, LogError> {
+    Ok(LogLines {
         raw: RawLines::open(path)?,
     })
 }
 
 /// See [`read_file`]. At the end it may be asked again: when the file has grown, it goes on.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LogLines {
     raw: RawLines,
 }
 
-impl Iterator for Lines {
+impl Iterator for LogLines {
     type Item = Result<Line, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -99,7 +99,7 @@ impl Iterator for Lines {
 
 struct Chained {
     files: VecDeque<PathBuf>,
-    lines: Option<Lines>,
+    lines: Option<LogLines>,
     tip: Option<Tip>,
     is_over: bool,
 }
@@ -132,7 +132,7 @@ impl Chained {
     }
 
     fn follow(&mut self, line: Line) -> Result<Line, LogError> {
-        let frame = Frame {
+        let frame = LineFrame {
             version: line.version,
             seq: line.seq,
             ts: line.ts,

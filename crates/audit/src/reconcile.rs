@@ -19,7 +19,7 @@ use signet_proto::time::Timestamp;
 
 use crate::error::LogError;
 use crate::verify::{Report, grown, verify};
-use side::{Claim, Side, State, owner};
+use side::{Claim, SentState, Side, owner};
 use signet_text::{counted, counted_doing, printable};
 
 /// What two logs say of each other.
@@ -178,19 +178,19 @@ impl Reconciliation {
         let text = state.to_string();
         let out = Direction::Out;
         match (came, &state) {
-            (Some(came), State::Refused(reason))
+            (Some(came), SentState::Refused(reason))
                 if came.ruling == Ruling::Accepted && reason != SEQUENCE_REUSE =>
             {
                 self.tell(DifferenceKind::Untold, side, claim, out, &text);
             }
             (Some(_), _) => self.agreed += 1,
-            (None, State::Sent | State::Expired | State::Refused(_))
+            (None, SentState::Sent | SentState::Expired | SentState::Refused(_))
                 if other.withheld.contains(&claim.hash) =>
             {
                 self.agreed += 1;
             }
             (None, _) if other.may_precede(claim.signed) => self.not_compared += 1,
-            (None, State::Received | State::Answered) => {
+            (None, SentState::Received | SentState::Answered) => {
                 self.tell(DifferenceKind::Lost, side, claim, out, &text);
             }
             // No log has to have a receipt that says nothing new.

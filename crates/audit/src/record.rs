@@ -79,7 +79,7 @@ impl Line {
     /// # Errors
     /// Names the member at fault. Whether it fits the chain is not looked at.
     pub fn parse(raw: Vec<u8>) -> Result<Self, RecordError> {
-        let (frame, members) = Frame::parse(&raw)?;
+        let (frame, members) = LineFrame::parse(&raw)?;
         let mark = Mark::parse(&frame.kind, &members)?;
         let checkpoint_key = checkpoint_key(&frame.kind, &members)?;
         let mut reserved = Reserved::parse(&members)?;
@@ -91,7 +91,7 @@ impl Line {
         if entry.is_none() && mark.is_none() {
             return Err(RecordError::Kind);
         }
-        let Frame {
+        let LineFrame {
             version,
             seq,
             ts,
@@ -199,7 +199,7 @@ impl Mark {
 
 /// What every line has, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(crate) struct LineFrame {
     pub(crate) version: LineVersion,
     pub(crate) seq: u64,
     pub(crate) ts: Timestamp,
@@ -207,7 +207,7 @@ pub(crate) struct Frame {
     pub(crate) kind: String,
 }
 
-impl Frame {
+impl LineFrame {
     /// Reads the frame alone, and nothing behind it.
     pub(crate) fn scan(raw: &[u8]) -> Result<Self, RecordError> {
         let version = version_of(raw)?;
@@ -270,7 +270,7 @@ impl Frame {
 
 impl Tip {
     /// The end that a line makes.
-    pub(crate) fn of(frame: &Frame, raw: &[u8]) -> Self {
+    pub(crate) fn of(frame: &LineFrame, raw: &[u8]) -> Self {
         Self {
             version: frame.version,
             seq: frame.seq,
@@ -280,7 +280,7 @@ impl Tip {
     }
 
     /// Why `frame` cannot be the next line, if so.
-    pub(crate) fn misfit(&self, frame: &Frame) -> Option<&'static str> {
+    pub(crate) fn misfit(&self, frame: &LineFrame) -> Option<&'static str> {
         if self.seq.checked_add(1) != Some(frame.seq) {
             Some("`seq` is not one more than the line before has")
         } else if frame.prev != self.hash {

@@ -8,11 +8,11 @@ use crate::chain::{Position, Tip};
 use crate::disk::Disk;
 use crate::error::{LogError, RecordError, at, broken, unread};
 use crate::file::month_of;
-use crate::record::{Frame, MAX_LINE, Mark};
+use crate::record::{LineFrame, MAX_LINE, Mark};
 
 /// The end of one file.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct FileTail {
     /// Bytes from here on are torn.
     pub(crate) end: u64,
     /// The last sound line; `None` when there is none.
@@ -28,38 +28,38 @@ pub(crate) fn examine(
     disk: &Disk,
     path: &Path,
     previous: Option<&PathBuf>,
-) -> Result<Tail, LogError> {
-    let ends = Ends::open(disk, path)?;
+) -> Result<FileTail, LogError> {
+    let ends = TailEnds::open(disk, path)?;
     let whole = ends.after_last_newline()?;
     for is_retry in [false, true] {
         let end = if is_retry {
-            ends.start_of_line(whole)?.ok_or(Fault::Long)
+            ends.start_of_line(whole)?.ok_or(TailFault::Long)
         } else {
             Ok(whole)
         };
         let end = end.map_err(|fault| broken(path, fault.text()))?;
         if end == 0 {
-            return Ok(Tail { end, last: None });
+            return Ok(FileTail { end, last: None });
         }
         match ends.line(end, previous)? {
             Ok((tip, kind)) => {
-                return Ok(Tail {
+                return Ok(FileTail {
                     end,
                     last: Some((tip, kind)),
                 });
             }
             // A whole line that does not fit was not torn by a crash: somebody changed something.
-            Err(fault @ Fault::Unfit) => return Err(broken(path, fault.text())),
+            Err(fault @ TailFault::Unfit) => return Err(broken(path, fault.text())),
             Err(fault) if is_retry => return Err(broken(path, fault.text())),
             Err(_) => {}
         }
     }
-    Err(broken(path, Fault::Unfit.text()))
+    Err(broken(path, TailFault::Unfit.text()))
 }
 
 /// The last line of a file that ends with its newline, and its kind.
 pub(crate) fn last_line(disk: &Disk, path: &Path) -> Result<Option<(Tip, String)>, LogError> {
-    let ends = Ends::open(disk, path)?;
+    let ends = TailEnds::open(disk, path)?;
     if ends.len == 0 || ends.bytes(ends.len - 1, ends.len)? != b"\n" {
         return Ok(None);
     }
@@ -78,17 +78,17 @@ pub(crate) fn holds_line(disk: &Disk, dir: &Path, position: &Position) -> Result
     if month_of(Path::new(&position.file)).is_none() || !path.is_file() {
         return Ok(false);
     }
-    let ends = Ends::open(disk, &path)?;
+    let ends = TailEnds::open(disk, &path)?;
     Ok(line_ending(&ends, position.offset)?.is_some_and(|tip| tip.head() == position.head))
 }
 
 /// The line that ends right before `offset`; `None` when none does.
 pub(crate) fn line_before(path: &Path, offset: u64) -> Result<Option<Tip>, LogError> {
     let disk = Disk::default();
-    line_ending(&Ends::open(&disk, path)?, offset)
+    line_ending(&TailEnds::open(&disk, path)?, offset)
 }
 
-fn line_ending(ends: &Ends<'_>, offset: u64) -> Result<Option<Tip>, LogError> {
+fn line_ending(ends: &TailEnds<'_>, offset: u64) -> Result<Option<Tip>, LogError> {
     if offset == 0 || offset > ends.len || ends.bytes(offset - 1, offset)? != b"\n" {
         return Ok(None);
     }
@@ -98,13 +98,13 @@ fn line_ending(ends: &Ends<'_>, offset: u64) -> Result<Option<Tip>, LogError> {
     })
 }
 
-enum Fault {
+enum TailFault {
     Long,
     Unreadable,
     Unfit,
 }
 
-impl Fault {
+impl TailFault {
     fn text(&self) -> &'static str {
         match self {
             Self::Long => "a line near the end is longer than 2 MiB",
@@ -114,14 +114,14 @@ impl Fault {
     }
 }
 
-struct Ends<'a> {
+struct TailEnds<'a> {
     disk: &'a Disk,
     path: &'a Path,
     file: File,
     len: u64,
 }
 
-impl<'a> Ends<'a> {
+impl<'a> TailEnds<'a> {
     fn open(disk: &'a Disk, path: &'a Path) -> Result<Self, LogError> {
         let file = disk.open(path, File::options().read(true));
         let file = file.map_err(at(path))?;
@@ -139,12 +139,12 @@ impl<'a> Ends<'a> {
         &self,
         end: u64,
         previous: Option<&PathBuf>,
-    ) -> Result<Result<(Tip, String), Fault>, LogError> {
+    ) -> Result<Result<(Tip, String), TailFault>, LogError> {
         let Some((start, raw)) = self.line_ending_at(end)? else {
-            return Ok(Err(Fault::Long));
+            return Ok(Err(TailFault::Long));
         };
         let Some(frame) = self.frame(&raw)? else {
-            return Ok(Err(Fault::Unreadable));
+            return Ok(Err(TailFault::Unreadable));
         };
         let fits = match (self.before(start)?, previous) {
             (Before::Line(tip, _), _) => tip.misfit(&frame).is_none() && frame.kind != Mark::OPEN,
@@ -157,7 +157,7 @@ impl<'a> Ends<'a> {
         Ok(if fits {
             Ok((Tip::of(&frame, &raw), frame.kind))
         } else {
-            Err(Fault::Unfit)
+            Err(TailFault::Unfit)
         })
     }
 
@@ -176,8 +176,8 @@ impl<'a> Ends<'a> {
 
     /// What a line begins with, when it is one. A line of a newer signet is whole, however little this
     /// one knows of it: it must not be cut off as torn.
-    fn frame(&self, raw: &[u8]) -> Result<Option<Frame>, LogError> {
-        match Frame::parse(raw) {
+    fn frame(&self, raw: &[u8]) -> Result<Option<LineFrame>, LogError> {
+        match LineFrame::parse(raw) {
             Ok((frame, _)) => Ok(Some(frame)),
             Err(newer @ RecordError::Newer(_)) => Err(unread(self.path, 0, newer)),
             Err(_) => Ok(None),
@@ -242,8 +242,8 @@ enum Before {
 }
 
 /// Whether `frame` opens the file after `previous`, which must be closed.
-fn continues(disk: &Disk, frame: &Frame, previous: &Path) -> Result<bool, LogError> {
-    let ends = Ends::open(disk, previous)?;
+fn continues(disk: &Disk, frame: &LineFrame, previous: &Path) -> Result<bool, LogError> {
+    let ends = TailEnds::open(disk, previous)?;
     let end = ends.after_last_newline()?;
     Ok(match ends.before(end)? {
         Before::Line(tip, kind) if end == ends.len => {

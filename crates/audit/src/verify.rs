@@ -27,10 +27,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) use agreement::{contradictions, forged_member, prove_parties};
-pub(crate) use authority::{Authority, OUT_OF_DATES, Worth, worth};
+pub(crate) use authority::{KnownTrust, OUT_OF_DATES, Worth, worth};
 pub use bundle::BundleReport;
 pub(crate) use examine::broken_chain;
-pub use report::{Fault, LogReport, Report, Witness, WrongClock};
+pub use report::{LogFault, LogReport, Report, Witness, WrongClock};
 
 use crate::error::LogError;
 use crate::file::{month_of, months};
@@ -68,13 +68,13 @@ impl Default for Settings {
 }
 
 /// Tells how far verification is.
-pub struct Progress<'a> {
+pub struct ProgressFn<'a> {
     done: u64,
     total: u64,
     tell: Box<dyn FnMut(u64, u64) + 'a>,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> ProgressFn<'a> {
     /// `tell` gets the bytes that are done, and how many there are.
     pub fn new(tell: impl FnMut(u64, u64) + 'a) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-impl std::fmt::Debug for Progress<'_> {
+impl std::fmt::Debug for ProgressFn<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Progress({} of {})", self.done, self.total)
     }
@@ -105,12 +105,12 @@ impl std::fmt::Debug for Progress<'_> {
 /// kept.
 #[must_use]
 pub fn verify(paths: &[PathBuf]) -> Report {
-    verify_with(paths, Settings::default(), &mut Progress::new(|_, _| {}))
+    verify_with(paths, Settings::default(), &mut ProgressFn::new(|_, _| {}))
 }
 
 /// As [`verify()`], as `settings` say, telling how far it is.
 #[must_use]
-pub fn verify_with(paths: &[PathBuf], settings: Settings, progress: &mut Progress<'_>) -> Report {
+pub fn verify_with(paths: &[PathBuf], settings: Settings, progress: &mut ProgressFn<'_>) -> Report {
     // A log of which no finding is told would seem to hold.
     let findings = settings.findings.max(1);
     let settings = Settings {

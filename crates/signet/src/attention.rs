@@ -27,7 +27,7 @@ use signet_proto::time::Timestamp;
 pub(crate) use audience::{Audience, note};
 pub(crate) use command::NotifyHook;
 pub use journal::{MESSAGE_IDS, SystemJournal};
-pub(crate) use pace::{Next, Pace};
+pub(crate) use pace::{NotifyPace, PaceStep};
 pub(crate) use record::certificate;
 use record::{alarm, changed_root, draft, introduction, quarantined};
 
@@ -36,7 +36,7 @@ pub(crate) const ENDS_SOON: Duration = Duration::from_secs(30 * DAY);
 
 /// How much stands that only the person ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct StandingCounts {
     /// Strangers that wait for an introduction.
     pub(crate) introductions: usize,
     /// Messages of ours that wait for approval.
@@ -49,7 +49,7 @@ pub(crate) struct Counts {
     pub(crate) quarantine: usize,
 }
 
-impl Counts {
+impl StandingCounts {
     pub(crate) fn of(node: &Node, now: Timestamp) -> Self {
         Self {
             introductions: node.pending(now).count(),
@@ -243,8 +243,8 @@ mod tests {
 
     #[test]
     fn the_status_line_names_what_waits_worst_first() {
-        assert_eq!(Counts::default().words(), "");
-        let counts = Counts {
+        assert_eq!(StandingCounts::default().words(), "");
+        let counts = StandingCounts {
             introductions: 2,
             drafts: 1,
             alarms: 1,

@@ -1,10 +1,10 @@
 //! The seam behind which carriers stand: what every one of them can do, and what it says.
 //!
 //! ```text
-//! Source (what comes: News) ─▶ intake ─▶ heart ─▶ journal ─▶ effects ─▶ Carriers ─▶ Carrier
+//! Source (what comes: News) ─▶ intake ─▶ event loop ─▶ journal ─▶ effects ─▶ Carriers ─▶ Carrier
 //! ```
 //!
-//! Heart, intake and effects know carriers by their [`CarrierId`] alone. A carrier is trusted with nothing:
+//! Event loop, intake and effects know carriers by their [`CarrierId`] alone. A carrier is trusted with nothing:
 //! what it brings is judged from its first byte, and what it says of messages is a hint. NATS is one
 //! (`carrier/nats.rs`), the programs at `carrier.sock` are others (`carrier/foreign.rs`); CONTRIBUTING.md names the files that another one touches.
 
@@ -23,14 +23,14 @@ use signet_proto::carrier::{CarrierId, Parcel};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Disposition, Polled};
 
-pub use foreign::{Foreign, NotTaken, Taken, foreign};
+pub use foreign::{AlreadyAttached, Foreign, NotTaken, foreign};
 pub use nats::nats;
 
 /// Why a carrier did not do what it was asked: in its own words, for the daemon's own log. What was to be
 /// sent is sent again from the ledger, and what was to be settled comes again and is recognised.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Failed(pub String);
+pub struct CarrierError(pub String);
 
 /// One way to other daemons.
 pub trait Carrier: Send + Sync {
@@ -40,10 +40,10 @@ pub trait Carrier: Send + Sync {
     fn publish<'p>(
         &'p self,
         parcel: &'p Parcel,
-    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, Failed>>;
+    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, CarrierError>>;
 
     /// Tells it what became of a message that it brought: the line is durable, or there is none.
-    fn settle(&self, ticket: Ticket, settled: Settled) -> BoxFuture<'_, Result<(), Failed>>;
+    fn settle(&self, ticket: Ticket, settled: Settling) -> BoxFuture<'_, Result<(), CarrierError>>;
 
     /// A message of ours came to its end, or the peer has it: whatever keeps it need not.
     fn forget(&self, _peer: &AgentId, _message_id: MessageId) {}
@@ -55,21 +55,21 @@ pub trait Carrier: Send + Sync {
     fn has_mailbox(&self) -> bool;
 
     /// Waits until it is up, and no longer than that.
-    fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), Failed>>;
+    fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), CarrierError>>;
 
     /// Resolves when whatever moves its bytes has answered: it lives. A server that is away is no fault of it.
-    fn probe(&self) -> BoxFuture<'_, Result<(), Failed>>;
+    fn probe(&self) -> BoxFuture<'_, Result<(), CarrierError>>;
 
     /// The first half of a clean stop: hands over what is under way, then [`News::Stopped`].
-    fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>>;
+    fn stop_reading(&self) -> BoxFuture<'_, Result<(), CarrierError>>;
 
     /// The second half: what was published has left, then the connection ends.
-    fn drain(&self) -> BoxFuture<'_, Result<(), Failed>>;
+    fn drain(&self) -> BoxFuture<'_, Result<(), CarrierError>>;
 }
 
 /// What became of a message that a carrier brought.
 #[derive(Clone, Debug)]
-pub struct Settled {
+pub struct Settling {
     /// What was decided.
     pub ruled: Disposition,
     /// Who asks by it for what is kept, where it was a poll.
@@ -77,7 +77,7 @@ pub struct Settled {
 }
 
 /// Where what a carrier brings comes out.
-pub trait Source: Send {
+pub trait CarrierSource: Send {
     /// Waits for one piece of news, then takes with it what is ready, up to `max` in all, into `out`. 0 says
     /// that the carrier is closed. Cancel safe.
     fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize>;
@@ -105,17 +105,11 @@ pub enum News {
         ticket: Option<Ticket>,
     },
     /// Messages were dropped before they were read.
-    Gap {
-        /// How many at least.
-        at_least: u64,
-    },
+    Gap(u64),
     /// It is up.
     Connected,
     /// It keeps no mail for this agent, and why.
-    NoMailbox {
-        /// Why, and what to do about it.
-        why: String,
-    },
+    NoMailbox(String),
     /// Everything that waited when it came up has been handed over.
     Drained,
     /// It lost what it had stored for others.
@@ -123,10 +117,7 @@ pub enum News {
     /// It is down, and being brought up again.
     Disconnected,
     /// It refused something, in its own words.
-    Refused {
-        /// The words.
-        what: String,
-    },
+    Refused(String),
     /// The answer to [`Carrier::stop_reading`]: nothing more arrives.
     Stopped,
 }
@@ -159,14 +150,14 @@ pub struct Reading {
     /// Where this agent is found on it; what was sent elsewhere is refused.
     pub address: String,
     /// What comes.
-    pub source: Box<dyn Source>,
+    pub source: Box<dyn CarrierSource>,
 }
 
 /// All carriers of a daemon, by name.
 #[derive(Clone, Default)]
-pub struct Carriers(Arc<BTreeMap<CarrierId, Box<dyn Carrier>>>);
+pub struct CarrierSet(Arc<BTreeMap<CarrierId, Box<dyn Carrier>>>);
 
-impl Carriers {
+impl CarrierSet {
     /// These carriers.
     pub fn of(all: impl IntoIterator<Item = (CarrierId, Box<dyn Carrier>)>) -> Self {
         Self(Arc::new(all.into_iter().collect()))
@@ -181,7 +172,7 @@ impl Carriers {
     ///
     /// # Errors
     /// When the carrier says no, keeps the others waiting, or is none of this daemon's.
-    pub async fn publish(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, Failed> {
+    pub async fn publish(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, CarrierError> {
         let carrier = self.find(parcel.carrier())?;
         self.within_turn(carrier.publish(parcel)).await
     }
@@ -194,8 +185,8 @@ impl Carriers {
         &self,
         by: &CarrierId,
         ticket: Ticket,
-        settled: Settled,
-    ) -> Result<(), Failed> {
+        settled: Settling,
+    ) -> Result<(), CarrierError> {
         self.within_turn(self.find(by)?.settle(ticket, settled))
             .await
     }
@@ -221,7 +212,7 @@ impl Carriers {
     ///
     /// # Errors
     /// The first one's reason when none is.
-    pub async fn ready(&self, within: Duration) -> Result<(), Failed> {
+    pub async fn ready(&self, within: Duration) -> Result<(), CarrierError> {
         let all = self.0.values().map(|carrier| carrier.ready(within));
         match futures_util::future::select_ok(all).await {
             Ok(((), _)) => Ok(()),
@@ -233,13 +224,13 @@ impl Carriers {
     ///
     /// # Errors
     /// The first that is no more.
-    pub async fn probe(&self) -> Result<(), Failed> {
+    pub async fn probe(&self) -> Result<(), CarrierError> {
         let all = self.0.values().map(|carrier| carrier.probe());
         futures_util::future::try_join_all(all).await.map(drop)
     }
 
     /// Nothing more is read. Gives back what stood in the way, by carrier.
-    pub async fn stop_reading(&self) -> Vec<(CarrierId, Failed)> {
+    pub async fn stop_reading(&self) -> Vec<(CarrierId, CarrierError)> {
         let mut failed = Vec::new();
         for (id, carrier) in self.0.iter() {
             let stopped = carrier.stop_reading().await;
@@ -249,7 +240,7 @@ impl Carriers {
     }
 
     /// What was published leaves, then the connections end. Gives back what stood in the way.
-    pub async fn drain(&self) -> Vec<(CarrierId, Failed)> {
+    pub async fn drain(&self) -> Vec<(CarrierId, CarrierError)> {
         let mut failed = Vec::new();
         for (id, carrier) in self.0.iter() {
             failed.extend(carrier.drain().await.err().map(|why| (id.clone(), why)));
@@ -260,25 +251,29 @@ impl Carriers {
     /// One carrier that is slower than its users makes them wait; of several none may make the others wait.
     async fn within_turn<T>(
         &self,
-        work: impl Future<Output = Result<T, Failed>>,
-    ) -> Result<T, Failed> {
+        work: impl Future<Output = Result<T, CarrierError>>,
+    ) -> Result<T, CarrierError> {
         if self.0.len() < 2 {
             return work.await;
         }
         let done = tokio::time::timeout(TURN, work).await;
-        done.unwrap_or_else(|_| Err(Failed("it keeps the other carriers waiting".to_owned())))
+        done.unwrap_or_else(|_| {
+            Err(CarrierError(
+                "it keeps the other carriers waiting".to_owned(),
+            ))
+        })
     }
 
-    fn find(&self, id: &CarrierId) -> Result<&dyn Carrier, Failed> {
+    fn find(&self, id: &CarrierId) -> Result<&dyn Carrier, CarrierError> {
         let carrier = self.0.get(id).map(Box::as_ref);
-        carrier.ok_or_else(|| Failed(format!("this daemon has no carrier {id}")))
+        carrier.ok_or_else(|| CarrierError(format!("this daemon has no carrier {id}")))
     }
 }
 
 /// How long one of several carriers may take for one message.
 const TURN: Duration = Duration::from_millis(250);
 
-impl fmt::Debug for Carriers {
+impl fmt::Debug for CarrierSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.ids()).finish()
     }

@@ -30,6 +30,7 @@ mod peer;
 mod person;
 mod ping;
 mod policy;
+mod print;
 mod quarantine;
 mod refusal;
 mod reload;
@@ -50,13 +51,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use signet_audit::visible;
 
 pub use exit::Exit;
 pub use failure::Failure;
 pub use help::defaults;
 
 use crate::hint;
+use print::{print, visible_lines};
 
 /// Reads the command line and runs what it asks for.
 pub fn main() -> ExitCode {
@@ -244,22 +245,6 @@ enum Command {
     Man(man::ManArgs),
     /// Watch a household meet, talk and withstand attackers
     Demo(demo::DemoArgs),
-}
-
-/// Every line safe for a terminal.
-fn visible_lines(page: &str) -> String {
-    page.split_inclusive('\n')
-        .map(|line| format!("{}\n", visible(line.trim_end_matches('\n'))))
-        .collect()
-}
-
-/// Writes to standard output, with its hints as they are typed here. That nobody reads any more ends the program quietly.
-fn print(text: &str) -> Result<(), Failure> {
-    use std::io::Write as _;
-    let mut out = anstream::stdout().lock();
-    out.write_all(hint::typed_lines(text).as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(Failure::output)
 }
 
 fn after_help() -> String {

@@ -15,7 +15,7 @@ pub mod server;
 #[cfg(test)]
 mod tests;
 
-pub use connection::{Caller, Narrowing, Notifier, RawCall};
-pub use reply::Reply;
-pub use server::{Address, Server, ServerError};
+pub use connection::{Narrowing, Notifier, RawCall, SocketCaller};
+pub use reply::ReplySender;
+pub use server::{Address, ControlServer, ServerError};
 pub use signet_api::{ApiError, Client, ClientError};

@@ -1,45 +1,33 @@
 //! The daemon of one agent: the way of a message, wired.
 //!
 //! ```text
-//! NATS ─▶ intake (verify workers) ─▶ heart (Node) ─▶ journal (fdatasync) ─▶ effects ─▶ NATS
-//!                                      ▲                                      │
-//!                            sockets ──┘◀─────────────────────────────────────┘
+//! carriers ─▶ intake (verify workers) ─▶ event loop (Node) ─▶ journal (fdatasync) ─▶ effects ─▶ carriers
+//!                                          ▲                                           │
+//!                     sockets ─▶ calls ────┘                     sockets ◀─────────────┘
 //! ```
 
-mod agent;
-mod answer;
-mod card;
+mod action;
+mod batch;
+mod calls;
 mod carrying;
 mod condition;
 mod connect;
-mod decision;
-mod drafts;
-mod handoffs;
-mod heart;
-mod inbox;
+mod connections;
+mod consumers;
+mod daemon_state;
+mod effects;
+mod event_loop;
 mod intake;
-pub mod journal;
+mod journal;
 mod keys;
-mod listing;
-mod methods;
 mod months;
-mod nearest;
-mod outbox;
-mod peers;
-mod people;
 mod person;
-mod quarantine;
-mod reach;
-mod reload;
-mod sending;
-mod serve;
-mod status;
-mod told;
+mod settings;
 mod watchdog;
 
+pub use calls::decision::verify as verify_decision;
+pub use calls::serve::{Handled, Serve};
 pub(crate) use connect::transport;
-pub use decision::verify as verify_decision;
-pub use serve::{Done, Serve};
 
 use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
@@ -50,33 +38,46 @@ use rustix::fs::Mode;
 use signet_api::Role;
 use signet_audit::LogError;
 use signet_proto::carrier::Routes;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
 use crate::attention::{Audience, NotifyHook, SystemJournal};
-use crate::carrier::{Carriers, Reading};
+use crate::carrier::{CarrierSet, Reading};
+use crate::clock;
 use crate::config::{Config, ConfigError};
-use crate::control::{Address, Caller, Server, ServerError};
-use crate::effects::Effects;
+use crate::control::{Address, ControlServer, RawCall, ServerError, SocketCaller};
 use crate::hint::typed;
 use crate::home::Home;
 use crate::lock::{HomeLock, LockError};
 use crate::manager::Manager;
 use crate::memory::{self, Memory, MemoryError};
 use crate::private::PrivateError;
+use crate::reach::Reach;
 use crate::state::{Keeper, StateError};
 
+use batch::Appender;
+use calls::decision::Decisions;
 use carrying::Carrying;
-use connect::{Connected, connect, servers_of, warn_without_a_server};
-use heart::{Asked, Heart};
+use condition::StatusLine;
+use connect::{Connected, connect, warn_without_a_server};
+use connections::Connections;
+use consumers::Consumers;
+use daemon_state::DaemonState;
+use effects::Effects;
+use event_loop::{EventLoop, Inputs};
 use journal::Journal;
+use keys::OwnKeys;
 use months::Months;
+use person::Person;
+use settings::LiveConfig;
+use watchdog::Probe;
 
 /// How much longer the service manager waits for a start that waits for room on the disk; said anew each second.
 const LONGER: Duration = Duration::from_secs(30);
-/// How many groups of deeds may wait to be performed.
-const DEEDS: usize = 64;
+/// How many groups of actions may wait to be performed.
+const ACTIONS: usize = 64;
 /// How many calls of all sockets may wait.
 const CALLS: usize = 64;
 
@@ -161,7 +162,7 @@ pub enum Carried {
     /// By what its configuration names: NATS.
     AsConfigured,
     /// By these, and to each peer as the routes say.
-    By(Carriers, Vec<Reading>, Routes),
+    By(CarrierSet, Vec<Reading>, Routes),
 }
 
 /// Runs the daemon of `home` over the given carriers until SIGTERM, SIGINT or `asked`, and tells `manager` how it
@@ -194,7 +195,7 @@ pub async fn run_over(
             () = asked => {}
         }
     });
-    let mut memory = open_when_there_is_room((&lock, &config), manager, stop.as_mut()).await?;
+    let memory = open_when_there_is_room((&lock, &config), manager, stop.as_mut()).await?;
     if memory.node.identity().control.is_none() {
         warn!(
             "there is no keys/control.json: nobody can approve or pause, and nobody can read sealed \
@@ -202,136 +203,182 @@ pub async fn run_over(
             typed("signet key rotate control")
         );
     }
-    let agent = config.agent.agent.clone();
-    let (view, views) = watch::channel(memory.node.trust().clone());
-    let (connected, routes, ways) = match carried {
-        Carried::By(carriers, readings, routes) => {
-            let ways = format!("carrier of {carriers:?}");
-            let foreign = BTreeMap::new();
-            let connected = Connected {
-                carriers,
-                readings,
-                foreign,
-            };
-            (connected, routes, ways)
-        }
-        Carried::AsConfigured => {
-            let connected = connect(&config).await?;
-            (connected, config.carriers.routes(), servers_of(&config))
-        }
+    let connected = match carried {
+        Carried::By(carriers, readings, routes) => Connected {
+            servers: format!("carrier of {carriers:?}"),
+            carriers,
+            readings,
+            foreign: BTreeMap::new(),
+            routes,
+        },
+        Carried::AsConfigured => connect(&config).await?,
     };
-    memory.node.set_routes(routes.clone());
-    let Connected {
-        carriers,
-        readings,
-        foreign,
-    } = connected;
-    let own = config.carrier_socket.as_ref();
-    let dials_out = own.is_some_and(|own| carrying::dials_out(&own.addresses));
-    let carrying = Carrying::new(foreign, (routes, dials_out), views.clone());
-    let (deeds, allowed) = mpsc::channel(DEEDS);
-    let keeper = Keeper::start(memory.store)?;
-    let journal = Journal::start(memory.log, deeds, keeper.snapshots())?;
-    let (handed, told) = mpsc::channel(DEEDS);
-    let hook = NotifyHook::start(home, config.notify.clone());
-    let audience = Audience::new(SystemJournal::of_environment(), hook.clone());
-    let effects = Effects::new(carriers.clone(), view, handed, audience);
-    let effects = tokio::spawn(effects.run(allowed));
-    let taken = intake::start(readings, views);
-    let (calls, called) = mpsc::channel(CALLS);
-    let servers = listen(&config, &lock)?;
-    let (found, faults) = mpsc::channel(1);
-    let months = Months::watch(home, &config, found)?;
-    let (probes, probed) = mpsc::channel(1);
+    let running = Running::start(memory, connected, config, lock, manager.clone(), hangups)?;
+    running.until(stop).await
+}
+
+/// The parts of a daemon that runs, in the order in which they stop.
+struct Running {
+    event_loop: EventLoop,
+    inputs: Inputs,
+    /// For the watchdog.
+    probes: mpsc::Sender<Probe>,
+    months: Months,
+    journal: Journal,
+    keeper: Keeper,
+    effects: JoinHandle<()>,
+    carriers: CarrierSet,
+    /// Tells the sockets to close.
+    stopping: watch::Sender<bool>,
+    served: Vec<JoinHandle<()>>,
+    lock: Arc<HomeLock>,
+}
+
+impl Running {
+    /// Starts every part, and joins them by bounded channels.
+    fn start(
+        mut memory: Memory,
+        connected: Connected,
+        config: Config,
+        lock: Arc<HomeLock>,
+        manager: Manager,
+        hangups: Signal,
+    ) -> Result<Self, DaemonError> {
+        let carriers = connected.carriers;
+        memory.node.set_routes(connected.routes.clone());
+        for carrier in carriers.ids() {
+            memory.node.handle_disconnected(carrier);
+        }
+        let (view, views) = watch::channel(memory.node.trust().clone());
+        let carrying = Carrying::new(connected.foreign, connected.routes, &config, views.clone());
+        let (actions, allowed) = mpsc::channel(ACTIONS);
+        let keeper = Keeper::start(memory.store)?;
+        let journal = Journal::start(memory.log, actions, keeper.snapshots())?;
+        let (told, reports) = mpsc::channel(ACTIONS);
+        let hook = NotifyHook::start(lock.home(), config.notify.clone());
+        let audience = Audience::new(SystemJournal::of_environment(), hook.clone());
+        let effects = Effects::new(carriers.clone(), view, told, audience);
+        let effects = tokio::spawn(effects.run(allowed));
+        let taken = intake::start(connected.readings, views);
+        let (calls, called) = mpsc::channel(CALLS);
+        let (stopping, served) = serve_sockets(&config, &lock, &calls)?;
+        let (found, faults) = mpsc::channel(1);
+        let months = Months::watch(lock.home(), &config, found)?;
+        let (probes, probed) = mpsc::channel(1);
+        let (groups, log) = journal.ends(memory.log_fault);
+        Ok(Self {
+            event_loop: EventLoop {
+                journal: Appender::new(groups, (memory.told, keeper.rows())),
+                status: StatusLine::of(manager.clone()),
+                manager,
+                stopped: false,
+                state: DaemonState {
+                    node: memory.node,
+                    log,
+                    keys: OwnKeys::of(Arc::clone(&lock)),
+                    connections: Connections::new(carriers.clone(), connected.servers),
+                    carrying,
+                    consumers: Consumers::new(),
+                    decisions: Decisions::new(config.people_sign, clock::now()),
+                    person: Person::new(hook),
+                    settings: LiveConfig::of(config),
+                },
+            },
+            inputs: Inputs {
+                taken,
+                calls: called,
+                hangups,
+                probes: probed,
+                reports,
+                faults,
+            },
+            probes,
+            months,
+            journal,
+            keeper,
+            effects,
+            carriers,
+            stopping,
+            served,
+            lock,
+        })
+    }
+
+    /// Runs until `stop`, then ends every part: what was taken in is durable, what is allowed is done.
+    async fn until(mut self, stop: impl Future<Output = ()>) -> Result<(), DaemonError> {
+        let (manager, carriers) = (self.event_loop.manager.clone(), self.carriers);
+        let agent = self.event_loop.state.node.identity().agent().clone();
+        self.event_loop.resume().await;
+        // Keys are loaded, the log is proved and locked, the sockets are open. Nobody waits for a server.
+        manager.ready();
+        if let Some(span) = manager.watchdog() {
+            let (manager, carriers) = (manager.clone(), carriers.clone());
+            tokio::spawn(watchdog::watch(manager, span, self.probes, carriers));
+        }
+        tokio::spawn(warn_without_a_server(carriers.clone()));
+        info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
+        self.event_loop.run(self.inputs, stop).await;
+        drop(self.months);
+        let written = self.journal.close().await;
+        self.keeper.close().await;
+        // The journal has closed the actions, so this ends when the last one is performed.
+        let _ = self.effects.await;
+        for (carrier, error) in carriers.drain().await {
+            info!(%carrier, %error, "the connection was not drained");
+        }
+        self.stopping.send_replace(true);
+        for server in self.served {
+            let _ = server.await;
+        }
+        drop(self.lock);
+        manager.flush().await;
+        written?;
+        info!(%agent, "stopped");
+        Ok(())
+    }
+}
+
+/// Listens at every socket, until the sender that it gives says to stop.
+fn serve_sockets(
+    config: &Config,
+    lock: &HomeLock,
+    calls: &mpsc::Sender<RawCall>,
+) -> Result<(watch::Sender<bool>, Vec<JoinHandle<()>>), ServerError> {
     let (stopping, stopped) = watch::channel(false);
-    let served = servers.into_iter().map(|server| {
+    let served = listen(config, lock)?.into_iter().map(|server| {
         let mut stopped = stopped.clone();
         let stop = async move { drop(stopped.wait_for(|stop| *stop).await) };
         tokio::spawn(server.serve(calls.clone(), stop))
     });
-    let served: Vec<_> = served.collect();
-    drop((calls, stopped));
-    let mut heart = Heart::new(
-        memory.node,
-        &journal,
-        (carriers.clone(), told, carrying),
-        Arc::clone(&lock),
-        (memory.told, keeper.rows()),
-        faults,
-        (config.clone(), ways, manager.clone(), hook),
-    );
-    heart.log_fault = memory.log_fault;
-    heart.resume().await;
-    heart.tell_manager();
-    // Keys are loaded, the log is proved and locked, the sockets are open. Nobody waits for a server.
-    manager.ready();
-    if let Some(span) = manager.watchdog() {
-        tokio::spawn(watchdog::watch(
-            manager.clone(),
-            span,
-            probes,
-            carriers.clone(),
-        ));
-    }
-    tokio::spawn(warn_without_a_server(carriers.clone()));
-    info!(%agent, socket = %config.control_socket.display(), "running");
-    let asked = Asked {
-        calls: called,
-        hangups,
-        probes: probed,
-    };
-    heart.run(taken, asked, stop).await;
-    drop((heart, months));
-    let written = journal.close().await;
-    keeper.close().await;
-    // The journal has closed the deeds, so this ends when the last one is performed.
-    let _ = effects.await;
-    for (carrier, error) in carriers.drain().await {
-        info!(%carrier, %error, "the connection was not drained");
-    }
-    stopping.send_replace(true);
-    for server in served {
-        let _ = server.await;
-    }
-    drop(lock);
-    manager.flush().await;
-    written?;
-    info!(%agent, "stopped");
-    Ok(())
+    Ok((stopping, served.collect()))
 }
 
 /// One socket a role: who asks is told by the socket that a call comes by, never by the call.
-fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<Server>, ServerError> {
-    let person = Address {
-        path: config.control_socket.clone(),
-        access: config.control_access.clone(),
-        caller: Caller {
-            role: Role::Person,
-            reach: Arc::default(),
-        },
-    };
-    let agent = config.agent_socket.as_ref().map(|socket| Address {
-        path: socket.path.clone(),
-        access: socket.access.clone(),
-        caller: Caller {
-            role: Role::Agent,
-            reach: Arc::new(socket.reach.clone()),
-        },
-    });
-    if agent.is_none() {
+fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<ControlServer>, ServerError> {
+    if config.agent_socket.is_none() {
         warn!("the path of this home is too long for agent.sock; set `socket` in [agent-socket]");
     }
-    let carrier = config.carrier_socket.as_ref().map(|socket| Address {
-        path: socket.path.clone(),
-        access: socket.access.clone(),
-        caller: Caller {
-            role: Role::Carrier,
-            reach: Arc::new(socket.reach.clone()),
+    let person = (
+        Role::Person,
+        &config.control_socket,
+        &config.control_access,
+        Reach::default(),
+    );
+    let agent = config.agent_socket.as_ref();
+    let agent = agent.map(|own| (Role::Agent, &own.path, &own.access, own.reach.clone()));
+    let carrier = config.carrier_socket.as_ref();
+    let carrier = carrier.map(|own| (Role::Carrier, &own.path, &own.access, own.reach.clone()));
+    let all = std::iter::once(person).chain(agent).chain(carrier);
+    let addresses = all.map(|(role, path, access, reach)| Address {
+        path: path.clone(),
+        access: access.clone(),
+        caller: SocketCaller {
+            role,
+            reach: Arc::new(reach),
         },
     });
-    let addresses = std::iter::once(person).chain(agent).chain(carrier);
     addresses
-        .map(|address| Server::bind(address, lock))
+        .map(|address| ControlServer::bind(address, lock))
         .collect()
 }
 

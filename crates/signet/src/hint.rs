@@ -11,20 +11,20 @@ mod user;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub(crate) use daemon::{Daemon, told_where};
-use place::Place;
+pub(crate) use daemon::{DaemonKeeper, told_where};
+use place::ProcessContext;
 pub(crate) use signet_audit::{quoted, word};
 pub(crate) use user::{as_root, kept_from_root, name_of};
 use user::{me, owner_of};
 
 /// Where this process was started, for every hint that it prints.
-static PLACE: OnceLock<Place> = OnceLock::new();
+static PLACE: OnceLock<ProcessContext> = OnceLock::new();
 
 /// Says where hints of this process are read: `home` is the option `--home`, `verbs` are the commands of the program
 /// with their subcommands. Without it, as in a library, texts stay as they are.
 pub(crate) fn read_at(home: Option<PathBuf>, verbs: Vec<String>) {
     // A second call would be of the same process.
-    let _ = PLACE.set(Place::of_process(home, verbs));
+    let _ = PLACE.set(ProcessContext::of_process(home, verbs));
 }
 
 /// The text with each command of this program as it can be typed here.
@@ -50,13 +50,13 @@ pub(crate) fn typed_lines(page: &str) -> String {
 
 /// What starts the daemon of the home of this process, as it was run before.
 pub(crate) fn start() -> String {
-    let daemon = PLACE.get().map(Place::daemon);
+    let daemon = PLACE.get().map(ProcessContext::daemon);
     daemon.unwrap_or_default().start()
 }
 
 /// What the program that takes the place of this one needs for its own hints, as variables of its environment.
 pub(crate) fn handed_over() -> Vec<(&'static str, String)> {
-    let Some((before, after)) = PLACE.get().and_then(Place::around) else {
+    let Some((before, after)) = PLACE.get().and_then(ProcessContext::around) else {
         return Vec::new();
     };
     vec![
@@ -83,7 +83,7 @@ pub(crate) fn away(path: &Path, words: &str) -> String {
 /// be given back to the owner of the home.
 pub(crate) fn unreadable(path: &Path) -> String {
     let place = PLACE.get();
-    if let Some(owner) = place.and_then(Place::owner) {
+    if let Some(owner) = place.and_then(ProcessContext::owner) {
         return again_as(owner);
     }
     match owner_of(path).filter(|owner| *owner != me()) {

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The person's four secrets are not needed to run: keep them elsewhere. Secrets that newer ones have
-//! followed are named in [`Kept`]. A change of keys goes by [`stage`] and [`adopt`].
+//! followed are named in [`RetiredKey`]. A change of keys goes by [`stage`] and [`adopt`].
 
 mod bundle;
 mod card;
@@ -47,18 +47,18 @@ use crate::random;
 
 pub use bundle::{Bundle, Passphrase};
 pub use card::{CARD, card_key};
-pub use ceremony::{Answer, Request, clear_request, install, request};
+pub use ceremony::{RootAnswer, RootRequest, clear_request, install, request};
 pub use create::{NewAgent, Recovered, Root, create, recover};
 pub use error::KeystoreError;
-pub use kept::{Kept, destroy_overdue, kept};
-pub use openssh::{Form, convert, public_line};
+pub use kept::{RetiredKey, destroy_overdue, kept};
+pub use openssh::{KeyFormat, convert, public_line};
 pub use pem::{Algorithm, read as read_secret, read_signing_key};
-use place::Place;
+use place::KeyFolder;
 pub use rotate::{
-    Person, create_next_root, is_next as is_next_root, rotate_person, rotate_root, rotate_sealing,
-    rotate_signing, take_control,
+    PersonKey, create_next_root, is_next as is_next_root, rotate_person, rotate_root,
+    rotate_sealing, rotate_signing, take_control,
 };
-pub use stage::{Change, adopt, stage};
+pub use stage::{KeyChange, adopt, stage};
 
 /// Reads an X25519 key of a person from a file of theirs.
 ///
@@ -70,7 +70,7 @@ pub fn read_seal_secret(path: &Path) -> Result<SealSecret, KeystoreError> {
 
 /// The keys of one agent, which belong together.
 #[derive(Debug)]
-pub struct Keys {
+pub struct AgentKeys {
     /// Signs the agent's messages.
     pub signing: SigningKey,
     /// Signed them before: they sign receipts in the sessions that they opened.
@@ -87,7 +87,7 @@ pub struct Keys {
     pub control: Option<ControlCertificate>,
 }
 
-impl Keys {
+impl AgentKeys {
     /// Opens the key store of `home`, and holds certificates, statement, keys and configuration
     /// against each other. Whether the certificate is still valid is not looked at. Changes nothing:
     /// a change that is being adopted is read through.
@@ -95,20 +95,20 @@ impl Keys {
     /// # Errors
     /// Names the file at fault. No text of it holds anything secret.
     pub fn open(home: &Home, agent: &AgentConfig) -> Result<Self, KeystoreError> {
-        Self::read(&Place::present(home), agent).or_else(|error| {
+        Self::read(&KeyFolder::present(home), agent).or_else(|error| {
             if stage::next(home).exists() {
-                Self::read(&Place::staged(home), agent).map_err(|_| error)
+                Self::read(&KeyFolder::staged(home), agent).map_err(|_| error)
             } else {
                 Err(error)
             }
         })
     }
 
-    /// Brings the key store of a locked home in order at a start, then does what [`Keys::upkeep`]
+    /// Brings the key store of a locked home in order at a start, then does what [`AgentKeys::upkeep`]
     /// does: what an interrupted command began to stage is destroyed.
     ///
     /// # Errors
-    /// As [`Keys::upkeep`].
+    /// As [`AgentKeys::upkeep`].
     pub fn settle(
         lock: &HomeLock,
         agent: &AgentConfig,
@@ -123,7 +123,7 @@ impl Keys {
     /// old one is 30 days old.
     ///
     /// # Errors
-    /// As [`Keys::open`], and when a file cannot be written; what was there before then stays.
+    /// As [`AgentKeys::open`], and when a file cannot be written; what was there before then stays.
     pub fn upkeep(
         lock: &HomeLock,
         agent: &AgentConfig,
@@ -159,18 +159,18 @@ impl Keys {
         }
     }
 
-    fn read(place: &Place<'_>, agent: &AgentConfig) -> Result<Self, KeystoreError> {
+    fn read(place: &KeyFolder<'_>, agent: &AgentConfig) -> Result<Self, KeystoreError> {
         Self::read_files(place, agent).map_err(KeystoreError::of_a_home)
     }
 
-    fn read_files(place: &Place<'_>, agent: &AgentConfig) -> Result<Self, KeystoreError> {
+    fn read_files(place: &KeyFolder<'_>, agent: &AgentConfig) -> Result<Self, KeystoreError> {
         place.prove_private()?;
         let signing = pem::read_signing_key(&place.file(SIGNING))?;
         let sealing = pem::read(&place.file(SEALING), Algorithm::X25519)?;
         let certificate = place.certificate()?;
         let path = place.file(CERTIFICATE);
         if certificate.signing_key != *signing.public() {
-            return Err(KeystoreError::ForeignCertificate { path });
+            return Err(KeystoreError::ForeignCertificate(path));
         }
         if certificate.agent != agent.agent || certificate.principal != agent.principal {
             return Err(KeystoreError::OtherAgent {
@@ -179,13 +179,13 @@ impl Keys {
             });
         }
         if !agent.layers.is_subset_of(certificate.layers) {
-            return Err(KeystoreError::Layers { path });
+            return Err(KeystoreError::Layers(path));
         }
         let sealing = SealSecret::of(sealing);
         let statement = place.statement(&certificate)?;
         if statement.agent != certificate.agent || statement.sealing_key != sealing.public() {
             let path = place.file(KEYS);
-            return Err(KeystoreError::ForeignStatement { path });
+            return Err(KeystoreError::ForeignStatement(path));
         }
         let (mut former, mut older) = (place.former()?, place.older()?);
         // A credential may hold the key that also stands in the home.

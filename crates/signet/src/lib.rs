@@ -12,7 +12,6 @@ pub mod clock;
 pub mod config;
 pub mod control;
 pub mod daemon;
-pub mod effects;
 mod group;
 mod hint;
 pub mod home;

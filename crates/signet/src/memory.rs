@@ -1,14 +1,15 @@
 //! One agent's memory: its state, and the log that is the truth of it.
 
+mod past;
+
 use std::path::Path;
 
 use signet_audit::{
-    CheckpointKeys, Custody, FileIdentity, Head, Line, Log, LogError, Opening, Outlook, Position,
-    counted,
+    CheckpointKeys, Custody, FileIdentity, Head, Log, LogError, LogOpening, Outlook, counted,
 };
 use signet_proto::entry::{Alarm, CauseLine, Entry, LossLine};
 use signet_proto::ids::AgentId;
-use signet_proto::node::{At, Node, Outcome, Read, Row, differences};
+use signet_proto::node::{At, Node, Outcome, Row, differences};
 use signet_proto::time::Timestamp;
 use tracing::warn;
 use zeroize::Zeroizing;
@@ -18,10 +19,11 @@ use crate::config::Config;
 use crate::group;
 use crate::hint;
 use crate::home::Home;
-use crate::keystore::{Keys, KeystoreError};
+use crate::keystore::{AgentKeys, KeystoreError};
 use crate::lock::HomeLock;
 use crate::random;
-use crate::state::{StateError, Store};
+use crate::state::{StateError, StateStore};
+use past::{Past, StoredState, known, recall_all, tell};
 
 /// A node that remembers everything, and the log it goes on in.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ pub struct Memory {
     /// Its log.
     pub log: Log,
     /// Where its state is kept.
-    pub store: Store,
+    pub store: StateStore,
     /// How many lines the state lacks; all there can be when it has just been made and is empty.
     pub told: u64,
     /// What the start found that somebody did to the log.
@@ -153,11 +155,11 @@ impl Memory {
         let now = clock::now();
         let path = lock.home().state_file();
         // Before the keys, which are kept up on the way: a state of a newer release stops everything.
-        let stored = Stored::read_if_sound(&path, config)?;
-        let keys = Keys::settle(lock, &config.agent, now)?;
+        let stored = StoredState::read_if_sound(&path, config)?;
+        let keys = AgentKeys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
         let custody = custody(lock.home(), config)?.knowing(known(&stored));
-        let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
+        let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
         let lacks_anchor = opening.lacks_anchor();
         let recalled = match stored {
             Ok(stored) => stored.recall(keys, config, &opening),
@@ -172,7 +174,7 @@ impl Memory {
                 log_fault: None,
             },
             Err(MemoryError::State(fault)) if fault.is_lost() => {
-                let keys = Keys::settle(lock, &config.agent, now)?;
+                let keys = AgentKeys::settle(lock, &config.agent, now)?;
                 let past = recall_all(keys, config, &opening)?;
                 let mut log = open_log(opening, now, &genesis)?;
                 // An agent that has never run has no state yet.
@@ -188,7 +190,7 @@ impl Memory {
                 Self {
                     node: past.node,
                     log,
-                    store: Store::create(&path, &config.agent.agent)?,
+                    store: StateStore::create(&path, &config.agent.agent)?,
                     told: u64::MAX,
                     log_fault: None,
                 }
@@ -234,10 +236,10 @@ impl Memory {
     pub fn glance(home: &Home, config: &Config) -> Result<Node, MemoryError> {
         let dir = &config.audit_dir;
         let identity = || {
-            let keys = Keys::open(home, &config.agent)?;
+            let keys = AgentKeys::open(home, &config.agent)?;
             Ok::<_, KeystoreError>(keys.into_identity(config.agent.layers))
         };
-        let kept = match Store::glance(&home.state_file(), &config.agent.agent) {
+        let kept = match StateStore::glance(&home.state_file(), &config.agent.agent) {
             Err(newer @ StateError::Newer { .. }) => return Err(newer.into()),
             Err(_) => None,
             Ok((position, rows)) => {
@@ -266,7 +268,7 @@ impl Memory {
     pub fn foresee(home: &Home, config: &Config) -> Result<Outlook, MemoryError> {
         let agent = &config.agent.agent;
         let look = || {
-            let stored = Store::glance(&home.state_file(), agent).ok();
+            let stored = StateStore::glance(&home.state_file(), agent).ok();
             let custody = custody(home, config)?.knowing(stored.map(|(position, _)| position));
             Ok(signet_audit::foresee(&config.audit_dir, agent, custody)?)
         };
@@ -281,17 +283,17 @@ impl Memory {
     /// What stands in the way.
     pub fn rebuild(lock: &HomeLock, config: &Config) -> Result<(u64, usize), MemoryError> {
         let now = clock::now();
-        let stored = Stored::read_if_sound(&lock.home().state_file(), config)?;
-        let keys = Keys::settle(lock, &config.agent, now)?;
+        let stored = StoredState::read_if_sound(&lock.home().state_file(), config)?;
+        let keys = AgentKeys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
         let custody = custody(lock.home(), config)?.knowing(known(&stored));
         drop(stored);
-        let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
+        let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
         let Past { node, told, .. } = recall_all(keys, config, &opening)?;
         let log = open_log(opening, now, &genesis)?;
         let rows = node.snapshot(now).rows();
         let count = rows.len();
-        let mut store = Store::create(&lock.home().state_file(), &config.agent.agent)?;
+        let mut store = StateStore::create(&lock.home().state_file(), &config.agent.agent)?;
         store.replace(&log.position(), rows)?;
         Ok((told, count))
     }
@@ -308,22 +310,22 @@ impl Memory {
     ) -> Result<(Head, Option<Head>), MemoryError> {
         let now = clock::now();
         let path = lock.home().state_file();
-        let stored = Stored::read_if_sound(&path, config)?;
-        let keys = Keys::settle(lock, &config.agent, now)?;
+        let stored = StoredState::read_if_sound(&path, config)?;
+        let keys = AgentKeys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
         let custody = custody(lock.home(), config)?
             .knowing(known(&stored))
             .accepting_loss();
         drop(stored);
-        let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
+        let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
         let lost = opening.loss().ok_or(MemoryError::NothingLost)?;
         let left = opening.last();
         let Past { node, .. } = recall_all(keys, config, &opening)?;
-        Store::set_aside(&path)?;
+        StateStore::set_aside(&path)?;
         let mut memory = Self {
             node,
             log: open_log(opening, now, &genesis)?,
-            store: Store::create(&path, &config.agent.agent)?,
+            store: StateStore::create(&path, &config.agent.agent)?,
             told: u64::MAX,
             log_fault: None,
         };
@@ -345,11 +347,11 @@ impl Memory {
     /// What stands in the way; a state that cannot be read is one of them.
     pub fn compare(lock: &HomeLock, config: &Config) -> Result<Vec<Row>, MemoryError> {
         let now = clock::now();
-        let keys = || Keys::settle(lock, &config.agent, now);
+        let keys = || AgentKeys::settle(lock, &config.agent, now);
         let genesis = Entry::Genesis(keys()?.certificate);
-        let stored = Stored::read(&lock.home().state_file(), config)?;
+        let stored = StoredState::read(&lock.home().state_file(), config)?;
         let custody = custody(lock.home(), config)?.knowing(Some(stored.position.clone()));
-        let opening = Opening::look(&config.audit_dir, &genesis, custody)?;
+        let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
         let (kept, _) = stored.recall(keys()?, config, &opening)?;
         let told = recall_all(keys()?, config, &opening)?;
         Ok(differences(
@@ -393,7 +395,7 @@ fn custody(home: &Home, config: &Config) -> Result<Custody, MemoryError> {
 /// The mode bit by which a file's group reads it.
 pub(crate) const GROUP_READS: u32 = 0o040;
 
-fn open_log(opening: Opening, now: Timestamp, genesis: &Entry) -> Result<Log, MemoryError> {
+fn open_log(opening: LogOpening, now: Timestamp, genesis: &Entry) -> Result<Log, MemoryError> {
     let log = opening.open(now, genesis)?;
     if log.lacks_checkpoint_key() {
         warn!(
@@ -402,134 +404,4 @@ fn open_log(opening: Opening, now: Timestamp, genesis: &Entry) -> Result<Log, Me
         );
     }
     Ok(log)
-}
-
-/// A state that can be read, and how far in the log it goes.
-struct Stored {
-    store: Store,
-    position: Position,
-    rows: Vec<Read>,
-}
-
-/// How far the log went when the state was written.
-fn known(stored: &Result<Stored, StateError>) -> Option<Position> {
-    let stored = stored.as_ref().ok();
-    stored.map(|stored| stored.position.clone())
-}
-
-impl Stored {
-    /// The state, or what makes it useless. One that may be sound another time is an error of its own.
-    fn read_if_sound(path: &Path, config: &Config) -> Result<Result<Self, StateError>, StateError> {
-        match Self::read(path, config) {
-            Err(fault) if !fault.is_lost() => Err(fault),
-            read => Ok(read),
-        }
-    }
-
-    fn read(path: &Path, config: &Config) -> Result<Self, StateError> {
-        let store = Store::open(path, &config.agent.agent)?;
-        let position = store.position()?.ok_or(StateError::Missing)?;
-        let rows = store.rows()?;
-        Ok(Self {
-            store,
-            position,
-            rows,
-        })
-    }
-
-    /// What the state says, and the lines behind it.
-    fn recall(
-        self,
-        keys: Keys,
-        config: &Config,
-        opening: &Opening,
-    ) -> Result<(Past, Store), MemoryError> {
-        let lines = signet_audit::read_from(&config.audit_dir, &self.position)?;
-        let lines = lines.ok_or(StateError::Unfit)?;
-        let identity = keys.into_identity(config.agent.layers);
-        let (policy, seed) = (config.policy.clone(), random::bytes()?);
-        let node = Node::restore(identity, policy, seed, self.rows).map_err(StateError::Row)?;
-        let from = self.position.head.seq;
-        Ok((recall(node, (lines, from), config, opening)?, self.store))
-    }
-}
-
-/// Tells a node what lines say, up to the first that cannot be read.
-fn tell(node: &mut Node, lines: impl Iterator<Item = Result<Line, LogError>>) {
-    for line in lines.map_while(Result::ok) {
-        if let Some(entry) = &line.entry {
-            node.recall(line.ts, entry);
-        }
-    }
-}
-
-/// A node that was told its past.
-struct Past {
-    node: Node,
-    /// How many lines it was told.
-    told: u64,
-    /// Whether one of them is a message.
-    has_run: bool,
-}
-
-fn recall_all(keys: Keys, config: &Config, opening: &Opening) -> Result<Past, MemoryError> {
-    let identity = keys.into_identity(config.agent.layers);
-    let node = Node::new(identity, config.policy.clone(), random::bytes()?);
-    let mut lines = signet_audit::read(&config.audit_dir)?.peekable();
-    // Whoever the missing months made known, revoked or receipted would be forgotten.
-    if let Some(Ok(first)) = lines.peek()
-        && first.seq != 1
-    {
-        return Err(MemoryError::NoBeginning(first.seq));
-    }
-    recall(node, (lines, 0), config, opening)
-}
-
-/// Tells the node the lines behind line `from`, up to the last that stays.
-fn recall(
-    mut node: Node,
-    (lines, from): (impl Iterator<Item = Result<Line, LogError>>, u64),
-    config: &Config,
-    opening: &Opening,
-) -> Result<Past, MemoryError> {
-    let (mut told, mut has_run) = (0, false);
-    let left = opening.end().saturating_sub(from);
-    for line in lines.take(usize::try_from(left).unwrap_or(usize::MAX)) {
-        let line = line?;
-        if let Some(Entry::Genesis(certificate)) = &line.entry
-            && certificate.agent != config.agent.agent
-        {
-            let (found, expected) = (certificate.agent.clone(), config.agent.agent.clone());
-            return Err(MemoryError::OtherAgent { found, expected });
-        }
-        if line.seq > opening.trusted() {
-            prove(&node, &line, &config.agent.agent)?;
-        }
-        if let Some(entry) = &line.entry {
-            has_run |= matches!(entry, Entry::Message(_));
-            node.recall(line.ts, entry);
-        }
-        told += 1;
-    }
-    Ok(Past {
-        node,
-        told,
-        has_run,
-    })
-}
-
-/// What nothing in the home vouches for has to prove itself, as `signet audit verify` would ask.
-fn prove(node: &Node, line: &Line, me: &AgentId) -> Result<(), MemoryError> {
-    let said = line
-        .entry
-        .as_ref()
-        .map_or(Ok(()), |entry| node.prove(entry));
-    let fault = line.fault(me).or_else(|| said.err().map(str::to_owned));
-    match fault {
-        Some(what) => Err(MemoryError::Unproven {
-            line: line.seq,
-            what,
-        }),
-        None => Ok(()),
-    }
 }

@@ -39,7 +39,7 @@ pub fn show(node: &Node, now: Timestamp) -> api::Policy {
 
 /// What a question asks.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct PolicyQuery {
     /// Who would get it or send it.
     pub peer: AgentId,
     /// The data tier.
@@ -51,7 +51,7 @@ pub struct Question {
 }
 
 /// What the rules would say of a message; `None` when the peer is unknown.
-pub fn answer(node: &Node, now: Timestamp, question: &Question) -> Option<api::Answered> {
+pub fn answer(node: &Node, now: Timestamp, question: &PolicyQuery) -> Option<api::Answered> {
     let peer = &question.peer;
     let both = [api::Way::Send, api::Way::Receive];
     let ways = both
@@ -71,7 +71,7 @@ pub fn answer(node: &Node, now: Timestamp, question: &Question) -> Option<api::A
     })
 }
 
-fn check(node: &Node, now: Timestamp, question: &Question, way: api::Way) -> Option<api::Check> {
+fn check(node: &Node, now: Timestamp, question: &PolicyQuery, way: api::Way) -> Option<api::Check> {
     let (peer, capability) = (&question.peer, question.capability.as_ref());
     let findings = node.explain(now, peer, way_of(way), question.tier, capability)?;
     Some(api::Check {

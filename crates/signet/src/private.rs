@@ -35,11 +35,8 @@ pub enum PrivateError {
         owner: u32,
     },
     /// A directory, a device, or too large to be what it should be.
-    #[error("{} is not a plain file of at most {MAX_BYTES} bytes of text", path.display())]
-    NotPlain {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is not a plain file of at most {MAX_BYTES} bytes of text", .0.display())]
+    NotPlain(PathBuf),
     /// The operating system refused.
     #[error("{}: {source}", path.display())]
     Io {
@@ -57,7 +54,7 @@ impl PrivateError {
             Self::Mode { path, .. } => format!("chmod 600 {}", hint::word(path)),
             // A file that root made anew would lock the owner of its home out.
             Self::Owner { path, .. } => hint::unreadable(path),
-            Self::NotPlain { path } => format!("put the right file at {}", path.display()),
+            Self::NotPlain(path) => format!("put the right file at {}", path.display()),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "name the right path: there is no such file".to_owned()
             }
@@ -90,9 +87,7 @@ pub fn open(path: &Path) -> Result<File, PrivateError> {
         .metadata()
         .map_err(|error| PrivateError::io(path, error))?;
     if !facts.is_file() || facts.len() > MAX_BYTES {
-        return Err(PrivateError::NotPlain {
-            path: path.to_owned(),
-        });
+        return Err(PrivateError::NotPlain(path.to_owned()));
     }
     if is_credential(path) && is_handed_over(&facts) {
         return Ok(file);
@@ -125,9 +120,9 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>, PrivateError> {
     let mut text = Zeroizing::new(String::with_capacity(capacity));
     match file.take(MAX_BYTES).read_to_string(&mut text) {
         Ok(_) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(PrivateError::NotPlain {
-            path: path.to_owned(),
-        }),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(PrivateError::NotPlain(path.to_owned()))
+        }
         Err(error) => Err(PrivateError::io(path, error)),
     }
 }

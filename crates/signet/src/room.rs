@@ -5,14 +5,14 @@ use std::path::Path;
 
 /// What is left for others than root.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct DiskSpace {
     /// Bytes.
     pub(crate) bytes: u64,
     /// Files that can be made.
     pub(crate) files: u64,
 }
 
-impl Room {
+impl DiskSpace {
     /// Where `dir` is, or will be; `None` where the system does not say.
     pub(crate) fn at(dir: &Path) -> Option<Self> {
         let dir = dir.ancestors().find(|dir| dir.is_dir())?;

@@ -11,5 +11,5 @@
 mod keeper;
 mod store;
 
-pub use keeper::{Keeper, Kept, offer};
-pub use store::{StateError, Store};
+pub use keeper::{Keeper, StateSnapshot, offer};
+pub use store::{StateError, StateStore};

@@ -11,7 +11,7 @@ use signet_driver::Publisher;
 use crate::{House, eventually};
 
 /// A subject and what was sent to it.
-pub type Sent = (String, Vec<u8>);
+pub type BusMessage = (String, Vec<u8>);
 
 /// Sends any bytes to any subject.
 pub struct Sender(Publisher);
@@ -39,7 +39,7 @@ impl Sender {
 
 /// Everything that anybody sends, or sends to some.
 pub struct Watch {
-    seen: Arc<Mutex<Vec<Sent>>>,
+    seen: Arc<Mutex<Vec<BusMessage>>>,
 }
 
 impl Watch {
@@ -66,7 +66,7 @@ impl Watch {
         Self { seen }
     }
 
-    pub fn seen(&self) -> Vec<Sent> {
+    pub fn seen(&self) -> Vec<BusMessage> {
         self.seen.lock().unwrap().clone()
     }
 
@@ -108,7 +108,7 @@ pub fn sender(message: &Value) -> &str {
 fn take(
     back: &mut BufReader<TcpStream>,
     out: &mut TcpStream,
-    kept: &Mutex<Vec<Sent>>,
+    kept: &Mutex<Vec<BusMessage>>,
 ) -> Option<()> {
     let mut line = String::new();
     if back.read_line(&mut line).ok()? == 0 {

@@ -75,9 +75,9 @@ impl Proxy {
 }
 
 /// What was read, and when it is to arrive.
-type Piece = (Instant, Vec<u8>);
+type ProxiedBytes = (Instant, Vec<u8>);
 
-fn read_from(mut from: TcpStream, delay: Duration, read: &mpsc::Sender<Piece>) {
+fn read_from(mut from: TcpStream, delay: Duration, read: &mpsc::Sender<ProxiedBytes>) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
         let piece = (Instant::now() + delay, buffer[..length].to_vec());
@@ -88,7 +88,7 @@ fn read_from(mut from: TcpStream, delay: Duration, read: &mpsc::Sender<Piece>) {
     let _ = from.shutdown(Shutdown::Both);
 }
 
-fn pass_to(mut to: TcpStream, passed: &mpsc::Receiver<Piece>) {
+fn pass_to(mut to: TcpStream, passed: &mpsc::Receiver<ProxiedBytes>) {
     while let Ok((due, bytes)) = passed.recv() {
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         if to.write_all(&bytes).is_err() {

@@ -7,19 +7,19 @@ use std::path::Path;
 use serde_json::Value;
 
 /// The end of a log.
-pub struct Tail {
+pub struct LogTail {
     log: File,
     unread: Vec<u8>,
     last: u64,
 }
 
 /// What the log says was taken.
-pub struct Accepted {
+pub struct AcceptedLine {
     pub count: usize,
     pub gaps: usize,
 }
 
-impl Tail {
+impl LogTail {
     /// Of the newest file in that directory, from its end on.
     pub fn of(audit: &Path) -> Self {
         let files = std::fs::read_dir(audit).unwrap();
@@ -53,8 +53,8 @@ impl Tail {
     }
 
     /// What was accepted since the last look, in the same way but cheaper.
-    pub fn accepted(&mut self) -> Accepted {
-        let mut accepted = Accepted { count: 0, gaps: 0 };
+    pub fn accepted(&mut self) -> AcceptedLine {
+        let mut accepted = AcceptedLine { count: 0, gaps: 0 };
         self.log.read_to_end(&mut self.unread).unwrap();
         let Some(end) = self.unread.iter().rposition(|byte| *byte == b'\n') else {
             return accepted;
@@ -76,7 +76,7 @@ impl Tail {
         accepted
     }
 
-    /// The number of the newest line that [`Tail::accepted`] has counted.
+    /// The number of the newest line that [`LogTail::accepted`] has counted.
     pub fn last(&self) -> u64 {
         self.last
     }

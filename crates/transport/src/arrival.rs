@@ -28,18 +28,12 @@ pub enum Arrival {
     },
     /// Too much waited to be read, and messages were dropped. Their senders hold them until a receipt.
     /// A mailbox drops nothing: what is not read waits there.
-    Gap {
-        /// How many at least: in a flood the client library loses count too.
-        at_least: u64,
-    },
+    Gap(u64),
     /// The connection is up: what is sent to us from now on arrives.
     Connected,
     /// After [`Arrival::Connected`], when a mailbox was asked for and there is none: the inbox is read as on
     /// core NATS until there is one, which is looked for every 30 seconds at least.
-    NoMailbox {
-        /// Why, and what to do about it.
-        why: String,
-    },
+    NoMailbox(String),
     /// Everything that waited in the mailbox when the connection came up has been handed over. Once a
     /// connection; on core NATS at once, since nothing waits there.
     Drained,
@@ -50,10 +44,7 @@ pub enum Arrival {
     Disconnected,
     /// The server refused something: the login, a subscription, a publish. It says so in its own words,
     /// some time after the call that it concerns.
-    Refused {
-        /// The server's words, at most 256 characters.
-        what: String,
-    },
+    Refused(String),
     /// The answer to [`crate::Nats::stop_reading`]: nothing more arrives.
     Stopped,
 }

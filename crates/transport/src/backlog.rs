@@ -19,7 +19,7 @@ pub(crate) struct Backlog {
 
 /// The way out.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct BacklogReader {
     arrivals: mpsc::Receiver<Arrival>,
     held: Arc<AtomicUsize>,
     read: Arc<Notify>,
@@ -27,7 +27,7 @@ pub(crate) struct Waiting {
 
 /// What became of an arrival.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Offered {
+pub(crate) enum BacklogResult {
     Taken,
     /// There is no room: it was dropped.
     Full,
@@ -36,7 +36,7 @@ pub(crate) enum Offered {
 }
 
 /// Room for so many messages of so many bytes together, and for events beside them.
-pub(crate) fn backlog(messages: usize, most_bytes: usize) -> (Backlog, Waiting) {
+pub(crate) fn backlog(messages: usize, most_bytes: usize) -> (Backlog, BacklogReader) {
     let (sender, arrivals) = mpsc::channel(messages.max(1).saturating_add(EVENTS));
     let (held, read) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let backlog = Backlog {
@@ -45,7 +45,7 @@ pub(crate) fn backlog(messages: usize, most_bytes: usize) -> (Backlog, Waiting) 
         read: Arc::clone(&read),
         most_bytes,
     };
-    let waiting = Waiting {
+    let waiting = BacklogReader {
         arrivals,
         held,
         read,
@@ -55,25 +55,25 @@ pub(crate) fn backlog(messages: usize, most_bytes: usize) -> (Backlog, Waiting) 
 
 impl Backlog {
     /// Waits for room.
-    pub(crate) async fn send(&self, arrival: Arrival) -> Offered {
+    pub(crate) async fn send(&self, arrival: Arrival) -> BacklogResult {
         self.held.fetch_add(cost(&arrival), Ordering::Relaxed);
         match self.arrivals.send(arrival).await {
-            Ok(()) => Offered::Taken,
-            Err(_) => Offered::Unwanted,
+            Ok(()) => BacklogResult::Taken,
+            Err(_) => BacklogResult::Unwanted,
         }
     }
 
     /// Takes a message that there is room for, and drops another.
-    pub(crate) fn offer(&self, message: Arrival) -> Offered {
+    pub(crate) fn offer(&self, message: Arrival) -> BacklogResult {
         let cost = cost(&message);
         let held = self.held.load(Ordering::Relaxed);
         if self.arrivals.capacity() <= EVENTS || held.saturating_add(cost) > self.most_bytes {
-            return self.unless_closed(Offered::Full);
+            return self.unless_closed(BacklogResult::Full);
         }
         self.held.fetch_add(cost, Ordering::Relaxed);
         match self.arrivals.try_send(message) {
-            Ok(()) => Offered::Taken,
-            Err(_) => self.unless_closed(Offered::Full),
+            Ok(()) => BacklogResult::Taken,
+            Err(_) => self.unless_closed(BacklogResult::Full),
         }
     }
 
@@ -93,16 +93,16 @@ impl Backlog {
         self.arrivals.closed().await;
     }
 
-    fn unless_closed(&self, offered: Offered) -> Offered {
+    fn unless_closed(&self, offered: BacklogResult) -> BacklogResult {
         if self.arrivals.is_closed() {
-            Offered::Unwanted
+            BacklogResult::Unwanted
         } else {
             offered
         }
     }
 }
 
-impl Waiting {
+impl BacklogReader {
     pub(crate) async fn receive(&mut self) -> Option<Arrival> {
         let arrival = self.arrivals.recv().await?;
         self.held.fetch_sub(cost(&arrival), Ordering::Relaxed);
@@ -151,18 +151,18 @@ mod tests {
     async fn a_flood_of_large_messages_is_bounded_in_bytes_and_of_small_ones_in_number() {
         let (backlog, mut waiting) = backlog(100, 1 << 20);
         let fits = |length: usize| {
-            let taken = |_: &usize| backlog.offer(message(length)) == Offered::Taken;
+            let taken = |_: &usize| backlog.offer(message(length)) == BacklogResult::Taken;
             (0..1_000).filter(taken).count()
         };
         assert_eq!(fits(200 << 10), 5, "a MiB of 200 KiB each");
-        assert_eq!(backlog.offer(message(200 << 10)), Offered::Full);
-        assert_eq!(backlog.send(Arrival::Connected).await, Offered::Taken);
+        assert_eq!(backlog.offer(message(200 << 10)), BacklogResult::Full);
+        assert_eq!(backlog.send(Arrival::Connected).await, BacklogResult::Taken);
         let mut out = vec![Arrival::Disconnected];
         assert_eq!(waiting.receive_many(&mut out, 64).await, 6, "events pass");
         assert_eq!(fits(1), 100, "reading makes room");
         assert!(waiting.receive().await.is_some());
         assert_eq!(fits(1), 1);
         drop(waiting);
-        assert_eq!(backlog.offer(message(1)), Offered::Unwanted);
+        assert_eq!(backlog.offer(message(1)), BacklogResult::Unwanted);
     }
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 use async_nats::Subject;
 use tokio::time::Instant;
 
-use crate::handle::Delivery;
-use crate::standing::Standing;
+use crate::handle::MailboxDelivery;
+use crate::standing::ConsumerInfo;
 
 /// How far the deliveries of the mailbox came, from one connection to the next.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub(crate) struct Caution {
 impl Caution {
     /// A connection begins. Returns the numbers in the stream among which those messages are that were delivered and
     /// never came.
-    pub(crate) fn begin(&mut self, standing: &Standing, now: Instant) -> Range<u64> {
+    pub(crate) fn begin(&mut self, standing: &ConsumerInfo, now: Instant) -> Range<u64> {
         let before = self.number.replace(standing.deliveries);
         let Some(before) = before else {
             // Mail that was delivered to an earlier process comes again in its time.
@@ -58,7 +58,7 @@ impl Caution {
     }
 
     /// A message came.
-    pub(crate) fn came(&mut self, delivery: &Delivery) {
+    pub(crate) fn came(&mut self, delivery: &MailboxDelivery) {
         self.number = self.number.max(Some(delivery.number));
         self.sequence = self.sequence.max(delivery.sequence);
         self.like = Some(delivery.handle.reply());
@@ -88,8 +88,8 @@ mod tests {
     use super::*;
     use crate::{Handle, Mailbox};
 
-    fn standing(deliveries: u64, delivered: u64) -> Standing {
-        Standing {
+    fn standing(deliveries: u64, delivered: u64) -> ConsumerInfo {
+        ConsumerInfo {
             created: 1,
             fresh: 0,
             unsettled: 5,
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    fn delivery(times: u64, sequence: u64, number: u64) -> Delivery {
+    fn delivery(times: u64, sequence: u64, number: u64) -> MailboxDelivery {
         let reply = format!("$JS.ACK.AGENT_INBOX.alpha.{times}.{sequence}.{number}.0.0");
         Handle::parse(&reply.as_str().into(), &Mailbox::of("alpha"), 0).expect("a delivery")
     }

@@ -10,9 +10,9 @@ use async_nats::ConnectOptions;
 
 use crate::Error;
 
-/// Everything a connection needs. [`Config::new`] fills in the defaults.
+/// Everything a connection needs. [`ConnectionConfig::new`] fills in the defaults.
 #[derive(Clone)]
-pub struct Config {
+pub struct ConnectionConfig {
     /// `nats://host:port` or `tls://host:port`, tried in turn. Credentials do not belong here.
     pub servers: Vec<String>,
     /// The one subject that mail comes to.
@@ -35,10 +35,10 @@ pub struct Config {
     /// How this agent proves to the server who it is.
     pub login: Login,
     /// Encryption of the connection.
-    pub tls: Tls,
+    pub tls: NatsTls,
 }
 
-impl Config {
+impl ConnectionConfig {
     /// A configuration without login or TLS, for messages of at most 240 KiB (`docs/protocol.md`, strict
     /// JSON) and 8,192 waiting ones of 16 MiB together.
     pub fn new(
@@ -56,7 +56,7 @@ impl Config {
             capacity: 8_192,
             capacity_bytes: 16 << 20,
             login: Login::None,
-            tls: Tls::default(),
+            tls: NatsTls::default(),
         }
     }
 
@@ -95,7 +95,7 @@ impl Config {
     }
 }
 
-impl fmt::Debug for Config {
+impl fmt::Debug for ConnectionConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let servers: Vec<&str> = self.servers.iter().map(|s| without_login(s)).collect();
         f.debug_struct("Config")
@@ -193,7 +193,7 @@ impl fmt::Debug for Secret {
 
 /// Encryption of the connection.
 #[derive(Debug, Clone, Default)]
-pub struct Tls {
+pub struct NatsTls {
     /// Refuse a server without TLS. Implied by `tls://`, by `ca` and by `cert`.
     pub required: bool,
     /// Authorities to trust instead of the system's, in PEM.
@@ -204,7 +204,7 @@ pub struct Tls {
     pub key: Option<PathBuf>,
 }
 
-impl Tls {
+impl NatsTls {
     fn apply(&self, mut options: ConnectOptions) -> Result<ConnectOptions, Error> {
         self.look_at_files()?;
         let required = self.required || self.ca.is_some() || self.cert.is_some();
@@ -225,7 +225,7 @@ impl Tls {
     }
 }
 
-impl Tls {
+impl NatsTls {
     /// The client library reads these files at every connect, and calls one that is missing a fault of
     /// the server's certificate.
     fn look_at_files(&self) -> Result<(), Error> {
@@ -311,8 +311,8 @@ const PING: Duration = Duration::from_secs(5);
 mod tests {
     use super::*;
 
-    fn config() -> Config {
-        Config::new(
+    fn config() -> ConnectionConfig {
+        ConnectionConfig::new(
             vec!["nats://127.0.0.1:4222".into()],
             "agent.alpha.inbox",
             "_INBOX_alpha",

@@ -16,7 +16,7 @@ use tokio::time::{Instant, interval};
 
 use crate::Arrival;
 use crate::backlog::Backlog;
-use crate::store::{Counter, Store};
+use crate::store::{Counter, MailboxStore};
 
 /// What became of a message on its way into the peer's mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,20 +58,20 @@ impl Confirmation {
 pub(crate) struct Confirmations {
     inbox: String,
     stream: String,
-    store: Arc<Store>,
-    pending: Mutex<Pending>,
+    store: Arc<MailboxStore>,
+    pending: Mutex<PendingPublishes>,
 }
 
 /// Numbered in their order, which is also that of the answers.
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingPublishes {
     first: u64,
-    waiting: VecDeque<Expected>,
+    waiting: VecDeque<ExpectedConfirmation>,
 }
 
 /// A message whose confirmation has not come.
 #[derive(Debug)]
-struct Expected {
+struct ExpectedConfirmation {
     since: Instant,
     /// The subject that it went to.
     inbox: String,
@@ -79,9 +79,9 @@ struct Expected {
 }
 
 /// Ends its task with itself.
-pub(crate) struct Listener(JoinHandle<()>);
+pub(crate) struct ConfirmationTask(JoinHandle<()>);
 
-impl Drop for Listener {
+impl Drop for ConfirmationTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -92,9 +92,9 @@ impl Confirmations {
     pub(crate) async fn listen(
         client: &Client,
         stream: String,
-        store: Arc<Store>,
+        store: Arc<MailboxStore>,
         arrivals: Backlog,
-    ) -> Result<(Arc<Self>, Listener), String> {
+    ) -> Result<(Arc<Self>, ConfirmationTask), String> {
         let inbox = client.new_inbox();
         let subscribed = client.subscribe(format!("{inbox}.*")).await;
         let subscriber = subscribed.map_err(|e| e.to_string())?;
@@ -105,7 +105,7 @@ impl Confirmations {
             pending: Mutex::default(),
         });
         let task = tokio::spawn(hear_all(Arc::clone(&confirmations), subscriber, arrivals));
-        Ok((confirmations, Listener(task)))
+        Ok((confirmations, ConfirmationTask(task)))
     }
 
     /// A reply subject for the next message, which goes to `inbox`, and who waits for what comes there.
@@ -113,7 +113,7 @@ impl Confirmations {
         let (sender, word) = oneshot::channel();
         let mut pending = self.pending();
         let number = pending.first + pending.waiting.len() as u64;
-        pending.waiting.push_back(Expected {
+        pending.waiting.push_back(ExpectedConfirmation {
             since: Instant::now(),
             inbox: inbox.to_owned(),
             waiter: Some(sender),
@@ -147,12 +147,12 @@ impl Confirmations {
             .is_behind(Counter { domain, stream }, &inbox, sequence)
     }
 
-    fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {
+    fn pending(&self) -> std::sync::MutexGuard<'_, PendingPublishes> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Pending {
+impl PendingPublishes {
     /// Tells who waits for that message, and says which inbox it went to; the first time alone.
     fn settle(&mut self, number: u64, storage: Storage) -> Option<String> {
         let index = number.checked_sub(self.first);
@@ -174,7 +174,7 @@ impl Pending {
         });
     }
 
-    fn trim(&mut self, is_over: impl Fn(&Expected) -> bool) {
+    fn trim(&mut self, is_over: impl Fn(&ExpectedConfirmation) -> bool) {
         while self.waiting.front().is_some_and(&is_over) {
             self.forget_first();
         }
@@ -299,10 +299,10 @@ mod tests {
 
     #[test]
     fn answers_out_of_order_and_for_nobody_find_their_place_or_none() {
-        let mut pending = Pending::default();
+        let mut pending = PendingPublishes::default();
         let (first, second) = (oneshot::channel(), oneshot::channel());
         for (waiter, inbox) in [(first.0, "first"), (second.0, "second")] {
-            pending.waiting.push_back(Expected {
+            pending.waiting.push_back(ExpectedConfirmation {
                 since: Instant::now(),
                 inbox: inbox.into(),
                 waiter: Some(waiter),

@@ -8,20 +8,20 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::confirm::{Confirmations, Listener};
-use crate::live::Live;
+use crate::confirm::{ConfirmationTask, Confirmations};
+use crate::live::LiveConnection;
 use crate::mailbox::MailboxSession;
-use crate::outlet::{End, Outlet, Stop};
-use crate::session::Session;
+use crate::outlet::{GaveUp, Outlet, Stop};
+use crate::session::NatsSession;
 use crate::signals::Signals;
 use crate::standing::{Absent, ask};
-use crate::store::Store;
-use crate::{Config, Mailbox};
+use crate::store::MailboxStore;
+use crate::{ConnectionConfig, Mailbox};
 
 pub(crate) enum Connection {
     /// The inbox is subscribed; the task looks for the mailbox that is missing.
     Core {
-        session: Box<Session>,
+        session: Box<NatsSession>,
         _lookout: Option<Lookout>,
     },
     /// The mailbox is read; whether it was made anew since the last connection.
@@ -40,12 +40,12 @@ impl Drop for Lookout {
 impl Connection {
     pub(crate) async fn open(
         client: Client,
-        config: &Config,
-        store: &Arc<Store>,
+        config: &ConnectionConfig,
+        store: &Arc<MailboxStore>,
         signals: Arc<Signals>,
         outlet: Outlet,
     ) -> Result<Self, String> {
-        let mut live = Live {
+        let mut live = LiveConnection {
             client,
             confirmations: None,
             store: Arc::clone(store),
@@ -53,7 +53,7 @@ impl Connection {
         };
         let inbox = config.inbox.clone();
         let Some(mailbox) = config.mailbox.clone() else {
-            let session = Session::open(live, None, signals, inbox, outlet, None);
+            let session = NatsSession::open(live, None, signals, inbox, outlet, None);
             return Ok(Self::core(session.await?, None));
         };
         let listener = listen(&mut live, &mailbox, &outlet).await?;
@@ -69,11 +69,11 @@ impl Connection {
             Err(Absent::Silent) => "the server does not answer for it".to_owned(),
         };
         let lookout = Lookout::start(live.client.clone(), mailbox, Arc::clone(&signals));
-        let session = Session::open(live, Some(why), signals, inbox, outlet, listener);
+        let session = NatsSession::open(live, Some(why), signals, inbox, outlet, listener);
         Ok(Self::core(session.await?, Some(lookout)))
     }
 
-    fn core(session: Session, lookout: Option<Lookout>) -> Self {
+    fn core(session: NatsSession, lookout: Option<Lookout>) -> Self {
         Self::Core {
             session: Box::new(session),
             _lookout: lookout,
@@ -81,7 +81,7 @@ impl Connection {
     }
 
     /// Until the connection is lost (`None`) or to be closed.
-    pub(crate) async fn hand_over(&mut self, stops: &mut mpsc::Receiver<Stop>) -> Option<End> {
+    pub(crate) async fn hand_over(&mut self, stops: &mut mpsc::Receiver<Stop>) -> Option<GaveUp> {
         match self {
             Self::Core { session, .. } => session.hand_over(stops).await,
             Self::Mailbox(session, lost) => session.hand_over(*lost, stops).await,
@@ -120,10 +120,10 @@ impl Lookout {
 }
 
 async fn listen(
-    live: &mut Live,
+    live: &mut LiveConnection,
     mailbox: &Mailbox,
     outlet: &Outlet,
-) -> Result<Option<Listener>, String> {
+) -> Result<Option<ConfirmationTask>, String> {
     let (stream, store) = (mailbox.stream.clone(), Arc::clone(&live.store));
     let listening = Confirmations::listen(&live.client, stream, store, outlet.arrivals.clone());
     let (confirmations, listener) = listening.await?;

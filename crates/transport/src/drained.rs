@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::standing::Standing;
+use crate::standing::ConsumerInfo;
 
 #[derive(Debug)]
 pub(crate) struct Drained {
@@ -24,7 +24,7 @@ pub(crate) struct Drained {
 }
 
 impl Drained {
-    pub(crate) fn expected(standing: &Standing, now: Instant) -> Self {
+    pub(crate) fn expected(standing: &ConsumerInfo, now: Instant) -> Self {
         Self {
             created: standing.created,
             fresh: standing.fresh,
@@ -62,7 +62,7 @@ impl Drained {
     }
 
     /// The server's newest numbers. What expired meanwhile never comes, and is in none of them.
-    pub(crate) fn look(&mut self, standing: &Standing, now: Instant) {
+    pub(crate) fn look(&mut self, standing: &ConsumerInfo, now: Instant) {
         self.looked = now;
         self.fresh = self.fresh.min(standing.fresh);
         let settled = standing.unsettled == 0 || standing.settled >= self.delivered;
@@ -86,8 +86,8 @@ const REDELIVERY: Duration = Duration::from_secs(95);
 mod tests {
     use super::*;
 
-    fn standing(fresh: u64, unsettled: usize, delivered: u64, settled: u64) -> Standing {
-        Standing {
+    fn standing(fresh: u64, unsettled: usize, delivered: u64, settled: u64) -> ConsumerInfo {
+        ConsumerInfo {
             created: 1,
             fresh,
             unsettled,

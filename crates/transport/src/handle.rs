@@ -26,7 +26,7 @@ impl Handle {
     /// `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<time>.<pending>`, since 2.9 also
     /// with `<domain>.<account>` before the stream and a token behind. `None` for what is no delivery from
     /// `mailbox`.
-    pub(crate) fn parse(reply: &Subject, mailbox: &Mailbox, era: u64) -> Option<Delivery> {
+    pub(crate) fn parse(reply: &Subject, mailbox: &Mailbox, era: u64) -> Option<MailboxDelivery> {
         let tokens: Vec<&str> = reply.strip_prefix("$JS.ACK.")?.split('.').collect();
         let place = match tokens.len() {
             7 => tokens.as_slice(),
@@ -44,7 +44,7 @@ impl Handle {
             era,
             deliveries: deliveries.parse().ok()?,
         };
-        Some(Delivery {
+        Some(MailboxDelivery {
             handle,
             sequence: sequence.parse().ok()?,
             number: number.parse().ok()?,
@@ -62,7 +62,7 @@ impl Handle {
 
 /// One delivery as it came.
 #[derive(Debug)]
-pub(crate) struct Delivery {
+pub(crate) struct MailboxDelivery {
     pub(crate) handle: Handle,
     /// The number of the message in the stream.
     pub(crate) sequence: u64,

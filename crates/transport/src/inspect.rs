@@ -10,7 +10,7 @@ use async_nats::{Event, HeaderMap};
 
 use crate::link::connect;
 use crate::standing::{Absent, ask};
-use crate::{Config, Error, Mailbox};
+use crate::{ConnectionConfig, Error, Mailbox};
 
 /// What a server lets an agent do, and what it keeps for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Inspection {
     /// How many inboxes of peers were tried.
     pub tried: usize,
     /// The mailbox; why there is none, where one was asked for.
-    pub mailbox: Option<Result<Held, String>>,
+    pub mailbox: Option<Result<HeldMail, String>>,
     /// The stream that holds all mailboxes, where this login may look at it.
     pub stream: Option<StoreUse>,
     /// What the account may keep on disk, where the server sets a limit and this login may look at it.
@@ -33,7 +33,7 @@ pub struct Inspection {
 
 /// What waits in a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldMail {
     /// Messages that were not settled yet.
     pub messages: u64,
     /// So many fit in.
@@ -58,7 +58,7 @@ pub struct StoreUse {
 ///
 /// # Errors
 /// Those of a connection, to the last of the servers.
-pub async fn inspect(config: &Config, inboxes: &[String]) -> Result<Inspection, Error> {
+pub async fn inspect(config: &ConnectionConfig, inboxes: &[String]) -> Result<Inspection, Error> {
     let refusals = Refusals::default();
     let (server, client) = reach(config, &refusals).await?;
     // Dropped at once: a word to the server about the subscription is all that is wanted.
@@ -83,7 +83,7 @@ pub async fn inspect(config: &Config, inboxes: &[String]) -> Result<Inspection, 
     })
 }
 
-async fn reach(config: &Config, refusals: &Refusals) -> Result<(String, Client), Error> {
+async fn reach(config: &ConnectionConfig, refusals: &Refusals) -> Result<(String, Client), Error> {
     let mut failed = Error::Disconnected;
     for server in &config.servers {
         let refusals = refusals.clone();
@@ -99,13 +99,13 @@ async fn reach(config: &Config, refusals: &Refusals) -> Result<(String, Client),
     Err(failed)
 }
 
-async fn held(client: &Client, mailbox: &Mailbox) -> Result<Held, String> {
+async fn held(client: &Client, mailbox: &Mailbox) -> Result<HeldMail, String> {
     let standing = ask(client, mailbox).await.map_err(|absent| match absent {
         Absent::Missing(why) => why,
         Absent::Silent => "the server does not answer a question about it".to_owned(),
     })?;
     let unsettled = u64::try_from(standing.unsettled).unwrap_or(u64::MAX);
-    Ok(Held {
+    Ok(HeldMail {
         messages: standing.fresh.saturating_add(unsettled),
         most: crate::wanted::INBOX_MESSAGES.unsigned_abs(),
     })
@@ -169,7 +169,7 @@ impl Refusals {
     }
 
     /// Without the questions that only an administrator may ask.
-    fn needed(&self, config: &Config) -> BTreeSet<String> {
+    fn needed(&self, config: &ConnectionConfig) -> BTreeSet<String> {
         let refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let stream = config.mailbox.as_ref().map(|mailbox| &mailbox.stream);
         let spared = |subject: &str| {

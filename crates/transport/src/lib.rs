@@ -9,12 +9,12 @@
 //!              └── Nats::publish, settle, flush, stop_reading, drain ─┘
 //! ```
 //!
-//! * [`Nats`] sends, settles and stops, [`Inbox`] receives (`nats.rs`) [`Arrival`]s (`arrival.rs`).
+//! * [`Nats`] sends, settles and stops, [`NatsInbox`] receives (`nats.rs`) [`Arrival`]s (`arrival.rs`).
 //! * [`Handle`] and [`Settlement`]: what the mailbox hears of a message (`handle.rs`).
 //! * [`Confirmation`] and [`Storage`]: what a peer's mailbox says of one of ours (`confirm.rs`).
 //! * [`set_up`]: makes the mailboxes of a household (`setup.rs`).
 //! * [`inspect`]: looks at a server as an agent sees it (`inspect.rs`).
-//! * [`Config`], [`Login`], [`Tls`]: how to reach the server (`config.rs`).
+//! * [`ConnectionConfig`], [`Login`], [`NatsTls`]: how to reach the server (`config.rs`).
 //! * [`Backoff`]: how long to wait before the next try (`backoff.rs`).
 //! * [`Error`]: what went wrong and what to do about it (`error.rs`).
 //!
@@ -59,12 +59,12 @@ mod wanted;
 
 pub use arrival::Arrival;
 pub use backoff::Backoff;
-pub use config::{Config, Login, Mailbox, STREAM, Secret, Tls};
+pub use config::{ConnectionConfig, Login, Mailbox, NatsTls, STREAM, Secret};
 pub use confirm::{Confirmation, Storage};
 pub use error::Error;
 pub use handle::{Handle, Settlement};
-pub use inspect::{Held, Inspection, StoreUse, inspect};
-pub use nats::{Inbox, Nats};
-pub use setup::{Done, Made, Report, set_up};
+pub use inspect::{HeldMail, Inspection, StoreUse, inspect};
+pub use nats::{Nats, NatsInbox};
+pub use setup::{Made, SetupReport, SetupStep, set_up};
 pub use user::{is_user, new_user, user_of_seed};
-pub use wanted::{Difference, Place};
+pub use wanted::{AgentPlace, SettingDifference};

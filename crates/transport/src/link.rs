@@ -11,18 +11,18 @@ use async_nats::client::Client;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::backlog::{Backlog, Offered};
+use crate::backlog::{Backlog, BacklogResult};
 use crate::connection::Connection;
-use crate::live::Link;
-use crate::outlet::{End, Outlet, Stop};
+use crate::live::ConnectionState;
+use crate::outlet::{GaveUp, Outlet, Stop};
 use crate::signals::Signals;
-use crate::store::Store;
-use crate::{Arrival, Backoff, Config, Error};
+use crate::store::MailboxStore;
+use crate::{Arrival, Backoff, ConnectionConfig, Error};
 
 pub(crate) struct Supervisor {
-    config: Config,
+    config: ConnectionConfig,
     outlet: Outlet,
-    store: Arc<Store>,
+    store: Arc<MailboxStore>,
     stops: mpsc::Receiver<Stop>,
     backoff: Backoff,
     /// When the last connection was lost.
@@ -32,8 +32,8 @@ pub(crate) struct Supervisor {
 
 impl Supervisor {
     pub(crate) fn new(
-        config: Config,
-        link: watch::Sender<Link>,
+        config: ConnectionConfig,
+        link: watch::Sender<ConnectionState>,
         arrivals: Backlog,
         stops: mpsc::Receiver<Stop>,
     ) -> Self {
@@ -55,18 +55,18 @@ impl Supervisor {
 
     pub(crate) async fn run(mut self) {
         let end = self.keep_connected().await;
-        self.outlet.link.send_replace(Link::Closed);
+        self.outlet.link.send_replace(ConnectionState::Closed);
         drop(self.outlet);
-        if let End::Asked(done, outcome) = end {
+        if let GaveUp::Asked(done, outcome) = end {
             // Who asked may have given up waiting.
             let _ = done.send(outcome);
         }
     }
 
-    async fn keep_connected(&mut self) -> End {
+    async fn keep_connected(&mut self) -> GaveUp {
         loop {
-            if self.outlet.arrivals.send(Arrival::Disconnected).await == Offered::Unwanted {
-                return End::Unwanted;
+            if self.outlet.arrivals.send(Arrival::Disconnected).await == BacklogResult::Unwanted {
+                return GaveUp::Unwanted;
             }
             let mut connection = match self.restore().await {
                 Ok(connection) => connection,
@@ -87,14 +87,14 @@ impl Supervisor {
     }
 
     /// Tries until there is a connection, or nobody wants one any more.
-    async fn restore(&mut self) -> Result<Connection, End> {
+    async fn restore(&mut self) -> Result<Connection, GaveUp> {
         let mut told = None;
         loop {
             let wait = self.wait();
             tokio::select! {
                 biased;
                 stop = self.stops.recv() => return Err(self.stop(stop).await),
-                () = self.outlet.arrivals.closed() => return Err(End::Unwanted),
+                () = self.outlet.arrivals.closed() => return Err(GaveUp::Unwanted),
                 () = sleep(wait) => {}
             }
             match self.attempt().await {
@@ -105,25 +105,25 @@ impl Supervisor {
     }
 
     /// Nothing is read any more, and there is no connection to send over: only the end is waited for.
-    async fn stop(&mut self, stop: Option<Stop>) -> End {
+    async fn stop(&mut self, stop: Option<Stop>) -> GaveUp {
         match stop {
-            Some(Stop::Closing(done)) => End::Asked(done, Err(Error::Disconnected)),
+            Some(Stop::Closing(done)) => GaveUp::Asked(done, Err(Error::Disconnected)),
             Some(Stop::Reading) => {
                 self.outlet.send(Arrival::Stopped).await;
                 self.closed().await
             }
-            None => End::Unwanted,
+            None => GaveUp::Unwanted,
         }
     }
 
-    async fn closed(&mut self) -> End {
+    async fn closed(&mut self) -> GaveUp {
         loop {
             tokio::select! {
-                () = self.outlet.arrivals.closed() => return End::Unwanted,
+                () = self.outlet.arrivals.closed() => return GaveUp::Unwanted,
                 stop = self.stops.recv() => match stop {
-                    Some(Stop::Closing(done)) => return End::Asked(done, Err(Error::Disconnected)),
+                    Some(Stop::Closing(done)) => return GaveUp::Asked(done, Err(Error::Disconnected)),
                     Some(Stop::Reading) => {}
-                    None => return End::Unwanted,
+                    None => return GaveUp::Unwanted,
                 },
             }
         }
@@ -172,7 +172,7 @@ impl Supervisor {
     async fn report(&self, error: Error, told: &mut Option<Error>) {
         self.outlet
             .link
-            .send_replace(Link::Down(Some(error.clone())));
+            .send_replace(ConnectionState::Down(Some(error.clone())));
         if told.as_ref() == Some(&error) {
             return;
         }
@@ -180,7 +180,7 @@ impl Supervisor {
         let refused = |error: &Error| matches!(error, Error::LoginRefused { .. });
         if refused(&error) {
             let what = error.to_string();
-            self.outlet.send(Arrival::Refused { what }).await;
+            self.outlet.send(Arrival::Refused(what)).await;
         } else if told.as_ref().is_some_and(refused) {
             // What was said of the login holds no more.
             self.outlet.send(Arrival::Disconnected).await;

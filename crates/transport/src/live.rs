@@ -6,19 +6,19 @@ use async_nats::client::Client;
 
 use crate::Error;
 use crate::confirm::Confirmations;
-use crate::store::Store;
+use crate::store::MailboxStore;
 
 /// What is known of the connection.
 #[derive(Debug)]
-pub(crate) enum Link {
+pub(crate) enum ConnectionState {
     /// Being restored; the error of the last try.
     Down(Option<Error>),
-    Up(Live),
+    Up(LiveConnection),
     Closed,
 }
 
-impl Link {
-    pub(crate) fn live(&self) -> Result<&Live, Error> {
+impl ConnectionState {
+    pub(crate) fn live(&self) -> Result<&LiveConnection, Error> {
         match self {
             Self::Up(live) => Ok(live),
             Self::Down(why) => Err(why.clone().unwrap_or(Error::Disconnected)),
@@ -34,11 +34,11 @@ impl Link {
 
 /// A connection that is up, as those see it who send.
 #[derive(Debug, Clone)]
-pub(crate) struct Live {
+pub(crate) struct LiveConnection {
     pub(crate) client: Client,
     /// Where a mailbox was asked for.
     pub(crate) confirmations: Option<Arc<Confirmations>>,
-    pub(crate) store: Arc<Store>,
+    pub(crate) store: Arc<MailboxStore>,
     /// Whether our own mail comes out of one.
     pub(crate) has_mailbox: bool,
 }

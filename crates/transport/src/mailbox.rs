@@ -14,18 +14,18 @@ use tokio::sync::mpsc;
 use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep_until};
 
-use crate::confirm::Listener;
+use crate::confirm::ConfirmationTask;
 use crate::drained::Drained;
 use crate::handle::reply_of;
-use crate::live::{Link, Live};
-use crate::outlet::{End, Outlet, Step, Stop};
-use crate::pulls::{Pulls, Said};
+use crate::live::{ConnectionState, LiveConnection};
+use crate::outlet::{Flow, GaveUp, Outlet, Stop};
+use crate::pulls::{PullStatus, Pulls};
 use crate::signals::Signals;
-use crate::standing::{Absent, Standing, ask};
+use crate::standing::{Absent, ConsumerInfo, ask};
 use crate::{Arrival, Error, Handle, Mailbox, Settlement};
 
 pub(crate) struct MailboxSession {
-    live: Live,
+    live: LiveConnection,
     mailbox: Mailbox,
     /// Where pulled messages and the server's words about pulls come.
     inbox: String,
@@ -37,18 +37,18 @@ pub(crate) struct MailboxSession {
     /// When the mailbox was there for certain.
     certain: Instant,
     drained: Drained,
-    _listener: Option<Listener>,
+    _listener: Option<ConfirmationTask>,
 }
 
 impl MailboxSession {
     /// Begins to read the mailbox that `standing` tells of.
     pub(crate) async fn open(
-        live: Live,
+        live: LiveConnection,
         mailbox: Mailbox,
-        standing: &Standing,
+        standing: &ConsumerInfo,
         signals: Arc<Signals>,
         outlet: Outlet,
-        listener: Option<Listener>,
+        listener: Option<ConfirmationTask>,
     ) -> Result<Self, String> {
         let (inbox, now) = (live.client.new_inbox(), Instant::now());
         let pulled = live.client.subscribe(inbox.clone()).await;
@@ -81,19 +81,19 @@ impl MailboxSession {
         &mut self,
         lost_before: bool,
         stops: &mut mpsc::Receiver<Stop>,
-    ) -> Option<End> {
+    ) -> Option<GaveUp> {
         let mut step = self.begin(lost_before).await;
         loop {
             match step {
-                Step::On | Step::Returned => {}
-                Step::Lost => {
+                Flow::On | Flow::Returned => {}
+                Flow::Lost => {
                     self.salvage().await;
                     return None;
                 }
-                Step::Unwanted => return Some(End::Unwanted),
+                Flow::Unwanted => return Some(GaveUp::Unwanted),
             }
             step = self.pull_if_room().await;
-            if step != Step::On {
+            if step != Flow::On {
                 continue;
             }
             let silence = self.heard + SILENCE;
@@ -102,16 +102,16 @@ impl MailboxSession {
                 stop = stops.recv() => match stop {
                     Some(Stop::Reading) => self.stop_reading().await,
                     Some(Stop::Closing(done)) => return Some(self.close(done).await),
-                    None => return Some(End::Unwanted),
+                    None => return Some(GaveUp::Unwanted),
                 },
-                () = self.outlet.arrivals.closed() => return Some(End::Unwanted),
+                () = self.outlet.arrivals.closed() => return Some(GaveUp::Unwanted),
                 () = self.signals.raised() => self.outlet.relay(&self.signals).await,
                 message = next(&mut self.pulled) => match message {
                     Some(message) => self.deliver_ready(message).await,
-                    None => Step::Lost,
+                    None => Flow::Lost,
                 },
-                () = self.outlet.arrivals.room(), if self.waits_for_room() => Step::On,
-                () = sleep_until(self.pulls.next()), if self.waits_to_pull() => Step::On,
+                () = self.outlet.arrivals.room(), if self.waits_for_room() => Flow::On,
+                () = sleep_until(self.pulls.next()), if self.waits_to_pull() => Flow::On,
                 () = sleep_until(silence), if self.pulls.asked() > 0 => self.look_after().await,
                 () = sleep_until(self.drained.next_look()), if self.drained.wants_a_look() => {
                     self.look_at_rest().await
@@ -120,18 +120,20 @@ impl MailboxSession {
         }
     }
 
-    async fn begin(&mut self, lost_before: bool) -> Step {
-        self.outlet.link.send_replace(Link::Up(self.live.clone()));
+    async fn begin(&mut self, lost_before: bool) -> Flow {
+        self.outlet
+            .link
+            .send_replace(ConnectionState::Up(self.live.clone()));
         tracing::info!("connected to the NATS server; the mail comes out of the mailbox");
         let mut step = self.outlet.send(Arrival::Connected).await;
-        if lost_before && step == Step::On {
+        if lost_before && step == Flow::On {
             step = self.outlet.send(Arrival::StoreLost).await;
         }
-        if step == Step::On {
+        if step == Flow::On {
             step = self.tell_drained().await;
         }
         if self.signals.lost() {
-            Step::Lost
+            Flow::Lost
         } else {
             step
         }
@@ -156,10 +158,10 @@ impl MailboxSession {
 
     /// Asks for the next batch when most of the last has come and there is room for it: what is not asked
     /// for waits at the broker, in any number.
-    async fn pull_if_room(&mut self) -> Step {
+    async fn pull_if_room(&mut self) -> Flow {
         let now = Instant::now();
         if !self.waits_to_pull() || now < self.pulls.next() {
-            return Step::On;
+            return Flow::On;
         }
         let batch = self.batch();
         let request = format!(
@@ -171,13 +173,13 @@ impl MailboxSession {
         let client = &self.live.client;
         let sent = client.publish_with_reply(subject, self.inbox.clone(), Bytes::from(request));
         if sent.await.is_err() {
-            return Step::Lost;
+            return Flow::Lost;
         }
         if self.pulls.asked() == 0 {
             self.heard = now;
         }
         self.pulls.sent(batch, now);
-        Step::On
+        Flow::On
     }
 
     /// Asks again for mail that was delivered to the lost connection: it comes at once instead of after 30 s. Among
@@ -198,19 +200,19 @@ impl MailboxSession {
     }
 
     /// `message`, and behind it what is there already.
-    async fn deliver_ready(&mut self, message: Message) -> Step {
+    async fn deliver_ready(&mut self, message: Message) -> Flow {
         let mut step = self.deliver(message).await;
         for _ in 1..AT_ONCE {
-            if step != Step::On {
+            if step != Flow::On {
                 return step;
             }
             match ready(&mut self.pulled) {
                 Some(Some(message)) => step = self.deliver(message).await,
-                Some(None) => step = Step::Lost,
+                Some(None) => step = Flow::Lost,
                 None => break,
             }
         }
-        if step == Step::On {
+        if step == Flow::On {
             self.tell_drained().await
         } else {
             step
@@ -219,7 +221,7 @@ impl MailboxSession {
 
     /// What the server says of a pull comes on the subject of the pull, and what it delivers with the reply
     /// subject of a delivery: nobody else can send either.
-    async fn deliver(&mut self, message: Message) -> Step {
+    async fn deliver(&mut self, message: Message) -> Flow {
         self.heard = Instant::now();
         if message.subject.as_str() == self.inbox {
             return self.hear(&message).await;
@@ -228,7 +230,7 @@ impl MailboxSession {
         let era = self.live.store.era();
         let Some(delivery) = reply.and_then(|reply| Handle::parse(reply, &self.mailbox, era))
         else {
-            return Step::On;
+            return Flow::On;
         };
         self.pulls.brought();
         self.certain = self.heard;
@@ -238,26 +240,26 @@ impl MailboxSession {
         self.outlet.send(message).await
     }
 
-    async fn hear(&mut self, message: &Message) -> Step {
-        let Some(said) = Said::read(message) else {
-            return Step::On;
+    async fn hear(&mut self, message: &Message) -> Flow {
+        let Some(said) = PullStatus::read(message) else {
+            return Flow::On;
         };
         let (status, words) = (message.status, message.description.as_deref());
         let left = match said {
-            Said::Stands => {
+            PullStatus::Stands => {
                 self.pulls.stands();
                 self.certain = self.heard;
-                return Step::On;
+                return Flow::On;
             }
-            Said::Gone => {
+            PullStatus::Gone => {
                 tracing::warn!(?words, "the mailbox is gone");
-                return Step::Lost;
+                return Flow::Lost;
             }
-            Said::Over(left) => left,
-            Said::Nobody if self.look_after().await == Step::On => None,
-            Said::Nobody => {
+            PullStatus::Over(left) => left,
+            PullStatus::Nobody if self.look_after().await == Flow::On => None,
+            PullStatus::Nobody => {
                 tracing::warn!("the mailbox is gone");
-                return Step::Lost;
+                return Flow::Lost;
             }
         };
         if self.pulls.over(left, Instant::now()) {
@@ -267,56 +269,56 @@ impl MailboxSession {
                 "the NATS server ends every pull at once: no mail comes"
             );
         }
-        Step::On
+        Flow::On
     }
 
     /// Neither mail nor a sign of life for long: is the mailbox still there?
-    async fn look_after(&mut self) -> Step {
+    async fn look_after(&mut self) -> Flow {
         self.pulls.forget();
         self.heard = Instant::now();
         match ask(&self.live.client, &self.mailbox).await {
             Ok(standing) if standing.created == self.drained.created() => {
                 self.certain = Instant::now();
-                Step::On
+                Flow::On
             }
             Err(Absent::Silent) => self.doubt(),
-            Ok(_) | Err(Absent::Missing(_)) => Step::Lost,
+            Ok(_) | Err(Absent::Missing(_)) => Flow::Lost,
         }
     }
 
     /// Nobody says whether the mailbox is there: in a cluster it may be on its way to another server.
-    fn doubt(&self) -> Step {
+    fn doubt(&self) -> Flow {
         if self.certain.elapsed() < DOUBT {
-            Step::On
+            Flow::On
         } else {
-            Step::Lost
+            Flow::Lost
         }
     }
 
-    async fn look_at_rest(&mut self) -> Step {
+    async fn look_at_rest(&mut self) -> Flow {
         match ask(&self.live.client, &self.mailbox).await {
             Ok(standing) => self.drained.look(&standing, Instant::now()),
             Err(Absent::Silent) => {
                 self.drained.postpone(Instant::now());
                 return self.doubt();
             }
-            Err(Absent::Missing(_)) => return Step::Lost,
+            Err(Absent::Missing(_)) => return Flow::Lost,
         }
         self.tell_drained().await
     }
 
-    async fn tell_drained(&mut self) -> Step {
+    async fn tell_drained(&mut self) -> Flow {
         if self.drained.is_now() {
             self.outlet.send(Arrival::Drained).await
         } else {
-            Step::On
+            Flow::On
         }
     }
 
     /// What had arrived before the connection went down is not lost with it.
     async fn salvage(&mut self) {
         self.signals.retire();
-        self.outlet.link.send_replace(Link::Down(None));
+        self.outlet.link.send_replace(ConnectionState::Down(None));
         while let Some(Some(message)) = ready(&mut self.pulled) {
             if message.subject.as_str() != self.inbox {
                 self.deliver(message).await;
@@ -326,7 +328,7 @@ impl MailboxSession {
     }
 
     /// What is not handed over is left to the mailbox, and at once: a next start does not wait for it.
-    async fn stop_reading(&mut self) -> Step {
+    async fn stop_reading(&mut self) -> Flow {
         if let Some(mut pulled) = self.pulled.take() {
             let _ = pulled.unsubscribe().await;
             while let Some(Some(message)) = unconstrained(pulled.next()).now_or_never() {
@@ -343,11 +345,11 @@ impl MailboxSession {
     }
 
     /// The answer to a question behind everything published says that the server has it all.
-    async fn close(&mut self, done: tokio::sync::oneshot::Sender<Result<(), Error>>) -> End {
-        self.outlet.link.send_replace(Link::Closed);
+    async fn close(&mut self, done: tokio::sync::oneshot::Sender<Result<(), Error>>) -> GaveUp {
+        self.outlet.link.send_replace(ConnectionState::Closed);
         let asked = ask(&self.live.client, &self.mailbox).await;
         self.signals.retire();
-        End::Asked(done, asked.map(drop).map_err(|_| Error::Undrained))
+        GaveUp::Asked(done, asked.map(drop).map_err(|_| Error::Undrained))
     }
 }
 

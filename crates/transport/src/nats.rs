@@ -1,4 +1,4 @@
-//! The two ends of a connection: [`Nats`] to send and stop, [`Inbox`] to receive.
+//! The two ends of a connection: [`Nats`] to send and stop, [`NatsInbox`] to receive.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use async_nats::PublishErrorKind;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::backlog::{Waiting, backlog};
+use crate::backlog::{BacklogReader, backlog};
 use crate::link::Supervisor;
-use crate::live::{Link, Live};
+use crate::live::{ConnectionState, LiveConnection};
 use crate::outlet::Stop;
 use crate::session::DRAIN_LIMIT;
-use crate::{Arrival, Config, Confirmation, Error, Handle, Settlement};
+use crate::{Arrival, Confirmation, ConnectionConfig, Error, Handle, Settlement};
 
 /// What arrives. It must be read: when nobody does, messages are dropped and `Arrival::Gap` counts them.
 /// Dropping it closes the connection.
 #[derive(Debug)]
-pub struct Inbox {
-    arrivals: Waiting,
+pub struct NatsInbox {
+    arrivals: BacklogReader,
 }
 
-impl Inbox {
+impl NatsInbox {
     /// The next arrival, or `None` after a drain. Cancel safe.
     pub async fn receive(&mut self) -> Option<Arrival> {
         self.arrivals.receive().await
@@ -37,7 +37,7 @@ impl Inbox {
 /// closes without waiting for anything (see [`Nats::drain`]).
 #[derive(Debug, Clone)]
 pub struct Nats {
-    link: watch::Receiver<Link>,
+    link: watch::Receiver<ConnectionState>,
     stop: mpsc::Sender<Stop>,
     probes: mpsc::Sender<oneshot::Sender<()>>,
     max_bytes: usize,
@@ -51,11 +51,11 @@ impl Nats {
     ///
     /// # Errors
     /// [`Error::Setting`] and [`Error::LoginFile`]: what no later try could mend.
-    pub async fn connect(config: Config) -> Result<(Self, Inbox), Error> {
+    pub async fn connect(config: ConnectionConfig) -> Result<(Self, NatsInbox), Error> {
         config.options()?;
         let least = if config.mailbox.is_some() { PULLED } else { 1 };
         let (arrived, arrivals) = backlog(config.capacity.max(least), config.capacity_bytes);
-        let (link_tx, link) = watch::channel(Link::Down(None));
+        let (link_tx, link) = watch::channel(ConnectionState::Down(None));
         let (stop, stops) = mpsc::channel(1);
         let (probes, asked) = mpsc::channel(1);
         let max_bytes = config.max_bytes;
@@ -68,7 +68,7 @@ impl Nats {
                 probes,
                 max_bytes,
             },
-            Inbox { arrivals },
+            NatsInbox { arrivals },
         ))
     }
 
@@ -89,7 +89,7 @@ impl Nats {
     /// within 15 seconds.
     #[must_use]
     pub fn connected(&self) -> bool {
-        matches!(*self.link.borrow(), Link::Up(_))
+        matches!(*self.link.borrow(), ConnectionState::Up(_))
     }
 
     /// Resolves when the task that owns the connection has answered: it is there, and not stuck within a step. What
@@ -107,7 +107,7 @@ impl Nats {
     /// Whether our mail comes out of a mailbox at this moment.
     #[must_use]
     pub fn has_mailbox(&self) -> bool {
-        matches!(&*self.link.borrow(), Link::Up(live) if live.has_mailbox)
+        matches!(&*self.link.borrow(), ConnectionState::Up(live) if live.has_mailbox)
     }
 
     /// Hands `bytes` to the connection. `Ok` promises nothing: they may be lost with the connection, and
@@ -119,7 +119,7 @@ impl Nats {
     /// [`Error::Disconnected`] at once when it is down; [`Error::TooLarge`], [`Error::Subject`],
     /// [`Error::Closed`].
     pub async fn publish(&self, subject: String, bytes: Bytes) -> Result<Confirmation, Error> {
-        let Live {
+        let LiveConnection {
             client,
             confirmations,
             ..
@@ -206,11 +206,11 @@ impl Nats {
         }
     }
 
-    fn live(&self) -> Result<Live, Error> {
+    fn live(&self) -> Result<LiveConnection, Error> {
         match &*self.link.borrow() {
-            Link::Up(live) => Ok(live.clone()),
-            Link::Down(_) => Err(Error::Disconnected),
-            Link::Closed => Err(Error::Closed),
+            ConnectionState::Up(live) => Ok(live.clone()),
+            ConnectionState::Down(_) => Err(Error::Disconnected),
+            ConnectionState::Closed => Err(Error::Closed),
         }
     }
 
@@ -220,7 +220,7 @@ impl Nats {
         tokio::select! {
             biased;
             done = work => Ok(done),
-            _ = link.wait_for(|link| matches!(link, Link::Down(_))) => Err(Error::Disconnected),
+            _ = link.wait_for(|link| matches!(link, ConnectionState::Down(_))) => Err(Error::Disconnected),
         }
     }
 }

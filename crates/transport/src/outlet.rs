@@ -6,8 +6,8 @@ use async_nats::Message;
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-use crate::backlog::{Backlog, Offered};
-use crate::live::Link;
+use crate::backlog::{Backlog, BacklogResult};
+use crate::live::ConnectionState;
 use crate::signals::Signals;
 use crate::{Arrival, Error, Handle};
 
@@ -15,26 +15,26 @@ use crate::{Arrival, Error, Handle};
 #[derive(Clone)]
 pub(crate) struct Outlet {
     pub(crate) arrivals: Backlog,
-    pub(crate) link: Arc<watch::Sender<Link>>,
+    pub(crate) link: Arc<watch::Sender<ConnectionState>>,
     pub(crate) max_bytes: usize,
 }
 
 impl Outlet {
-    pub(crate) async fn send(&self, arrival: Arrival) -> Step {
+    pub(crate) async fn send(&self, arrival: Arrival) -> Flow {
         match self.arrivals.send(arrival).await {
-            Offered::Unwanted => Step::Unwanted,
-            _ => Step::On,
+            BacklogResult::Unwanted => Flow::Unwanted,
+            _ => Flow::On,
         }
     }
 
     /// What the server refused goes on, and a lost connection is noticed.
-    pub(crate) async fn relay(&self, signals: &Signals) -> Step {
+    pub(crate) async fn relay(&self, signals: &Signals) -> Flow {
         for arrival in signals.take_refusals() {
-            if self.send(arrival).await == Step::Unwanted {
-                return Step::Unwanted;
+            if self.send(arrival).await == Flow::Unwanted {
+                return Flow::Unwanted;
             }
         }
-        if signals.lost() { Step::Lost } else { Step::On }
+        if signals.lost() { Flow::Lost } else { Flow::On }
     }
 
     /// A NATS message as an arrival of at most `max_bytes`.
@@ -68,14 +68,14 @@ pub(crate) enum Stop {
 }
 
 /// Why a connection is not restored.
-pub(crate) enum End {
+pub(crate) enum GaveUp {
     Unwanted,
     Asked(oneshot::Sender<Result<(), Error>>, Result<(), Error>),
 }
 
 /// What follows from one event.
 #[derive(PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Flow {
     On,
     Returned,
     Lost,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// What the server says of a pull.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum PullStatus {
     /// It stands.
     Stands,
     /// It is over. So many of its messages did not come, where the server counts them.
@@ -21,7 +21,7 @@ pub(crate) enum Said {
     Gone,
 }
 
-impl Said {
+impl PullStatus {
     /// Reads a message that came on the subject of the pulls; `None` for one without a status.
     pub(crate) fn read(message: &Message) -> Option<Self> {
         let words = message.description.as_deref().unwrap_or_default();
@@ -128,12 +128,12 @@ const DOUBLINGS: u32 = 8;
 mod tests {
     use super::*;
 
-    fn said(status: u16, words: &str, left: Option<&str>) -> Option<Said> {
+    fn said(status: u16, words: &str, left: Option<&str>) -> Option<PullStatus> {
         let mut headers = async_nats::HeaderMap::new();
         if let Some(left) = left {
             headers.insert("Nats-Pending-Messages", left);
         }
-        Said::read(&Message {
+        PullStatus::read(&Message {
             subject: "_INBOX_alpha.1".into(),
             reply: None,
             payload: "".into(),
@@ -148,19 +148,19 @@ mod tests {
     #[test]
     fn every_word_of_every_server_is_read_and_an_unknown_one_is_an_end() {
         for (status, words, expected) in [
-            (100, "Idle Heartbeat", Said::Stands),
-            (503, "", Said::Nobody),
-            (409, "Consumer Deleted", Said::Gone),
-            (409, "Consumer is push based", Said::Gone),
-            (400, "Bad Request - invalid json", Said::Over(None)),
-            (404, "No Messages", Said::Over(None)),
-            (408, "Requests Pending", Said::Over(None)),
-            (409, "Exceeded MaxWaiting", Said::Over(None)),
-            (409, "Exceeded MaxRequestBatch of 1", Said::Over(None)),
-            (409, "Leadership Change", Said::Over(None)),
-            (412, "Required Api Level", Said::Over(None)),
-            (423, "Nats-Pin-Id mismatch", Said::Over(None)),
-            (599, "What nobody says yet", Said::Over(None)),
+            (100, "Idle Heartbeat", PullStatus::Stands),
+            (503, "", PullStatus::Nobody),
+            (409, "Consumer Deleted", PullStatus::Gone),
+            (409, "Consumer is push based", PullStatus::Gone),
+            (400, "Bad Request - invalid json", PullStatus::Over(None)),
+            (404, "No Messages", PullStatus::Over(None)),
+            (408, "Requests Pending", PullStatus::Over(None)),
+            (409, "Exceeded MaxWaiting", PullStatus::Over(None)),
+            (409, "Exceeded MaxRequestBatch of 1", PullStatus::Over(None)),
+            (409, "Leadership Change", PullStatus::Over(None)),
+            (412, "Required Api Level", PullStatus::Over(None)),
+            (423, "Nats-Pin-Id mismatch", PullStatus::Over(None)),
+            (599, "What nobody says yet", PullStatus::Over(None)),
         ] {
             assert_eq!(
                 said(status, words, None),
@@ -176,7 +176,7 @@ mod tests {
             (409, "Server Shutdown"),
             (423, "Nats-Wrong-Pin-Id"),
         ] {
-            let over = Some(Said::Over(Some(3)));
+            let over = Some(PullStatus::Over(Some(3)));
             assert_eq!(said(status, words, Some("3")), over, "{status} {words}");
         }
         assert_eq!(said(0, "", None), None, "nothing that the server says");

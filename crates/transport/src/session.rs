@@ -11,15 +11,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::backlog::Offered;
-use crate::confirm::Listener;
-use crate::live::{Link, Live};
-use crate::outlet::{End, Outlet, Step, Stop};
+use crate::backlog::BacklogResult;
+use crate::confirm::ConfirmationTask;
+use crate::live::{ConnectionState, LiveConnection};
+use crate::outlet::{Flow, GaveUp, Outlet, Stop};
 use crate::signals::Signals;
 use crate::{Arrival, Error};
 
-pub(crate) struct Session {
-    live: Live,
+pub(crate) struct NatsSession {
+    live: LiveConnection,
     /// Why there is no mailbox, where one was asked for.
     without: Option<String>,
     subscriber: Subscriber,
@@ -34,18 +34,18 @@ pub(crate) struct Session {
     draining: bool,
     stopped: bool,
     next_gap: Instant,
-    _listener: Option<Listener>,
+    _listener: Option<ConfirmationTask>,
 }
 
-impl Session {
+impl NatsSession {
     /// Subscribes, and sends a round trip to prove it.
     pub(crate) async fn open(
-        live: Live,
+        live: LiveConnection,
         without: Option<String>,
         signals: Arc<Signals>,
         inbox: String,
         outlet: Outlet,
-        listener: Option<Listener>,
+        listener: Option<ConfirmationTask>,
     ) -> Result<Self, String> {
         let client = &live.client;
         let subscriber = client
@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// Until the connection is lost (`None`) or to be closed.
-    pub(crate) async fn hand_over(&mut self, stops: &mut mpsc::Receiver<Stop>) -> Option<End> {
+    pub(crate) async fn hand_over(&mut self, stops: &mut mpsc::Receiver<Stop>) -> Option<GaveUp> {
         let proof = Instant::now() + PROOF_LIMIT;
         loop {
             let step = tokio::select! {
@@ -89,48 +89,47 @@ impl Session {
                 stop = stops.recv() => match stop {
                     Some(Stop::Reading) => self.stop_reading().await,
                     Some(Stop::Closing(done)) => return Some(self.close(done).await),
-                    None => return Some(End::Unwanted),
+                    None => return Some(GaveUp::Unwanted),
                 },
-                () = self.outlet.arrivals.closed() => return Some(End::Unwanted),
+                () = self.outlet.arrivals.closed() => return Some(GaveUp::Unwanted),
                 () = self.signals.raised() => self.outlet.relay(&self.signals).await,
                 () = sleep_until(self.next_gap), if self.signals.gap_open() => self.tell_gap().await,
                 message = self.subscriber.next() => match message {
                     Some(message) => self.deliver_ready(message).await,
-                    None => Step::Lost,
+                    None => Flow::Lost,
                 },
                 () = sleep_until(proof), if !self.proved => self.prove().await,
             };
             match step {
-                Step::On | Step::Returned => {}
-                Step::Lost => {
+                Flow::On | Flow::Returned => {}
+                Flow::Lost => {
                     self.salvage().await;
                     return None;
                 }
-                Step::Unwanted => return Some(End::Unwanted),
+                Flow::Unwanted => return Some(GaveUp::Unwanted),
             }
         }
     }
 
     /// The subscription is in effect (or the server will not let us prove it): say so.
-    async fn prove(&mut self) -> Step {
+    async fn prove(&mut self) -> Flow {
         if std::mem::replace(&mut self.proved, true) {
-            return Step::On;
+            return Flow::On;
         }
-        self.outlet.link.send_replace(Link::Up(self.live.clone()));
+        self.outlet
+            .link
+            .send_replace(ConnectionState::Up(self.live.clone()));
         tracing::info!("connected to the NATS server");
         let why = self.without.clone();
-        let news = [
-            Some(Arrival::Connected),
-            why.map(|why| Arrival::NoMailbox { why }),
-        ];
-        let mut step = Step::On;
+        let news = [Some(Arrival::Connected), why.map(Arrival::NoMailbox)];
+        let mut step = Flow::On;
         for arrival in news.into_iter().flatten().chain([Arrival::Drained]) {
-            if step == Step::On {
+            if step == Flow::On {
                 step = self.outlet.send(arrival).await;
             }
         }
         if self.signals.lost() {
-            Step::Lost
+            Flow::Lost
         } else {
             step
         }
@@ -138,15 +137,15 @@ impl Session {
 
     /// `message`, and behind it what is there already: asking for everything else before each one
     /// costs more than handing it over.
-    async fn deliver_ready(&mut self, message: Message) -> Step {
+    async fn deliver_ready(&mut self, message: Message) -> Flow {
         let mut step = self.deliver(message).await;
         for _ in 1..AT_ONCE {
-            if step != Step::On {
+            if step != Flow::On {
                 break;
             }
             match unconstrained(self.subscriber.next()).now_or_never() {
                 Some(Some(message)) => step = self.deliver(message).await,
-                Some(None) => step = Step::Lost,
+                Some(None) => step = Flow::Lost,
                 None => break,
             }
         }
@@ -154,15 +153,15 @@ impl Session {
     }
 
     /// The first message of any kind proves the subscription; our own round trip goes no further.
-    async fn deliver(&mut self, message: Message) -> Step {
-        if self.prove().await == Step::Unwanted {
-            return Step::Unwanted;
+    async fn deliver(&mut self, message: Message) -> Flow {
+        if self.prove().await == Flow::Unwanted {
+            return Flow::Unwanted;
         }
         if message.payload.starts_with(self.mark.as_bytes()) {
             return if message.payload == self.marker {
-                Step::Returned
+                Flow::Returned
             } else {
-                Step::On
+                Flow::On
             };
         }
         let message = self.outlet.cap(message, None);
@@ -173,30 +172,30 @@ impl Session {
     }
 
     /// Never waits: what is not taken out of the subscription at once would be held by it, in any size.
-    fn offer(&self, message: Arrival) -> Step {
+    fn offer(&self, message: Arrival) -> Flow {
         match self.outlet.arrivals.offer(message) {
-            Offered::Taken => Step::On,
-            Offered::Full => {
+            BacklogResult::Taken => Flow::On,
+            BacklogResult::Full => {
                 self.signals.dropped();
-                Step::On
+                Flow::On
             }
-            Offered::Unwanted => Step::Unwanted,
+            BacklogResult::Unwanted => Flow::Unwanted,
         }
     }
 
     /// One gap a second at most: in a flood every message could be one.
-    async fn tell_gap(&mut self) -> Step {
+    async fn tell_gap(&mut self) -> Flow {
         self.next_gap = Instant::now() + GAP_EVERY;
         match self.signals.take_gap() {
             Some(gap) => self.outlet.send(gap).await,
-            None => Step::On,
+            None => Flow::On,
         }
     }
 
     /// What had arrived before the connection went down is not lost with it.
     async fn salvage(&mut self) {
         self.signals.retire();
-        self.outlet.link.send_replace(Link::Down(None));
+        self.outlet.link.send_replace(ConnectionState::Down(None));
         while let Some(Some(message)) = unconstrained(self.subscriber.next()).now_or_never() {
             if !message.payload.starts_with(self.mark.as_bytes()) {
                 self.outlet.send(self.outlet.cap(message, None)).await;
@@ -207,7 +206,7 @@ impl Session {
     }
 
     /// Hands over what is under way to us, then says that this was all.
-    async fn stop_reading(&mut self) -> Step {
+    async fn stop_reading(&mut self) -> Flow {
         // What the round trip does not bring back in time is what core NATS may lose.
         let _ = timeout(DRAIN_LIMIT, self.drain()).await;
         self.tell_gap().await;
@@ -215,14 +214,14 @@ impl Session {
         self.outlet.send(Arrival::Stopped).await
     }
 
-    async fn close(&mut self, done: oneshot::Sender<Result<(), Error>>) -> End {
-        self.outlet.link.send_replace(Link::Closed);
+    async fn close(&mut self, done: oneshot::Sender<Result<(), Error>>) -> GaveUp {
+        self.outlet.link.send_replace(ConnectionState::Closed);
         let drained = timeout(DRAIN_LIMIT, self.drain())
             .await
             .unwrap_or(Err(Error::Undrained));
         self.tell_gap().await;
         self.signals.retire();
-        End::Asked(done, drained)
+        GaveUp::Asked(done, drained)
     }
 
     /// Everything published stands before the marker on its way to the server, everything that was under
@@ -235,18 +234,18 @@ impl Session {
             let step = tokio::select! {
                 message = self.subscriber.next() => match message {
                     Some(message) => self.deliver(message).await,
-                    None => Step::Lost,
+                    None => Flow::Lost,
                 },
                 () = sleep_until(again) => {
                     again = Instant::now() + MARKER_REPEAT;
-                    self.round_trip().await.map_or(Step::Lost, |()| Step::On)
+                    self.round_trip().await.map_or(Flow::Lost, |()| Flow::On)
                 }
             };
             match step {
-                Step::Returned => return Ok(()),
-                Step::Unwanted => return Err(Error::Closed),
-                Step::Lost => return Err(Error::Disconnected),
-                Step::On => {}
+                Flow::Returned => return Ok(()),
+                Flow::Unwanted => return Err(Error::Closed),
+                Flow::Lost => return Err(Error::Disconnected),
+                Flow::On => {}
             }
         }
     }

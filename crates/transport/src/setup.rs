@@ -14,14 +14,14 @@ use futures_util::TryStreamExt;
 
 use crate::link::connect;
 use crate::wanted::{
-    Difference, INBOX_BYTES, Place, consumer, consumer_differences, room, stream,
+    AgentPlace, INBOX_BYTES, SettingDifference, consumer, consumer_differences, room, stream,
     stream_differences,
 };
-use crate::{Config, Error};
+use crate::{ConnectionConfig, Error};
 
 /// What was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct SetupReport {
     /// The address that answered.
     pub address: String,
     /// The server's version, in its own words.
@@ -42,14 +42,14 @@ pub struct Made {
     /// What it is: `stream AGENT_INBOX`.
     pub what: String,
     /// What was done about it.
-    pub done: Done,
+    pub done: SetupStep,
     /// Settings that the server has otherwise than asked.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<SettingDifference>,
 }
 
 /// What was done about one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum SetupStep {
     /// It was not there.
     Created,
     /// It was otherwise.
@@ -65,10 +65,10 @@ pub enum Done {
 /// # Errors
 /// Those of a connection, to the last of the servers; [`Error::NoRoom`]; [`Error::Setup`] with the server's words.
 pub async fn set_up(
-    config: &Config,
-    places: &[Place],
+    config: &ConnectionConfig,
+    places: &[AgentPlace],
     share: Option<u64>,
-) -> Result<Report, Error> {
+) -> Result<SetupReport, Error> {
     let (address, client) = reach(config).await?;
     let version = client.server_info().version;
     let context = ContextBuilder::new().timeout(LIMIT).build(client);
@@ -77,7 +77,7 @@ pub async fn set_up(
     };
     let (made, is) = make_stream(&context, &stream, places, share).await?;
     let usual = room(is.subjects.len(), INBOX_BYTES);
-    let mut report = Report {
+    let mut report = SetupReport {
         address,
         server: version,
         room: u64::try_from(is.max_bytes).ok(),
@@ -91,7 +91,7 @@ pub async fn set_up(
     Ok(report)
 }
 
-async fn reach(config: &Config) -> Result<(String, Client), Error> {
+async fn reach(config: &ConnectionConfig) -> Result<(String, Client), Error> {
     let mut failed = Error::Disconnected;
     for server in &config.servers {
         match connect(config.options()?, server).await {
@@ -107,7 +107,7 @@ async fn reach(config: &Config) -> Result<(String, Client), Error> {
 async fn make_stream(
     context: &Context,
     name: &str,
-    places: &[Place],
+    places: &[AgentPlace],
     share: Option<u64>,
 ) -> Result<(Made, Stream), Error> {
     let what = format!("stream {name}");
@@ -139,11 +139,15 @@ async fn make_stream(
         None => context
             .create_stream(&asked)
             .await
-            .map(|made| (Done::Created, made.cached_info().config.clone())),
-        Some(is) if stream_differences(&asked, is).is_empty() => Ok((Done::Kept, is.clone())),
+            .map(|made| (SetupStep::Created, made.cached_info().config.clone())),
+        Some(is) if stream_differences(&asked, is).is_empty() => Ok((SetupStep::Kept, is.clone())),
         Some(is) => context.update_stream(&asked).await.map(|made| {
             let same = stream_differences(&made.config, is).is_empty();
-            let done = if same { Done::Kept } else { Done::Updated };
+            let done = if same {
+                SetupStep::Kept
+            } else {
+                SetupStep::Updated
+            };
             (done, made.config)
         }),
     };
@@ -192,7 +196,7 @@ async fn no_room(
     }
 }
 
-async fn make_consumer(context: &Context, place: &Place) -> Result<Made, Error> {
+async fn make_consumer(context: &Context, place: &AgentPlace) -> Result<Made, Error> {
     let (name, stream) = (&place.mailbox.consumer, &place.mailbox.stream);
     let what = format!("consumer {name}");
     let fail = |error: &dyn std::fmt::Display| failed(&what, &error.to_string());
@@ -213,7 +217,7 @@ async fn make_consumer(context: &Context, place: &Place) -> Result<Made, Error> 
     if let Some(is) = &found
         && consumer_differences(&asked, is).is_empty()
     {
-        return Ok(made(Done::Kept, is));
+        return Ok(made(SetupStep::Kept, is));
     }
     let created = context
         .create_consumer_on_stream(asked.clone(), stream)
@@ -221,9 +225,9 @@ async fn make_consumer(context: &Context, place: &Place) -> Result<Made, Error> 
     let created = created.map_err(|error| fail(&error))?;
     let is = consumer_config(&created).ok_or_else(|| fail(&"the server echoed a push consumer"))?;
     let done = if found.is_some() {
-        Done::Updated
+        SetupStep::Updated
     } else {
-        Done::Created
+        SetupStep::Created
     };
     Ok(made(done, &is))
 }

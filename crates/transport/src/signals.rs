@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_nats::{Event, ServerError};
 use tokio::sync::{Notify, watch};
 
-use crate::live::Link;
+use crate::live::ConnectionState;
 use crate::{Arrival, Error};
 
 pub(crate) struct Signals {
-    link: Arc<watch::Sender<Link>>,
+    link: Arc<watch::Sender<ConnectionState>>,
     raised: Notify,
     lost: AtomicBool,
     dropped: AtomicU64,
@@ -18,7 +18,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn new(link: Arc<watch::Sender<Link>>) -> Self {
+    pub(crate) fn new(link: Arc<watch::Sender<ConnectionState>>) -> Self {
         let (lost, dropped) = (AtomicBool::new(false), AtomicU64::new(0));
         Self {
             link,
@@ -64,16 +64,13 @@ impl Signals {
     /// What was dropped since the last call.
     pub(crate) fn take_gap(&self) -> Option<Arrival> {
         let at_least = self.dropped.swap(0, Ordering::Relaxed);
-        (at_least > 0).then_some(Arrival::Gap { at_least })
+        (at_least > 0).then_some(Arrival::Gap(at_least))
     }
 
     /// What was refused since the last call.
     pub(crate) fn take_refusals(&self) -> Vec<Arrival> {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused
-            .drain(..)
-            .map(|what| Arrival::Refused { what })
-            .collect()
+        refused.drain(..).map(Arrival::Refused).collect()
     }
 
     /// This connection is left, though it stands: there is something better.
@@ -100,9 +97,9 @@ impl Signals {
             return;
         }
         self.link.send_if_modified(|link| {
-            let up = matches!(link, Link::Up(_));
+            let up = matches!(link, ConnectionState::Up(_));
             if up {
-                *link = Link::Down(Some(Error::Disconnected));
+                *link = ConnectionState::Down(Some(Error::Disconnected));
             }
             up
         });

@@ -12,7 +12,7 @@ use crate::Mailbox;
 
 /// A consumer's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct ConsumerInfo {
     /// When it was made, in nanoseconds since 1970.
     pub(crate) created: i128,
     /// How many messages were never delivered.
@@ -39,7 +39,7 @@ pub(crate) enum Absent {
 }
 
 /// Asks the server. The answer comes behind everything that was sent before.
-pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<Standing, Absent> {
+pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<ConsumerInfo, Absent> {
     let context = ContextBuilder::new().timeout(LIMIT).build(client.clone());
     let (stream, consumer) = (mailbox.stream.as_str(), mailbox.consumer.as_str());
     let asked = context.get_consumer_from_stream::<pull::Config, _, _>(consumer, stream);
@@ -54,7 +54,7 @@ pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<Standing, 
         _ => Absent::Missing(error.to_string()),
     })?;
     let info = found.cached_info();
-    Ok(Standing {
+    Ok(ConsumerInfo {
         created: info.created.unix_timestamp_nanos(),
         fresh: info.num_pending,
         unsettled: info.num_ack_pending,

@@ -16,7 +16,7 @@ pub(crate) struct Counter {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Store {
+pub(crate) struct MailboxStore {
     /// When our consumer was made, in nanoseconds since 1970.
     created: Mutex<Option<i128>>,
     /// The last sequence that a confirmation named, for each inbox apart: a stream of the same name in another
@@ -31,7 +31,7 @@ pub(crate) struct Store {
     trips: AtomicU64,
 }
 
-impl Store {
+impl MailboxStore {
     pub(crate) fn era(&self) -> u64 {
         self.era.load(Ordering::Acquire)
     }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_new_consumer_or_a_falling_number_is_a_loss_told_once() {
-        let store = Store::default();
+        let store = MailboxStore::default();
         let behind = |sequence| store.is_behind(hub(), "agent.bob.inbox", sequence);
         assert!(!store.is_lost_by(5) && !store.is_lost_by(5));
         assert!(!behind(7) && !behind(9));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn two_streams_of_one_name_are_counted_apart_and_the_loss_of_one_is_told_once() {
-        let store = Store::default();
+        let store = MailboxStore::default();
         let of = |domain: Option<&str>| Counter {
             domain: domain.map(str::to_owned),
             ..hub()
@@ -137,7 +137,7 @@ mod tests {
     /// The price of counting each inbox apart: one whose last number was low sees later that it begins anew.
     #[test]
     fn a_loss_is_noticed_when_an_inbox_does_not_rise_above_its_own_last_number() {
-        let store = Store::default();
+        let store = MailboxStore::default();
         let behind = |inbox, sequence| store.is_behind(hub(), inbox, sequence);
         assert!(!behind("agent.bob.inbox", 2) && !behind("agent.carol.inbox", 900));
         assert!(
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn confirmations_that_a_stranger_writes_fill_no_memory_and_are_no_loss() {
-        let store = Store::default();
+        let store = MailboxStore::default();
         for n in 0..10_000_u64 {
             let counter = Counter {
                 domain: Some(format!("made-up-{n}")),

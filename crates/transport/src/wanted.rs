@@ -11,7 +11,7 @@ use crate::Mailbox;
 
 /// One agent's place in the household.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct AgentPlace {
     /// Its inbox subject.
     pub inbox: String,
     /// Its mailbox.
@@ -20,7 +20,7 @@ pub struct Place {
 
 /// A setting that the server did not take as it was asked. Servers ignore options that they do not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct SettingDifference {
     /// Its name in the server's configuration.
     pub setting: &'static str,
     /// What was asked for.
@@ -86,7 +86,7 @@ pub(crate) fn room(mailboxes: usize, share: u64) -> i64 {
     i64::try_from(mailboxes.saturating_mul(share)).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn consumer(place: &Place, found: Option<&pull::Config>) -> pull::Config {
+pub(crate) fn consumer(place: &AgentPlace, found: Option<&pull::Config>) -> pull::Config {
     let backoff = [30, 60, 5 * 60, 30 * 60].map(Duration::from_secs);
     pull::Config {
         durable_name: Some(place.mailbox.consumer.clone()),
@@ -114,7 +114,7 @@ macro_rules! differences {
     ($asked:expr, $is:expr, $($field:ident as $name:literal),* $(,)?) => {{
         let mut differences = Vec::new();
         $(if $asked.$field != $is.$field {
-            differences.push(Difference {
+            differences.push(SettingDifference {
                 setting: $name,
                 asked: format!("{:?}", $asked.$field),
                 is: format!("{:?}", $is.$field),
@@ -124,7 +124,7 @@ macro_rules! differences {
     }};
 }
 
-pub(crate) fn stream_differences(asked: &Stream, is: &Stream) -> Vec<Difference> {
+pub(crate) fn stream_differences(asked: &Stream, is: &Stream) -> Vec<SettingDifference> {
     let mut is = is.clone();
     is.subjects.sort_unstable();
     differences!(
@@ -155,7 +155,10 @@ pub(crate) fn stream_differences(asked: &Stream, is: &Stream) -> Vec<Difference>
     )
 }
 
-pub(crate) fn consumer_differences(asked: &pull::Config, is: &pull::Config) -> Vec<Difference> {
+pub(crate) fn consumer_differences(
+    asked: &pull::Config,
+    is: &pull::Config,
+) -> Vec<SettingDifference> {
     differences!(
         asked, is,
         durable_name as "durable_name",

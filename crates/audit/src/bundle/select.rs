@@ -11,7 +11,7 @@ use crate::filter::about;
 use crate::record::Line;
 
 /// What a line is for a bundle.
-pub(super) enum Wanted {
+pub(super) enum BundleLine {
     /// It is about the peer, in the span.
     Message,
     /// It certifies keys of the two agents.
@@ -44,19 +44,19 @@ impl<'a> Selection<'a> {
 
     /// What the next line is. What its own agent thought and did alone (drafts, approvals, outcomes)
     /// is nobody else's matter.
-    pub(super) fn judge(&mut self, line: &Line) -> Wanted {
+    pub(super) fn judge(&mut self, line: &Line) -> BundleLine {
         if line.ts >= self.span.to {
-            return Wanted::No;
+            return BundleLine::No;
         }
         let is_mutual = matches!(&line.entry, Some(Entry::Message(_) | Entry::Handoff(_)));
         let is_theirs = about(line).peer.as_ref() == Some(&self.span.peer);
         if is_mutual && is_theirs && line.ts >= self.span.from {
-            return Wanted::Message;
+            return BundleLine::Message;
         }
         if self.certifies(line, is_theirs) {
-            Wanted::Certificate
+            BundleLine::Certificate
         } else {
-            Wanted::No
+            BundleLine::No
         }
     }
 

@@ -59,7 +59,7 @@ struct Receipted {
 
 /// What became of a message, as far as its sender's log knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SentState {
     Sent,
     Expired,
     Received,
@@ -188,22 +188,22 @@ impl Side {
     }
 
     /// What became of a message that this side sent.
-    pub(super) fn state(&self, claim: &Claim) -> State {
+    pub(super) fn state(&self, claim: &Claim) -> SentState {
         let known = claim
             .place
             .and_then(|(session, number)| self.receipts.get(&session).map(|known| (known, number)));
         let refused = known.and_then(|(known, number)| known.except.get(&number));
         let is_through = known.is_some_and(|(known, number)| number <= known.through);
         if self.answered.contains(&claim.message_id) {
-            State::Answered
+            SentState::Answered
         } else if let Some(reason) = refused.filter(|reason| *reason != MISSING) {
-            State::Refused(reason.clone())
+            SentState::Refused(reason.clone())
         } else if is_through && refused.is_none() {
-            State::Received
+            SentState::Received
         } else if self.expired.contains(&claim.message_id) {
-            State::Expired
+            SentState::Expired
         } else {
-            State::Sent
+            SentState::Sent
         }
     }
 
@@ -213,7 +213,7 @@ impl Side {
     }
 }
 
-impl std::fmt::Display for State {
+impl std::fmt::Display for SentState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Sent => f.write_str("sent"),

@@ -13,14 +13,14 @@ use signet_proto::trust::Principal;
 
 /// What `genesis` and `trust` lines made known so far.
 #[derive(Debug, Default)]
-pub(crate) struct Authority {
+pub(crate) struct KnownTrust {
     me: Option<AgentId>,
     roots: BTreeMap<PrincipalId, Principal>,
-    agents: BTreeMap<AgentId, Known>,
+    agents: BTreeMap<AgentId, KnownAgent>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownAgent {
     principal: PrincipalId,
     certificates: VecDeque<Arc<Certificate>>,
 }
@@ -58,7 +58,7 @@ pub(crate) fn worth(certificate: &Certificate, message: &Message) -> Worth {
     }
 }
 
-impl Authority {
+impl KnownTrust {
     /// Whose log it is.
     pub(crate) fn me(&self) -> Option<&AgentId> {
         self.me.as_ref()
@@ -141,7 +141,7 @@ impl Authority {
         let known = self
             .agents
             .entry(certificate.agent.clone())
-            .or_insert_with(|| Known {
+            .or_insert_with(|| KnownAgent {
                 principal: certificate.principal.clone(),
                 certificates: VecDeque::new(),
             });
@@ -202,7 +202,7 @@ impl Authority {
     }
 }
 
-impl Known {
+impl KnownAgent {
     fn has(&self, certificate: &Certificate) -> bool {
         self.certificates
             .iter()

@@ -25,7 +25,7 @@ use crate::plain;
 use crate::read::{RawLine, RawLines};
 use crate::record::{Line, MAX_LINE};
 use crate::verify::{
-    Authority, OUT_OF_DATES, Worth, broken_chain, contradictions, forged_member, prove_parties,
+    KnownTrust, OUT_OF_DATES, Worth, broken_chain, contradictions, forged_member, prove_parties,
     worth,
 };
 
@@ -50,12 +50,12 @@ pub(crate) fn is_bundle(path: &Path) -> bool {
 /// Proves a bundle.
 pub(crate) fn verify_bundle(path: &Path, most: usize) -> Result<BundleReport, LogError> {
     let mut lines = RawLines::open(path)?;
-    let mut reader = Reader {
+    let mut reader = BundleReader {
         report: BundleReport {
             name: path.to_owned(),
             ..BundleReport::default()
         },
-        authority: Authority::default(),
+        authority: KnownTrust::default(),
         months: BTreeMap::new(),
         span: None,
         next: None,
@@ -82,26 +82,26 @@ pub(crate) fn verify_bundle(path: &Path, most: usize) -> Result<BundleReport, Lo
     Ok(reader.conclude())
 }
 
-struct Reader {
+struct BundleReader {
     report: BundleReport,
-    authority: Authority,
+    authority: KnownTrust,
     months: BTreeMap<String, Note>,
     span: Option<(Timestamp, Timestamp)>,
     /// What was said of the line that comes next.
-    next: Option<Proof>,
+    next: Option<BundleProof>,
     seq: u64,
     place: u64,
     /// So many faults are told one by one.
     most: usize,
 }
 
-struct Proof {
+struct BundleProof {
     month: String,
     /// The place in the month, and the path from there; none when the line has to prove itself.
     place: Option<(u64, Vec<Digest>)>,
 }
 
-impl Reader {
+impl BundleReader {
     fn take(&mut self, raw: Vec<u8>) {
         if let Some(proof) = self.next.take() {
             return self.take_line(raw, &proof);
@@ -162,7 +162,7 @@ impl Reader {
         }
     }
 
-    fn take_line(&mut self, raw: Vec<u8>, proof: &Proof) {
+    fn take_line(&mut self, raw: Vec<u8>, proof: &BundleProof) {
         let hash = leaf(&raw);
         let line = match Line::parse(raw) {
             Ok(line) => line,
@@ -195,7 +195,7 @@ impl Reader {
         &mut self,
         line: &Line,
         leaf: Digest,
-        proof: &Proof,
+        proof: &BundleProof,
     ) -> Result<(), &'static str> {
         let Some((index, path)) = &proof.place else {
             return Ok(());
@@ -331,7 +331,7 @@ fn binds(change: TrustChange) -> bool {
     )
 }
 
-fn parse_proof(members: &Map<String, Value>) -> Option<Proof> {
+fn parse_proof(members: &Map<String, Value>) -> Option<BundleProof> {
     let month = members.get("month")?.as_str()?.to_owned();
     let hash = |value: &Value| {
         let bytes = BASE64.decode(value.as_str()?.as_bytes()).ok()?;
@@ -344,7 +344,7 @@ fn parse_proof(members: &Map<String, Value>) -> Option<Proof> {
             Some((members.get("index")?.as_u64()?, path?))
         }
     };
-    Some(Proof { month, place })
+    Some(BundleProof { month, place })
 }
 
 pub(crate) const BUNDLE: &str = "bundle";

@@ -14,12 +14,12 @@ use signet_proto::node::hash_of_draft;
 use signet_proto::policy::PING;
 use signet_proto::statement::{Decision, PauseStatement};
 
-use super::Authority;
+use super::KnownTrust;
 
 /// Drafts that have not left, and the person's last word.
 #[derive(Default)]
-pub(super) struct Decisions {
-    drafts: HashMap<MessageId, Waiting>,
+pub(super) struct DraftDecisions {
+    drafts: HashMap<MessageId, WaitingDraft>,
     order: VecDeque<MessageId>,
     /// Whether drafts may wait of which no line is known: the log's first lines were not given, or there
     /// were too many to be remembered.
@@ -36,24 +36,24 @@ pub(super) struct Decisions {
     pub(super) untied: u64,
 }
 
-struct Waiting {
+struct WaitingDraft {
     peer: AgentId,
     approve: Option<KeyId>,
     /// What a person signs of it.
     hash: Digest,
     /// What its message has to say.
     says: Option<Digest>,
-    state: State,
+    state: DraftState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum DraftState {
     Waits,
     Approved,
     Ended,
 }
 
-impl Decisions {
+impl DraftDecisions {
     /// The log's first lines were not given.
     pub(super) fn begin_within(&mut self) {
         self.is_partial = true;
@@ -63,12 +63,12 @@ impl Decisions {
         if line.approve.is_some() {
             self.asked.extend(tier_of(&line.message));
         }
-        let waiting = Waiting {
+        let waiting = WaitingDraft {
             peer: line.peer.clone(),
             approve: line.approve,
             hash: hash_of_draft(&line.message),
             says: content(line.message.clone()),
-            state: State::Waits,
+            state: DraftState::Waits,
         };
         if self.drafts.insert(line.message_id, waiting).is_some() {
             return Err(
@@ -88,14 +88,14 @@ impl Decisions {
         if let Did::DraftExpired | Did::DraftRefused = line.what
             && let Some(draft) = self.drafts.get_mut(&line.message_id)
         {
-            draft.state = State::Ended;
+            draft.state = DraftState::Ended;
         }
     }
 
     pub(super) fn take_approval(
         &mut self,
         line: &ApprovalLine,
-        authority: &Authority,
+        authority: &KnownTrust,
     ) -> Result<(), &'static str> {
         self.take_control(authority.is_own_control(&line.approval.control))?;
         let control = line.approval.control.serial;
@@ -113,12 +113,12 @@ impl Decisions {
                 "it decides about another draft than the one that waits under this message-id",
             );
         }
-        if draft.approve.is_none() || draft.state != State::Waits {
+        if draft.approve.is_none() || draft.state != DraftState::Waits {
             return Err("it decides about a draft that does not wait for a decision");
         }
         draft.state = match line.approval.decision {
-            Decision::Approved => State::Approved,
-            Decision::Refused => State::Ended,
+            Decision::Approved => DraftState::Approved,
+            Decision::Refused => DraftState::Ended,
         };
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Decisions {
     pub(super) fn take_pause(
         &mut self,
         statement: &PauseStatement,
-        authority: &Authority,
+        authority: &KnownTrust,
     ) -> Result<(), &'static str> {
         self.take_control(authority.is_own_control(&statement.control))?;
         let rank = (statement.control.serial, statement.serial);
@@ -142,7 +142,7 @@ impl Decisions {
     pub(super) fn take_sent(
         &mut self,
         message: &Message,
-        authority: &Authority,
+        authority: &KnownTrust,
     ) -> Option<&'static str> {
         let headers = &message.headers;
         let Some(draft) = self.drafts.remove(&headers.message_id) else {
@@ -150,11 +150,11 @@ impl Decisions {
             return None;
         };
         match (draft.approve, draft.state) {
-            (_, State::Ended) => return Some("it was sent although its draft had ended"),
-            (Some(_), State::Waits) => {
+            (_, DraftState::Ended) => return Some("it was sent although its draft had ended"),
+            (Some(_), DraftState::Waits) => {
                 return Some("it was sent without the approval that its draft asks for");
             }
-            (Some(root), State::Approved) => {
+            (Some(root), DraftState::Approved) => {
                 let bound = authority.root_of(&headers.recipient_id);
                 if bound.is_some_and(|bound| bound != root) {
                     return Some(

@@ -6,10 +6,10 @@ use signet_proto::keys::VerifyKey;
 
 use super::Depth;
 use super::agreement::forged_member;
-use super::wave::Raw;
+use super::wave::NumberedLine;
 use crate::error::RecordError;
 use crate::merkle;
-use crate::record::{Frame, Line, Mark};
+use crate::record::{Line, LineFrame, Mark};
 
 /// What a line alone shows.
 pub(super) struct Examined {
@@ -17,11 +17,11 @@ pub(super) struct Examined {
     pub(super) hash: Digest,
     /// Its hash in the tree of its month.
     pub(super) leaf: Digest,
-    pub(super) read: Result<Content, Unread>,
+    pub(super) read: Result<LineContent, UnreadLine>,
 }
 
 /// Why a line cannot be read.
-pub(super) enum Unread {
+pub(super) enum UnreadLine {
     /// It is over 2 MiB.
     TooLong,
     /// It is none of ours, or of a newer signet.
@@ -29,8 +29,8 @@ pub(super) enum Unread {
 }
 
 /// A line that can be read.
-pub(super) struct Content {
-    pub(super) frame: Frame,
+pub(super) struct LineContent {
+    pub(super) frame: LineFrame,
     pub(super) entry: Option<Entry>,
     pub(super) mark: Option<Mark>,
     pub(super) checkpoint_key: Option<VerifyKey>,
@@ -38,35 +38,35 @@ pub(super) struct Content {
 }
 
 /// Looks at one line.
-pub(super) fn examine(raw: Raw, depth: Depth) -> Examined {
+pub(super) fn examine(raw: NumberedLine, depth: Depth) -> Examined {
     let Some(bytes) = raw.bytes else {
         return Examined {
             place: raw.place,
             hash: Digest([0; 32]),
             leaf: Digest([0; 32]),
-            read: Err(Unread::TooLong),
+            read: Err(UnreadLine::TooLong),
         };
     };
     Examined {
         place: raw.place,
         hash: Digest::of(&[&bytes]),
         leaf: merkle::leaf(&bytes),
-        read: read(bytes, depth).map_err(Unread::Record),
+        read: read(bytes, depth).map_err(UnreadLine::Record),
     }
 }
 
-fn read(bytes: Vec<u8>, depth: Depth) -> Result<Content, RecordError> {
+fn read(bytes: Vec<u8>, depth: Depth) -> Result<LineContent, RecordError> {
     if depth == Depth::Links {
-        let frame = Frame::scan(&bytes)?;
+        let frame = LineFrame::scan(&bytes)?;
         if !Mark::ALL.contains(&frame.kind.as_str()) {
-            return Ok(Content::of(frame));
+            return Ok(LineContent::of(frame));
         }
     }
     let line = Line::parse(bytes)?;
     let mut faults: Vec<String> = forged_member(&line).into_iter().collect();
     faults.extend(broken_chain(&line).map(str::to_owned));
-    Ok(Content {
-        frame: Frame {
+    Ok(LineContent {
+        frame: LineFrame {
             version: line.version,
             seq: line.seq,
             ts: line.ts,
@@ -80,8 +80,8 @@ fn read(bytes: Vec<u8>, depth: Depth) -> Result<Content, RecordError> {
     })
 }
 
-impl Content {
-    fn of(frame: Frame) -> Self {
+impl LineContent {
+    fn of(frame: LineFrame) -> Self {
         Self {
             frame,
             entry: None,

@@ -11,11 +11,11 @@ use crate::checkpoint::{are_missing, checkpoints_of, is_beginning};
 use crate::error::LogError;
 use crate::file::month_of;
 use crate::merkle::Tree;
-use crate::note::{Next, Note, Notes, origin};
+use crate::note::{NextNote, Note, Notes, origin};
 
 /// The checkpoints of one file.
 #[derive(Default)]
-pub(super) struct Month {
+pub(super) struct MonthCheckpoints {
     name: String,
     key: Option<VerifyKey>,
     notes: Option<Notes>,
@@ -33,7 +33,7 @@ pub(super) struct Month {
     pub(super) proven: Option<Head>,
 }
 
-impl Month {
+impl MonthCheckpoints {
     /// Opens what stands beside `file`.
     pub(super) fn beside(file: &Path) -> Result<Self, LogError> {
         let Some(month) = month_of(file) else {
@@ -135,10 +135,10 @@ impl Month {
         };
         self.is_torn = false;
         match notes.next_note()? {
-            Next::Note(note) => self.next = Some(note),
-            Next::Torn => self.is_torn = true,
-            Next::End => {}
-            Next::Malformed => {
+            NextNote::Note(note) => self.next = Some(note),
+            NextNote::Torn => self.is_torn = true,
+            NextNote::End => {}
+            NextNote::Malformed => {
                 return Ok(Some(format!(
                     "checkpoint {} beside the file is no signed note as a log writes it",
                     notes.number

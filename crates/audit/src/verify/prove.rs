@@ -12,16 +12,16 @@ use super::agreement::contradictions;
 use super::authority::{OUT_OF_DATES, Worth, worth};
 
 /// What is known of a line when it was followed, and what is left to prove.
-pub(super) struct Followed {
+pub(super) struct FollowedLine {
     pub(super) place: u64,
     pub(super) seq: Option<u64>,
     pub(super) hash: Digest,
     pub(super) misfit: bool,
     pub(super) faults: Vec<String>,
-    pub(super) work: Work,
+    pub(super) work: ProofWork,
 }
 
-pub(super) enum Work {
+pub(super) enum ProofWork {
     /// A line that could not be read.
     Unreadable,
     /// Nothing of it is left to prove.
@@ -41,8 +41,9 @@ pub(super) enum Proof {
 }
 
 /// Proves what does not depend on any other line any more.
-pub(super) fn prove(mut line: Followed) -> (Followed, Proof) {
-    let Work::Verdict(verdict, certificate, me) = std::mem::replace(&mut line.work, Work::None)
+pub(super) fn prove(mut line: FollowedLine) -> (FollowedLine, Proof) {
+    let ProofWork::Verdict(verdict, certificate, me) =
+        std::mem::replace(&mut line.work, ProofWork::None)
     else {
         return (line, Proof::None);
     };

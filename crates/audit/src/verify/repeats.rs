@@ -17,8 +17,8 @@ use signet_proto::policy::is_report;
 /// What was sent and accepted so far.
 #[derive(Default)]
 pub(super) struct Repeats {
-    sent: Sessions,
-    accepted: Sessions,
+    sent: SessionNumbers,
+    accepted: SessionNumbers,
     order: VecDeque<(bool, MessageId)>,
     /// The message-ids of the newest messages; with the content of those that may be sent once more.
     known: HashMap<(bool, MessageId), Option<Digest>>,
@@ -117,12 +117,12 @@ fn content_signed_anew(message: &Message) -> Option<Digest> {
 
 /// The numbers of one direction.
 #[derive(Default)]
-struct Sessions {
+struct SessionNumbers {
     numbers: HashMap<SessionId, (u64, Numbers)>,
     clock: u64,
 }
 
-impl Sessions {
+impl SessionNumbers {
     /// Whether the number is new in the session.
     fn take(&mut self, session: SessionId, number: u64) -> bool {
         self.clock += 1;
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn sessions_and_gaps_without_end_cost_no_memory_without_end() {
-        let mut sessions = Sessions::default();
+        let mut sessions = SessionNumbers::default();
         for number in 0..3 * SESSIONS as u64 {
             let mut id = [0; 32];
             id[..8].copy_from_slice(&number.to_be_bytes());

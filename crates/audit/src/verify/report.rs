@@ -9,7 +9,7 @@ use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
 use super::bundle::BundleReport;
-use super::decisions::Decisions;
+use super::decisions::DraftDecisions;
 use crate::chain::Head;
 use crate::error::LogError;
 use signet_text::{counted, printable};
@@ -67,7 +67,7 @@ pub struct LogReport {
     /// Whether contents and signatures were left out.
     pub links_only: bool,
     /// What is wrong; as many as were asked for.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<LogFault>,
     /// How many faults more there are.
     pub left_out: u64,
     /// What a reader should know and is no fault.
@@ -78,7 +78,7 @@ pub struct LogReport {
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct LogFault {
     /// In which file.
     pub file: PathBuf,
     /// In which line of it, from 1; 0 for what is wrong with the whole log.
@@ -171,7 +171,7 @@ impl fmt::Display for Report {
 
 impl LogReport {
     /// What people's decisions in the log rest on, where it is worth telling.
-    pub(super) fn take_decisions(&mut self, decisions: &Decisions) {
+    pub(super) fn take_decisions(&mut self, decisions: &DraftDecisions) {
         self.decisions = decisions.proven;
         if decisions.untied > 0 {
             self.note(format!(
@@ -273,7 +273,7 @@ impl LogReport {
     /// Another copy of this log differs from it.
     pub(super) fn accuse(&mut self, files: &[PathBuf], seq: u64, others: &[PathBuf]) {
         let other = others.last().map(|file| file.display().to_string());
-        self.add(Fault {
+        self.add(LogFault {
             file: files.last().cloned().unwrap_or_default(),
             line: 0,
             seq: Some(seq),
@@ -294,7 +294,7 @@ impl LogReport {
         } else {
             ""
         };
-        self.add(Fault {
+        self.add(LogFault {
             file: files.last().cloned().unwrap_or_default(),
             line: 0,
             seq: None,
@@ -316,7 +316,7 @@ impl LogReport {
         if let (true, Some(file)) = (self.is_partial(), files.first()) {
             let what = "the log's first months are missing; name the files that are there one by one to \
                         prove them without";
-            self.add(Fault {
+            self.add(LogFault {
                 file: file.clone(),
                 line: 1,
                 seq: self.first,
@@ -325,7 +325,7 @@ impl LogReport {
         }
     }
 
-    pub(super) fn add(&mut self, fault: Fault) {
+    pub(super) fn add(&mut self, fault: LogFault) {
         if self.faults.len() < self.most {
             self.faults.push(fault);
         } else {
@@ -358,7 +358,7 @@ impl LogReport {
     }
 
     fn to_json(&self) -> Value {
-        let fault = |fault: &Fault| {
+        let fault = |fault: &LogFault| {
             let file = fault.file.to_string_lossy();
             json!({"file": file, "line": fault.line, "seq": fault.seq, "what": fault.what})
         };
@@ -410,7 +410,7 @@ impl fmt::Display for WrongClock {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LogFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.to_string_lossy();
         write!(f, "{}", printable(&file))?;

@@ -10,28 +10,28 @@ use signet_proto::envelope::Message;
 use signet_text::counted;
 
 use super::agreement::prove_parties;
-use super::authority::Authority;
-use super::decisions::Decisions;
-use super::examine::{Content, Examined, Unread, examine};
-use super::month::Month;
+use super::authority::KnownTrust;
+use super::decisions::DraftDecisions;
+use super::examine::{Examined, LineContent, UnreadLine, examine};
+use super::month::MonthCheckpoints;
 use super::parallel;
-use super::prove::{Followed, Proof, Work, prove};
+use super::prove::{FollowedLine, Proof, ProofWork, prove};
 use super::repeats::Repeats;
-use super::report::{Fault, LogReport};
-use super::wave::{Raw, take_wave};
-use super::witness::{Recent, Seen, Testimony};
-use super::{Depth, Progress, Settings};
+use super::report::{LogFault, LogReport};
+use super::wave::{NumberedLine, take_wave};
+use super::witness::{RecentLines, SeenHead, Testimony};
+use super::{Depth, ProgressFn, Settings};
 use crate::chain::{Head, Tip};
 use crate::error::{LogError, RecordError, unread};
 use crate::file::month_of;
 use crate::read::{RawLine, RawLines};
-use crate::record::{Frame, Mark};
+use crate::record::{LineFrame, Mark};
 
 pub(super) struct Walk<'a, 'p> {
     depth: Depth,
-    progress: &'a mut Progress<'p>,
+    progress: &'a mut ProgressFn<'p>,
     report: LogReport,
-    authority: Authority,
+    authority: KnownTrust,
     tip: Option<Tip>,
     first: Option<u64>,
     /// The two last lines without a fault, the newer one second.
@@ -40,12 +40,12 @@ pub(super) struct Walk<'a, 'p> {
     previous: Option<PathBuf>,
     /// The kind of the line before in this file.
     before: Option<String>,
-    month: Month,
+    month: MonthCheckpoints,
     /// A day that lies in the file's month.
     day: Option<i64>,
-    recent: Recent,
+    recent: RecentLines,
     repeats: Repeats,
-    decisions: Decisions,
+    decisions: DraftDecisions,
     testimony: Option<Testimony>,
 }
 
@@ -57,7 +57,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         files: &[PathBuf],
         testifies: bool,
         settings: Settings,
-        progress: &'a mut Progress<'p>,
+        progress: &'a mut ProgressFn<'p>,
     ) -> Result<(LogReport, Option<Testimony>), LogError> {
         let mut walk = Self {
             depth: settings.depth,
@@ -68,18 +68,18 @@ impl<'a, 'p> Walk<'a, 'p> {
                 most: settings.findings,
                 ..LogReport::default()
             },
-            authority: Authority::default(),
+            authority: KnownTrust::default(),
             tip: None,
             first: None,
             sound: [None; 2],
             file: PathBuf::new(),
             previous: None,
             before: None,
-            month: Month::default(),
+            month: MonthCheckpoints::default(),
             day: None,
-            recent: Recent::default(),
+            recent: RecentLines::default(),
             repeats: Repeats::default(),
-            decisions: Decisions::default(),
+            decisions: DraftDecisions::default(),
             testimony: testifies.then(Testimony::default),
         };
         for (index, file) in files.iter().enumerate() {
@@ -106,7 +106,7 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     fn read(&mut self, file: &Path, is_last: bool) -> Result<(), LogError> {
-        self.month = Month::beside(file)?;
+        self.month = MonthCheckpoints::beside(file)?;
         let mut lines = RawLines::open(file)?;
         self.previous = Some(std::mem::replace(&mut self.file, file.to_owned()))
             .filter(|_| self.report.files > 0);
@@ -161,7 +161,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         Ok(())
     }
 
-    fn prove(&mut self, wave: Vec<Raw>) -> Result<(), LogError> {
+    fn prove(&mut self, wave: Vec<NumberedLine>) -> Result<(), LogError> {
         let depth = self.depth;
         let examined = parallel::map(wave, |raw| examine(raw, depth));
         let mut followed = Vec::with_capacity(examined.len());
@@ -181,27 +181,27 @@ impl<'a, 'p> Walk<'a, 'p> {
         ended
     }
 
-    fn follow(&mut self, line: Examined) -> Result<Followed, LogError> {
-        let mut followed = Followed {
+    fn follow(&mut self, line: Examined) -> Result<FollowedLine, LogError> {
+        let mut followed = FollowedLine {
             place: line.place,
             seq: None,
             hash: line.hash,
             misfit: false,
             faults: Vec::new(),
-            work: Work::Unreadable,
+            work: ProofWork::Unreadable,
         };
         match line.read {
             Ok(content) => self.follow_content(content, &mut followed),
-            Err(Unread::Record(newer @ RecordError::Newer(_))) => {
+            Err(UnreadLine::Record(newer @ RecordError::Newer(_))) => {
                 return Err(unread(&self.file, line.place, newer));
             }
             // A line that cannot be read still has a hash, and a place in the order.
             Err(why) => {
                 followed.faults.push(match why {
-                    Unread::TooLong => {
+                    UnreadLine::TooLong => {
                         "the line is over 2 MiB, longer than a log writes".to_owned()
                     }
-                    Unread::Record(error) => error.to_string(),
+                    UnreadLine::Record(error) => error.to_string(),
                 });
                 self.before = Some(String::new());
                 self.tip = self.tip.map(|tip| Tip {
@@ -224,7 +224,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         Ok(followed)
     }
 
-    fn follow_content(&mut self, content: Content, followed: &mut Followed) {
+    fn follow_content(&mut self, content: LineContent, followed: &mut FollowedLine) {
         let frame = &content.frame;
         followed.seq = Some(frame.seq);
         if let Some(what) = self.misfit(frame) {
@@ -262,7 +262,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         });
     }
 
-    fn misfit(&self, frame: &Frame) -> Option<String> {
+    fn misfit(&self, frame: &LineFrame) -> Option<String> {
         let before = self.tip.or((frame.seq == 1).then_some(Tip::NONE));
         let what = before.and_then(|tip| tip.misfit(frame))?;
         Some(format!(
@@ -270,9 +270,9 @@ impl<'a, 'p> Walk<'a, 'p> {
         ))
     }
 
-    fn follow_entry(&mut self, entry: Option<Entry>, faults: &mut Vec<String>) -> Work {
+    fn follow_entry(&mut self, entry: Option<Entry>, faults: &mut Vec<String>) -> ProofWork {
         let Some(entry) = entry else {
-            return Work::None;
+            return ProofWork::None;
         };
         let done = match entry {
             Entry::Genesis(own) => {
@@ -306,10 +306,10 @@ impl<'a, 'p> Walk<'a, 'p> {
             | Entry::Loss(_) => Ok(()),
         };
         faults.extend(done.err().map(str::to_owned));
-        Work::None
+        ProofWork::None
     }
 
-    fn follow_verdict(&mut self, verdict: Verdict, faults: &mut Vec<String>) -> Work {
+    fn follow_verdict(&mut self, verdict: Verdict, faults: &mut Vec<String>) -> ProofWork {
         let me = self.authority.me().cloned();
         let mut certificate = None;
         if let Evidence::Whole(message) = &verdict.evidence {
@@ -330,11 +330,11 @@ impl<'a, 'p> Walk<'a, 'p> {
             let found = repeated.or(undecided.flatten());
             faults.extend(found.map(str::to_owned));
         }
-        Work::Verdict(Box::new(verdict), certificate, me)
+        ProofWork::Verdict(Box::new(verdict), certificate, me)
     }
 
     /// Takes a line into the report, in its order.
-    fn conclude(&mut self, line: Followed, proof: Proof) {
+    fn conclude(&mut self, line: FollowedLine, proof: Proof) {
         let report = &mut self.report;
         if line.misfit && report.faults.is_empty() {
             // Either of the two may be the one that was changed.
@@ -382,7 +382,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         };
         testimony.agent.get_or_insert_with(|| ours.clone());
         if let (Direction::In, Some(head)) = (direction, headers.audit_head) {
-            testimony.seen.push(Seen {
+            testimony.seen.push(SeenHead {
                 sender: theirs.clone(),
                 head,
                 signed: headers.timestamp,
@@ -392,7 +392,7 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     fn fault(&mut self, line: u64, seq: Option<u64>, what: &str) {
-        self.report.add(Fault {
+        self.report.add(LogFault {
             file: self.file.clone(),
             line,
             seq,

@@ -5,14 +5,16 @@ use crate::error::LogError;
 use crate::read::{RawLine, RawLines};
 
 /// A line, and where in its file it stands, from 1.
-pub(super) struct Raw {
+pub(super) struct NumberedLine {
     pub(super) place: u64,
     /// `None` when it was too long to be read.
     pub(super) bytes: Option<Vec<u8>>,
 }
 
 /// The next lines of a file, and what ends them when the file does.
-pub(super) fn take_wave(lines: &mut RawLines) -> Result<(Vec<Raw>, Option<RawLine>), LogError> {
+pub(super) fn take_wave(
+    lines: &mut RawLines,
+) -> Result<(Vec<NumberedLine>, Option<RawLine>), LogError> {
     let (mut wave, mut bytes) = (Vec::new(), 0);
     let most = WAVE * parallel::workers();
     while bytes < most {
@@ -25,7 +27,7 @@ pub(super) fn take_wave(lines: &mut RawLines) -> Result<(Vec<Raw>, Option<RawLin
             end => return Ok((wave, Some(end))),
         };
         bytes += LEAST;
-        wave.push(Raw {
+        wave.push(NumberedLine {
             place: lines.number,
             bytes: bytes_of_line,
         });

@@ -10,7 +10,7 @@ use super::report::Witness;
 use crate::chain::Head;
 
 /// A head that a message carries.
-pub(super) struct Seen {
+pub(super) struct SeenHead {
     pub(super) sender: AgentId,
     pub(super) head: Digest,
     /// When its sender signed it.
@@ -31,7 +31,7 @@ pub(super) struct Testimony {
     /// When the first line was written, when something may stand before it.
     pub(super) begins: Option<Timestamp>,
     /// Of proven messages that came in.
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<SeenHead>,
 }
 
 /// What a witness says.
@@ -46,7 +46,7 @@ pub(super) struct Statement {
 impl Testimony {
     /// What `witness` remembers of this log, whose lines went on with `grown` since.
     pub(super) fn ask(&self, witness: &Self, grown: &HashSet<Digest>) -> Statement {
-        let mut heads: Vec<(Digest, &Seen, Option<u64>)> = self
+        let mut heads: Vec<(Digest, &SeenHead, Option<u64>)> = self
             .said_by(witness)
             .map(|seen| (seen.head, seen, None))
             .collect();
@@ -90,7 +90,7 @@ impl Testimony {
         self.lines.get(skipped..).unwrap_or_default()
     }
 
-    fn said_by<'a>(&self, witness: &'a Self) -> impl Iterator<Item = &'a Seen> {
+    fn said_by<'a>(&self, witness: &'a Self) -> impl Iterator<Item = &'a SeenHead> {
         let me = self.agent.clone();
         witness
             .seen
@@ -99,7 +99,7 @@ impl Testimony {
     }
 
     /// Whether the head may be a line before those that were given.
-    fn may_precede(&self, seen: &Seen) -> bool {
+    fn may_precede(&self, seen: &SeenHead) -> bool {
         self.begins.is_some_and(|begins| seen.signed <= begins)
     }
 }
@@ -126,14 +126,14 @@ impl Statement {
 
 /// The newest lines of a log: what its own messages may name as its head.
 #[derive(Default)]
-pub(super) struct Recent {
+pub(super) struct RecentLines {
     order: VecDeque<Digest>,
     known: HashMap<Digest, u64>,
     count: u64,
     is_full: bool,
 }
 
-impl Recent {
+impl RecentLines {
     pub(super) fn push(&mut self, line: Digest) {
         self.order.push_back(line);
         self.count += 1;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use forge::Keys;
 use rows::ROWS;
-use signet_audit::{Depth, Progress, Settings, verify, verify_with};
+use signet_audit::{Depth, ProgressFn, Settings, verify, verify_with};
 use story::Story;
 
 const DOCUMENT: &str = include_str!("../../../../docs/threat-model.md");
@@ -22,7 +22,7 @@ fn found_by(story: &Story) -> &'static str {
         depth: Depth::Links,
         ..Settings::default()
     };
-    let links = || verify_with(&alone, settings, &mut Progress::new(|_, _| {}));
+    let links = || verify_with(&alone, settings, &mut ProgressFn::new(|_, _| {}));
     let peer = || {
         let report = verify(&[alice.to_owned(), story.bob.clone()]);
         let log = report.logs.iter().find(|log| log.name == alice).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use signet_audit::{LogReport, Progress, Settings, verify, verify_with};
+use signet_audit::{LogReport, ProgressFn, Settings, verify, verify_with};
 use signet_proto::entry::{Direction, Entry, Ruling, TrustChange};
 use tempfile::TempDir;
 
@@ -432,7 +432,7 @@ fn the_findings_that_are_told_are_those_that_were_asked_for() {
         let report = verify_with(
             &[dir.path().to_owned()],
             settings,
-            &mut Progress::new(|_, _| {}),
+            &mut ProgressFn::new(|_, _| {}),
         );
         let log = &report.logs[0];
         assert_eq!((log.faults.len(), log.left_out), (told, left_out));

@@ -21,7 +21,7 @@ fn prove(entries: &[Entry]) -> LogReport {
 }
 
 fn faults(report: &LogReport) -> Vec<(u64, &str)> {
-    let fault = |fault: &signet_audit::Fault| fault.line;
+    let fault = |fault: &signet_audit::LogFault| fault.line;
     let lines = report.faults.iter().map(fault);
     let texts = report.faults.iter().map(|fault| fault.what.as_str());
     lines.zip(texts).collect()

@@ -11,7 +11,7 @@ use crate::common::{self, median};
 use serde_json::{Value, json};
 use signet_testkit::bench::{Bench, Limit};
 use signet_testkit::log::{header, messages};
-use signet_testkit::tail::Tail;
+use signet_testkit::tail::LogTail;
 use signet_testkit::{Home, House, Proxy};
 
 /// Messages that wait while their reader is away: the sender's ledger holds 4,096.
@@ -109,7 +109,7 @@ fn waiting(house: &House, count: usize) -> f64 {
     signet_testkit::eventually("everything is sent", || all_stored().then_some(()));
     // What was sent last is stored by then, too.
     sleep(Duration::from_millis(500));
-    let (mut log, mut taken) = (Tail::of(&log_of(&bob)), 0);
+    let (mut log, mut taken) = (LogTail::of(&log_of(&bob)), 0);
     let start = Instant::now();
     bob.start();
     while taken < count {
@@ -190,7 +190,7 @@ fn over_a_cut(house: &House, cut: Duration, around: Duration) -> (f64, f64) {
 
 /// When each message came first, by the log of its reader.
 struct Reader {
-    log: Tail,
+    log: LogTail,
     came: HashMap<String, Instant>,
     copies: usize,
 }
@@ -198,7 +198,7 @@ struct Reader {
 impl Reader {
     fn of(home: &Home) -> Self {
         Self {
-            log: Tail::of(&log_of(home)),
+            log: LogTail::of(&log_of(home)),
             came: HashMap::new(),
             copies: 0,
         }

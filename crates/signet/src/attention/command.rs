@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tracing::{info, warn};
 
-use super::{Next, Pace};
+use super::{NotifyPace, PaceStep};
 use crate::clock;
 use crate::config::NotifyCommand;
 use crate::hint::typed;
@@ -25,8 +25,8 @@ use crate::home::Home;
 /// Tells by the command. Clones tell by the same one; when the last is dropped, the command that runs is killed.
 #[derive(Clone, Debug)]
 pub(crate) struct NotifyHook {
-    shared: Arc<Shared>,
-    _task: Arc<Task>,
+    shared: Arc<SharedHook>,
+    _task: Arc<CommandTask>,
 }
 
 impl NotifyHook {
@@ -36,12 +36,12 @@ impl NotifyHook {
     }
 
     fn with(runner: Runner, command: Option<NotifyCommand>) -> Self {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::default()),
+        let shared = Arc::new(SharedHook {
+            state: Mutex::new(HookState::default()),
             wake: Notify::new(),
         });
         let hook = Self {
-            _task: Arc::new(Task(
+            _task: Arc::new(CommandTask(
                 tokio::spawn(tell_all(Arc::clone(&shared), runner)).abort_handle(),
             )),
             shared,
@@ -85,49 +85,49 @@ impl NotifyHook {
 }
 
 #[derive(Debug)]
-struct Task(AbortHandle);
+struct CommandTask(AbortHandle);
 
-impl Drop for Task {
+impl Drop for CommandTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedHook {
+    state: Mutex<HookState>,
     wake: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct HookState {
     command: Option<NotifyCommand>,
-    pace: Pace,
-    failure: Option<Failure>,
+    pace: NotifyPace,
+    failure: Option<CommandFailure>,
 }
 
 /// The command failed since it last told something.
 #[derive(Debug)]
-struct Failure {
+struct CommandFailure {
     why: String,
     times: u32,
     /// Nothing is tried before.
     until: Duration,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedHook {
+    fn state(&self) -> MutexGuard<'_, HookState> {
         // Nothing in here panics while it holds the lock; a state that was left half-way would still be one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is to be told now, and by what.
-    fn next(&self, now: Duration) -> (Next, Option<NotifyCommand>) {
+    fn next(&self, now: Duration) -> (PaceStep, Option<NotifyCommand>) {
         let mut state = self.state();
         let until = state.failure.as_ref().map(|failure| failure.until);
         let next = match until.filter(|until| now < *until) {
-            Some(_) if state.pace.is_empty() => Next::Nothing,
-            Some(until) => Next::Later(until),
+            Some(_) if state.pace.is_empty() => PaceStep::Nothing,
+            Some(until) => PaceStep::Later(until),
             None => state.pace.take(now),
         };
         (next, state.command.clone())
@@ -157,7 +157,7 @@ impl Shared {
                     );
                 }
                 let times = failed.map_or(0, |failed| failed.times).saturating_add(1);
-                state.failure = Some(Failure {
+                state.failure = Some(CommandFailure {
                     why,
                     times,
                     until: clock::elapsed().saturating_add(pause_after(times)),
@@ -174,15 +174,15 @@ fn pause_after(times: u32) -> Duration {
     Duration::from_secs(60) * u32::try_from(minutes.min(60)).unwrap_or(60)
 }
 
-async fn tell_all(shared: Arc<Shared>, runner: Runner) {
+async fn tell_all(shared: Arc<SharedHook>, runner: Runner) {
     loop {
         let now = clock::elapsed();
         match shared.next(now) {
-            (Next::Due(attention), Some(command)) => {
+            (PaceStep::Due(attention), Some(command)) => {
                 let ended = runner.run(&command, &attention).await;
                 shared.note(&command, attention, ended);
             }
-            (Next::Later(at), _) => {
+            (PaceStep::Later(at), _) => {
                 tokio::select! {
                     () = tokio::time::sleep(at.saturating_sub(now)) => {}
                     () = shared.wake.notified() => {}

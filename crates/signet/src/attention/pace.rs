@@ -11,19 +11,19 @@ use super::merged;
 
 /// What is to be told, and when each kind may be told again. Its clock is the caller's.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
-    slots: BTreeMap<AttentionKind, Slot>,
+pub(crate) struct NotifyPace {
+    slots: BTreeMap<AttentionKind, PaceSlot>,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct PaceSlot {
     held: Option<Attention>,
     free_at: Duration,
 }
 
 /// What is to be done now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum PaceStep {
     /// Tell this.
     Due(Attention),
     /// Ask again at this time.
@@ -32,7 +32,7 @@ pub(crate) enum Next {
     Nothing,
 }
 
-impl Pace {
+impl NotifyPace {
     /// One more record.
     pub(crate) fn put(&mut self, newer: Attention) {
         let slot = self.slots.entry(newer.kind).or_default();
@@ -52,7 +52,7 @@ impl Pace {
     }
 
     /// The next to tell, alarms before the rest.
-    pub(crate) fn take(&mut self, now: Duration) -> Next {
+    pub(crate) fn take(&mut self, now: Duration) -> PaceStep {
         let is_due = |kind: &AttentionKind| {
             let slot = self.slots.get(kind);
             slot.is_some_and(|slot| slot.held.is_some() && slot.free_at <= now)
@@ -64,12 +64,12 @@ impl Pace {
             Some((slot, attention))
         }) {
             slot.free_at = now.saturating_add(APART);
-            return Next::Due(attention);
+            return PaceStep::Due(attention);
         }
         let held = self.slots.values().filter(|slot| slot.held.is_some());
         held.map(|slot| slot.free_at)
             .min()
-            .map_or(Next::Nothing, Next::Later)
+            .map_or(PaceStep::Nothing, PaceStep::Later)
     }
 
     /// Whether there is anything to tell.
@@ -123,17 +123,17 @@ mod tests {
         }
     }
 
-    fn due(pace: &mut Pace, seconds: u64) -> Option<(AttentionKind, u64)> {
+    fn due(pace: &mut NotifyPace, seconds: u64) -> Option<(AttentionKind, u64)> {
         match pace.take(Duration::from_secs(seconds)) {
-            Next::Due(attention) => Some((attention.kind, attention.count)),
+            PaceStep::Due(attention) => Some((attention.kind, attention.count)),
             _ => None,
         }
     }
 
     #[test]
     fn a_flood_of_strangers_is_told_once_a_minute_with_a_count() {
-        let (mut pace, kind) = (Pace::default(), AttentionKind::Introduction);
-        assert_eq!(pace.take(Duration::ZERO), Next::Nothing);
+        let (mut pace, kind) = (NotifyPace::default(), AttentionKind::Introduction);
+        assert_eq!(pace.take(Duration::ZERO), PaceStep::Nothing);
         pace.put(one(kind, 0));
         assert_eq!(due(&mut pace, 0), Some((kind, 1)));
         for id in 1..=10_000 {
@@ -141,7 +141,7 @@ mod tests {
             assert_eq!(due(&mut pace, 59), None);
         }
         assert_eq!(pace.slots.len(), 1, "one place, however many come");
-        let later = Next::Later(Duration::from_secs(60));
+        let later = PaceStep::Later(Duration::from_secs(60));
         assert_eq!(pace.take(Duration::from_secs(59)), later);
         assert_eq!(due(&mut pace, 60), Some((kind, 10_000)));
         assert_eq!(due(&mut pace, 1_000), None);
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn an_alarm_is_told_at_once_while_strangers_wait_their_turn() {
-        let mut pace = Pace::default();
+        let mut pace = NotifyPace::default();
         for id in 0..3 {
             pace.put(one(AttentionKind::Introduction, id));
             due(&mut pace, 0);
@@ -164,9 +164,9 @@ mod tests {
 
     #[test]
     fn what_could_not_be_told_comes_again_with_what_came_meanwhile() {
-        let (mut pace, kind) = (Pace::default(), AttentionKind::Draft);
+        let (mut pace, kind) = (NotifyPace::default(), AttentionKind::Draft);
         pace.put(one(kind, 1));
-        let Next::Due(untold) = pace.take(Duration::ZERO) else {
+        let PaceStep::Due(untold) = pace.take(Duration::ZERO) else {
             panic!("it is due");
         };
         pace.put(one(kind, 2));

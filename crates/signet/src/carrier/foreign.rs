@@ -26,17 +26,17 @@ use signet_proto::ids::{AgentId, MessageId, encode_base64url};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::{Carrier, Failed, News, Reading, Settled, Source, Ticket};
+use super::{Carrier, CarrierError, CarrierSource, News, Reading, Settling, Ticket};
 use crate::control::Notifier;
 use crate::reach::Reach;
-use batch::{Batch, Delivery};
-use kept::Kept;
+use batch::{DeliveredBatch, DeliveredMessage};
+use kept::PollBoxes;
 
 /// A foreign carrier, as the calls of its socket reach it.
 #[derive(Clone)]
-pub struct Foreign(Arc<Shared>);
+pub struct Foreign(Arc<SharedForeign>);
 
-struct Shared {
+struct SharedForeign {
     id: CarrierId,
     /// How far whoever attaches reaches: nothing else leaves by it.
     reach: Arc<Reach>,
@@ -45,12 +45,12 @@ struct Shared {
     room: Arc<Semaphore>,
     kib: Arc<Semaphore>,
     up: watch::Sender<bool>,
-    state: Mutex<State>,
-    kept: Arc<Kept>,
+    state: Mutex<ForeignState>,
+    kept: Arc<PollBoxes>,
 }
 
 #[derive(Default)]
-struct State {
+struct ForeignState {
     holder: Option<Notifier>,
     last_up: Option<Instant>,
     queue: VecDeque<Queued>,
@@ -73,7 +73,7 @@ struct UnderWay {
 
 /// Another connection carries it.
 #[derive(Debug)]
-pub struct Taken;
+pub struct AlreadyAttached;
 
 /// Why nothing of a delivery was taken.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ pub enum NotTaken {
 /// A carrier of that name; whoever attaches reaches as far as its socket.
 pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, Reading) {
     let (news, posted) = mpsc::unbounded_channel();
-    let shared = Shared {
+    let shared = SharedForeign {
         id: id.clone(),
         reach: Arc::clone(reach),
         news,
@@ -100,7 +100,7 @@ pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, 
     let reading = Reading {
         id,
         address: agent.to_string(),
-        source: Box::new(Posted(posted)),
+        source: Box::new(ForeignSource(posted)),
     };
     (Foreign(Arc::new(shared)), reading)
 }
@@ -111,11 +111,11 @@ impl Foreign {
     ///
     /// # Errors
     /// Another connection carries it.
-    pub fn attach(&self, client: Notifier) -> Result<(), Taken> {
+    pub fn attach(&self, client: Notifier) -> Result<(), AlreadyAttached> {
         let mut state = self.0.state();
         match &state.holder {
             Some(holder) if holder.program() == client.program() => return Ok(()),
-            Some(holder) if !holder.is_closed() => return Err(Taken),
+            Some(holder) if !holder.is_closed() => return Err(AlreadyAttached),
             _ => {}
         }
         state.end();
@@ -166,7 +166,7 @@ impl Foreign {
             return Err(NotTaken::Detached);
         }
         let shared = &self.0;
-        let batch = Batch::of(messages.len(), (Arc::clone(&shared.kept), wait), done);
+        let batch = DeliveredBatch::of(messages.len(), (Arc::clone(&shared.kept), wait), done);
         let mut news = Vec::with_capacity(messages.len());
         for bytes in messages {
             let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(u32::MAX);
@@ -175,7 +175,7 @@ impl Foreign {
             let (Ok(room), Ok(kib)) = (room, kib) else {
                 return Err(NotTaken::Busy);
             };
-            let delivery = Delivery::new(Arc::clone(&batch), [room, kib]);
+            let delivery = DeliveredMessage::new(Arc::clone(&batch), [room, kib]);
             news.push(message(bytes, address, Ticket::of(delivery)));
         }
         for news in news {
@@ -205,7 +205,7 @@ fn message(bytes: Vec<u8>, address: &str, ticket: Ticket) -> News {
 }
 
 /// One attachment, from its beginning to its end.
-async fn hold(shared: Arc<Shared>, client: Notifier, from: Option<Instant>) {
+async fn hold(shared: Arc<SharedForeign>, client: Notifier, from: Option<Instant>) {
     let life = async {
         sleep_until(from).await;
         shared.rise(&client);
@@ -226,8 +226,8 @@ async fn sleep_until(from: Option<Instant>) {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedForeign {
+    fn state(&self) -> MutexGuard<'_, ForeignState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -259,14 +259,14 @@ impl Shared {
         }
     }
 
-    fn take(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, Failed> {
+    fn take(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, CarrierError> {
         let message = parcel.message();
         if !self
             .reach
             .sees(parcel.recipient(), message.headers.data_tier)
         {
             let text = "it goes beyond what [carrier-socket] of config.toml allows";
-            return Err(Failed(text.to_owned()));
+            return Err(CarrierError(text.to_owned()));
         }
         if parcel.address() == KEPT_FOR_POLLS {
             self.kept.put(message);
@@ -274,13 +274,13 @@ impl Shared {
         }
         let mut state = self.state();
         if !*self.up.borrow() {
-            return Err(Failed(format!("nobody carries {}", self.id)));
+            return Err(CarrierError(format!("nobody carries {}", self.id)));
         }
         let bytes = parcel.bytes().len();
         let is_full = state.queue.len() >= QUEUE || state.queued_bytes + bytes > QUEUE_BYTES;
         state.hand_out(&self.id);
         if is_full {
-            return Err(Failed(format!(
+            return Err(CarrierError(format!(
                 "too much waits for whoever carries {}",
                 self.id
             )));
@@ -294,7 +294,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl ForeignState {
     /// What waits goes to the holder, as far as it has room. What it does not report within a minute it does
     /// not have.
     fn hand_out(&mut self, id: &CarrierId) {
@@ -345,17 +345,17 @@ impl Carrier for Foreign {
     fn publish<'p>(
         &'p self,
         parcel: &'p Parcel,
-    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, Failed>> {
+    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, CarrierError>> {
         ready(self.0.take(parcel)).boxed()
     }
 
-    fn settle(&self, ticket: Ticket, settled: Settled) -> BoxFuture<'_, Result<(), Failed>> {
-        let settled = match ticket.meaning::<Delivery>() {
+    fn settle(&self, ticket: Ticket, settled: Settling) -> BoxFuture<'_, Result<(), CarrierError>> {
+        let settled = match ticket.meaning::<DeliveredMessage>() {
             Some(delivery) => {
                 delivery.settle(settled);
                 Ok(())
             }
-            None => Err(Failed("another carrier's ticket".to_owned())),
+            None => Err(CarrierError("another carrier's ticket".to_owned())),
         };
         ready(settled).boxed()
     }
@@ -372,38 +372,38 @@ impl Carrier for Foreign {
         false
     }
 
-    fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), Failed>> {
+    fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), CarrierError>> {
         let mut up = self.0.up.subscribe();
         let id = self.0.id.clone();
         let waited = async move {
             let waited = tokio::time::timeout(within, up.wait_for(|up| *up)).await;
             match waited {
                 Ok(Ok(_)) => Ok(()),
-                _ => Err(Failed(format!("nobody carries {id} yet"))),
+                _ => Err(CarrierError(format!("nobody carries {id} yet"))),
             }
         };
         waited.boxed()
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<(), Failed>> {
+    fn probe(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         ready(Ok(())).boxed()
     }
 
-    fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>> {
+    fn stop_reading(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         let sent = self.0.news.send(News::Stopped);
-        ready(sent.map_err(|_| Failed("nothing is read of it".to_owned()))).boxed()
+        ready(sent.map_err(|_| CarrierError("nothing is read of it".to_owned()))).boxed()
     }
 
-    fn drain(&self) -> BoxFuture<'_, Result<(), Failed>> {
+    fn drain(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         self.0.state().end();
         ready(Ok(())).boxed()
     }
 }
 
 /// What was handed in, in the order in which it was.
-struct Posted(mpsc::UnboundedReceiver<News>);
+struct ForeignSource(mpsc::UnboundedReceiver<News>);
 
-impl Source for Posted {
+impl CarrierSource for ForeignSource {
     fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
         let received = async move {
             let count = self.0.recv_many(out, max).await;

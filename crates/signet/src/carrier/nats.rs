@@ -5,18 +5,22 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use signet_proto::carrier::Parcel;
 use signet_proto::node::Disposition;
-use signet_transport::{Arrival, Config, Error, Handle, Inbox, Nats, Settlement, Storage};
+use signet_transport::{
+    Arrival, ConnectionConfig, Error, Handle, Nats, NatsInbox, Settlement, Storage,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::debug;
 
-use super::{Carrier, Failed, News, Settled, Source, Ticket};
+use super::{Carrier, CarrierError, CarrierSource, News, Settling, Ticket};
 
 /// Starts connecting, and returns at once.
 ///
 /// # Errors
 /// Settings that no later try could mend.
-pub async fn nats(config: Config) -> Result<(Box<dyn Carrier>, Box<dyn Source>), Error> {
+pub async fn nats(
+    config: ConnectionConfig,
+) -> Result<(Box<dyn Carrier>, Box<dyn CarrierSource>), Error> {
     let (nats, inbox) = Nats::connect(config).await?;
     Ok((Box::new(nats), Box::new(inbox)))
 }
@@ -25,7 +29,7 @@ impl Carrier for Nats {
     fn publish<'p>(
         &'p self,
         parcel: &'p Parcel,
-    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, Failed>> {
+    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, CarrierError>> {
         let address = parcel.address().to_owned();
         let bytes = Bytes::from_owner(Arc::clone(parcel.bytes()));
         let published = async move {
@@ -43,7 +47,7 @@ impl Carrier for Nats {
     }
 
     /// A mailbox makes a difference between what is taken and what can never be.
-    fn settle(&self, ticket: Ticket, settled: Settled) -> BoxFuture<'_, Result<(), Failed>> {
+    fn settle(&self, ticket: Ticket, settled: Settling) -> BoxFuture<'_, Result<(), CarrierError>> {
         let settlement = match settled.ruled {
             Disposition::Accepted => Settlement::Ack,
             Disposition::Refused | Disposition::Counted => Settlement::Term,
@@ -51,7 +55,7 @@ impl Carrier for Nats {
         let settled = async move {
             match ticket.meaning::<Handle>() {
                 Some(handle) => Ok(Self::settle(self, handle, settlement).await?),
-                None => Err(Failed("another carrier's ticket".to_owned())),
+                None => Err(CarrierError("another carrier's ticket".to_owned())),
             }
         };
         settled.boxed()
@@ -65,24 +69,24 @@ impl Carrier for Nats {
         Self::has_mailbox(self)
     }
 
-    fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), Failed>> {
+    fn ready(&self, within: Duration) -> BoxFuture<'_, Result<(), CarrierError>> {
         async move { Ok(Self::ready(self, within).await?) }.boxed()
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<(), Failed>> {
+    fn probe(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         async move { Ok(Self::probe(self).await?) }.boxed()
     }
 
-    fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>> {
+    fn stop_reading(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         async move { Ok(Self::stop_reading(self).await?) }.boxed()
     }
 
-    fn drain(&self) -> BoxFuture<'_, Result<(), Failed>> {
+    fn drain(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         async move { Ok(Self::drain(self.clone()).await?) }.boxed()
     }
 }
 
-impl Source for Inbox {
+impl CarrierSource for NatsInbox {
     fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
         let received = async move {
             let mut arrivals = Vec::with_capacity(max);
@@ -114,19 +118,19 @@ fn news(arrival: Arrival) -> Option<News> {
             head,
             ticket: handle.map(Ticket::of),
         },
-        Arrival::Gap { at_least } => News::Gap { at_least },
+        Arrival::Gap(at_least) => News::Gap(at_least),
         Arrival::Connected => News::Connected,
-        Arrival::NoMailbox { why } => News::NoMailbox { why },
+        Arrival::NoMailbox(why) => News::NoMailbox(why),
         Arrival::Drained => News::Drained,
         Arrival::StoreLost => News::StoreLost,
         Arrival::Disconnected => News::Disconnected,
-        Arrival::Refused { what } => News::Refused { what },
+        Arrival::Refused(what) => News::Refused(what),
         Arrival::Stopped => News::Stopped,
         _ => return None,
     })
 }
 
-impl From<Error> for Failed {
+impl From<Error> for CarrierError {
     fn from(error: Error) -> Self {
         Self(error.to_string())
     }

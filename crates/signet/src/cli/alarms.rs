@@ -7,8 +7,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use signet_api::{ClearAlarms, ListAlarms};
 
-use super::ask::{connect, print_each, signed};
+use super::ask::{connect, signed};
 use super::person::ControlKey;
+use super::print::print_each;
 use super::{Failure, print, visible_lines};
 use crate::home::Home;
 

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 use signet_api::{Acknowledge, Decides, Message, Reason, Request, ShowPause};
 use signet_proto::node::At;
 use signet_proto::statement::{Asked, DecisionStatement};
 
+use super::Failure;
 use super::person::{ControlKey, control_of, foreign_key};
-use super::{Exit, Failure, print};
+use super::print::json_of;
 use crate::clock;
 use crate::config::{Config, Sign};
 use crate::control::{Client, ClientError};
@@ -40,9 +40,7 @@ pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::
         ClientError::Refused(_) | ClientError::Stopped(_) | ClientError::NotReachable { .. } => {
             error.into()
         }
-        lost => Failure::new(
-            Exit::NotReachable,
-            format!(
+        lost => Failure::not_reachable(format!(
                 "{}: {lost}; nobody can say here whether it was done",
                 Reason::OutcomeUnknown
             ),
@@ -68,28 +66,6 @@ pub(super) fn acknowledge_read(client: &mut Client, answer: &Message) {
             "the daemon could not be told that the answer is read: it also stands in signet inbox"
         );
     }
-}
-
-/// One JSON document on one line.
-pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print(&format!("{}\n", safe_json(&json_of(value)?)))
-}
-
-/// A list: one JSON document a line, and nothing where there is nothing.
-pub(super) fn print_each(items: impl IntoIterator<Item = impl Serialize>) -> Result<(), Failure> {
-    let line = |item| Ok(format!("{}\n", safe_json(&json_of(&item)?)));
-    let lines: Result<String, Failure> = items.into_iter().map(line).collect();
-    print(&lines?)
-}
-
-/// JSON text that cannot drive a terminal: what JSON leaves unescaped is escaped as JSON escapes.
-pub(super) fn safe_json(value: &Value) -> String {
-    signet_audit::visible(&value.to_string()).into_owned()
-}
-
-/// What is there, or a dash.
-pub(super) fn or_dash(text: Option<&str>) -> &str {
-    text.unwrap_or("-")
 }
 
 /// A call by the daemon, or where none runs, on the state itself, under the lock.
@@ -159,25 +135,4 @@ pub(super) fn signed<R: Serve + Decides>(
 pub(super) fn read_as<R: Request>(value: &Value) -> Result<R, Failure> {
     let read = R::parse(value.clone());
     read.map_err(|error| ClientError::Refused(error).into())
-}
-
-/// As it goes over the socket.
-pub(super) fn json_of(value: &impl Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(value).map_err(|_| ClientError::Malformed.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn json_for_a_terminal_is_still_the_same_json() {
-        let value = json!({"a \"b\" \\": "\u{1b}[2J\n\u{2028}\u{202e}\u{9b}\u{7f}\u{e0001}", "Grüße": "東京 🙂"});
-        let text = safe_json(&value);
-        let hidden = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{202e}' | '\u{e0001}');
-        assert!(!text.contains(hidden) && text.contains("東京 🙂"), "{text}");
-        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
-    }
 }

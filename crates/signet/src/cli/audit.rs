@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
-use signet_audit::{Depth, LogError, Progress, Settings, reconcile, verify_with};
+use signet_audit::{Depth, LogError, ProgressFn, Settings, reconcile, verify_with};
 
 use super::failure::of_log;
 use super::{Exit, Failure};
@@ -122,7 +122,7 @@ fn verify_logs(args: &VerifyArgs) -> Result<(), Failure> {
         findings: if args.all { usize::MAX } else { FINDINGS },
     };
     let mut bar = Bar::new();
-    let mut progress = Progress::new(|done, total| bar.draw(done, total));
+    let mut progress = ProgressFn::new(|done, total| bar.draw(done, total));
     let report = verify_with(&args.paths, settings, &mut progress);
     drop(progress);
     bar.clear();

@@ -6,7 +6,7 @@ use clap::Args;
 
 use signet_demo::DemoError;
 
-use super::{Exit, Failure};
+use super::Failure;
 
 /// See `signet demo --help`.
 #[derive(Debug, Args)]
@@ -21,13 +21,13 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     // The demonstration runs this very program.
     let program = std::env::current_exe().map_err(|error| {
         let what = format!("this program does not find itself: {error}");
-        Failure::new(Exit::Refused, what, "run it where /proc is mounted")
+        Failure::refused(what, "run it where /proc is mounted")
     })?;
     signet_demo::run(&program, &args.audit).map_err(|error| match error {
         DemoError::Output(error) => Failure::output(error),
         error => {
             let next = error.next();
-            Failure::new(Exit::Refused, error, next)
+            Failure::refused(error, next)
         }
     })
 }

@@ -17,10 +17,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ask::print_each;
-use super::{Exit, Failure, exit, print};
+use super::print::print_each_as;
+use super::{Exit, Failure, exit};
 use crate::home::Home;
-use finding::{Finding, Health};
+use finding::{CheckResult, Health};
 use scene::Scene;
 
 /// See `signet doctor --help`.
@@ -37,10 +37,7 @@ pub(super) struct DoctorArgs {
 
 pub(super) fn run(args: &DoctorArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let findings = look(&Home::find(home)?);
-    match args.json {
-        true => print_each(&findings)?,
-        false => print(&page(&findings, args.all))?,
-    }
+    print_each_as(args.json, &findings, || page(&findings, args.all))?;
     match findings
         .iter()
         .any(|finding| finding.health == Health::Fault)
@@ -51,7 +48,7 @@ pub(super) fn run(args: &DoctorArgs, home: Option<PathBuf>) -> Result<(), Failur
 }
 
 /// Every check, those of the home first: what is wrong there is often why the rest is.
-fn look(home: &Home) -> Vec<Finding> {
+fn look(home: &Home) -> Vec<CheckResult> {
     let mut findings = vec![keys::home(home), keys::files(home)];
     let (configured, scene) = Scene::open(home);
     findings.push(configured);
@@ -70,16 +67,16 @@ fn look(home: &Home) -> Vec<Finding> {
     findings
 }
 
-fn page(findings: &[Finding], all: bool) -> String {
+fn page(findings: &[CheckResult], all: bool) -> String {
     let shown = findings
         .iter()
         .filter(|finding| all || finding.health != Health::Well);
-    let mut page: String = shown.map(Finding::page).collect();
+    let mut page: String = shown.map(CheckResult::page).collect();
     page.push_str(&summary(findings));
     page
 }
 
-fn summary(findings: &[Finding]) -> String {
+fn summary(findings: &[CheckResult]) -> String {
     let count = |health| {
         findings
             .iter()

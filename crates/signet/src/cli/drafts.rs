@@ -11,9 +11,10 @@ use signet_api::{DecideDraft, Decided, Decision, Draft, DropDraft};
 use signet_proto::node::hash_of_draft;
 use signet_proto::statement::{self, Approval};
 
-use super::ask::{decide, json_of, print_each, print_json, read_as, safe_json};
+use super::ask::{decide, read_as};
 use super::person::{ControlKey, control_of, foreign_key};
-use super::whereabouts::Whereabouts;
+use super::print::{json_of, print_as, print_each, print_json, safe_json};
+use super::whereabouts::MessageReport;
 use super::{Failure, print, visible_lines};
 use crate::clock;
 use crate::private;
@@ -99,13 +100,12 @@ fn drop_draft(name: &str, json: bool, home: Option<PathBuf>) -> Result<(), Failu
     let waiting = listed::named(home.clone(), name)?;
     let message_id = listed::only(waiting, name)?.draft.message_id;
     let dropped = decide(home, DropDraft { message_id })?;
-    match json {
-        true => print_json(&dropped),
-        false => print(&format!(
+    print_as(json, &dropped, || {
+        format!(
             "dropped: {} never leaves for {}\n",
             dropped.message_id, dropped.peer,
-        )),
-    }
+        )
+    })
 }
 
 pub(super) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), Failure> {
@@ -164,7 +164,7 @@ fn describe(draft: &Draft, page: &mut String) {
 }
 
 fn next_for(draft: &Draft) -> String {
-    let next = Whereabouts::from(draft).next();
+    let next = MessageReport::from(draft).next();
     next.unwrap_or_else(|| "nothing; it leaves by itself".to_owned())
 }
 

@@ -51,6 +51,21 @@ impl Failure {
         }
     }
 
+    /// The command line, a file or a setting is not what it has to be.
+    pub(super) fn usage(what: impl ToString, next: impl ToString) -> Self {
+        Self::new(Exit::Usage, what, next)
+    }
+
+    /// It was refused, and would be again.
+    pub(super) fn refused(what: impl ToString, next: impl ToString) -> Self {
+        Self::new(Exit::Refused, what, next)
+    }
+
+    /// Nobody answered.
+    pub(super) fn not_reachable(what: impl ToString, next: impl ToString) -> Self {
+        Self::new(Exit::NotReachable, what, next)
+    }
+
     /// Whether nobody answered.
     pub(super) fn is_not_reachable(&self) -> bool {
         matches!(self, Self::Told { exit, .. } if *exit == Exit::NotReachable)
@@ -112,7 +127,7 @@ fn for_people(what: &str, next: &str) -> String {
 }
 
 fn as_json(exit: Exit, reason: Option<&str>, what: &str, next: &str) -> String {
-    let error = Told {
+    let error = FailureMembers {
         code: exit.number(),
         hint: next,
         message: what,
@@ -120,18 +135,18 @@ fn as_json(exit: Exit, reason: Option<&str>, what: &str, next: &str) -> String {
         reason,
     };
     // Texts and a number: nothing in it that JSON has no form for.
-    let line = serde_json::to_string(&Report { error }).unwrap_or_default();
+    let line = serde_json::to_string(&FailureReport { error }).unwrap_or_default();
     format!("{}\n", visible(&line))
 }
 
 /// The one line of JSON on standard error.
 #[derive(Serialize)]
-struct Report<'a> {
-    error: Told<'a>,
+struct FailureReport<'a> {
+    error: FailureMembers<'a>,
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct FailureMembers<'a> {
     code: u8,
     hint: &'a str,
     message: &'a str,
@@ -253,11 +268,7 @@ impl From<DaemonError> for Failure {
 
 impl From<NoHome> for Failure {
     fn from(error: NoHome) -> Self {
-        Self::new(
-            Exit::Usage,
-            error,
-            "name the directory of the agent with --home",
-        )
+        Self::usage(error, "name the directory of the agent with --home")
     }
 }
 
@@ -284,7 +295,7 @@ impl From<ClientError> for Failure {
         match &error {
             ClientError::Refused(refusal) if refusal.is_of_params() => {
                 let what = refusal.fault().unwrap_or(&refusal.message).to_owned();
-                Self::new(Exit::Usage, what, "--help shows the form of each argument")
+                Self::usage(what, "--help shows the form of each argument")
             }
             ClientError::Refused(refusal) if refusal.is(&Reason::PlaceNeeded) => {
                 let next = "ask again; signet status MESSAGE says where a message is";
@@ -296,7 +307,7 @@ impl From<ClientError> for Failure {
                 let (what, _) = text.rsplit_once("; ").unwrap_or((text, ""));
                 let name = Reason::CapabilityNeeded.as_str().to_owned();
                 let next = "name one with --capability, or ask the people there with --for-people";
-                Self::new(Exit::Refused, format!("{name}: {what}"), next).named(&name)
+                Self::refused(format!("{name}: {what}"), next).named(&name)
             }
             ClientError::Refused(refusal) if refusal.is(&Reason::DiskFull) => {
                 refused_by(Exit::Disk, refusal)

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Exit, Failure};
+use super::Failure;
 use crate::hint;
 
 /// Where it is.
@@ -17,7 +17,7 @@ pub(super) fn program() -> Result<PathBuf, Failure> {
                 "there is no {}, which speaks foreign protocols",
                 gateway.display()
             );
-            Err(Failure::new(Exit::Usage, what, INSTALL_IT))
+            Err(Failure::usage(what, INSTALL_IT))
         }
     }
 }
@@ -26,7 +26,7 @@ pub(super) fn program() -> Result<PathBuf, Failure> {
 pub(super) fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| {
         let what = format!("this program does not find itself: {error}");
-        Failure::new(Exit::Refused, what, "run it where /proc is mounted")
+        Failure::refused(what, "run it where /proc is mounted")
     })
 }
 
@@ -35,7 +35,7 @@ pub(super) fn take_over(mut command: Command) -> Failure {
     let error = command.envs(hint::handed_over()).exec();
     let program = PathBuf::from(command.get_program());
     let what = format!("{} cannot be started: {error}", program.display());
-    Failure::new(Exit::Usage, what, INSTALL_IT)
+    Failure::usage(what, INSTALL_IT)
 }
 
 const INSTALL_IT: &str = "install it beside signet: make install brings both";

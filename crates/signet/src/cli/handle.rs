@@ -82,20 +82,12 @@ pub(super) fn run(args: &HandleArgs, home: Option<PathBuf>) -> Result<(), Failur
 fn by_file(args: &HandleArgs, socket: PathBuf, home: Option<PathBuf>) -> Failure {
     if !args.capabilities.is_empty() {
         let what = "--capability is for a COMMAND; the file names the capabilities";
-        return Failure::new(
-            Exit::Usage,
-            what,
-            "leave it out, or give a COMMAND behind --",
-        );
+        return Failure::usage(what, "leave it out, or give a COMMAND behind --");
     }
     let beside = home.as_ref().map(|home| home.join(FILE));
     let Some(file) = args.handlers.clone().or(beside) else {
         let what = "neither a COMMAND nor a file says how messages are handled";
-        return Failure::new(
-            Exit::Usage,
-            what,
-            "add --handlers FILE, or -- and a COMMAND",
-        );
+        return Failure::usage(what, "add --handlers FILE, or -- and a COMMAND");
     };
     let mut command = match gateway::program() {
         Ok(program) => process::Command::new(program),
@@ -139,7 +131,7 @@ impl Handling {
         let unusable = |fault: &dyn std::fmt::Display| {
             let what = format!("{} {fault}", program.display());
             let next = "name a program that is there and may be executed, behind --";
-            Failure::new(Exit::Usage, what, next)
+            Failure::usage(what, next)
         };
         look_up(program).map_err(|fault| unusable(&fault))?;
         let workers = (0..self.parallel).map(|_| Worker {
@@ -166,9 +158,7 @@ impl Handling {
                     let next = "the same command goes on from there";
                     Failure::new(Exit::Waiting, stopped, next)
                 }
-                Stopped::Quarantined(_) => {
-                    Failure::new(Exit::Refused, stopped, "signet quarantine list")
-                }
+                Stopped::Quarantined(_) => Failure::refused(stopped, "signet quarantine list"),
             })
     }
 }
@@ -189,12 +179,12 @@ pub(super) fn retried_after(seconds: f64) -> Result<Duration, Failure> {
 
 fn no_seconds(option: &str) -> Failure {
     let what = format!("{option} is not a number of seconds up to a day");
-    Failure::new(Exit::Usage, what, format!("give for example {option} 10"))
+    Failure::usage(what, format!("give for example {option} 10"))
 }
 
 pub(super) fn no_room(error: std::io::Error) -> Failure {
     let next = "free memory or threads, then try again";
-    Failure::new(Exit::Refused, error, next)
+    Failure::refused(error, next)
 }
 
 /// As long as a lease can be.

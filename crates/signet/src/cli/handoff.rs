@@ -11,8 +11,9 @@ use signet_api::{
     AcceptTask, DecidedTask, DeclineTask, ListTasks, ReportState, ReportTask, Request, ShowTask,
 };
 
-use super::ask::{ask, change, connect, print_each, print_json};
+use super::ask::{ask, change, connect};
 use super::input::Input;
+use super::print::{print_as, print_each_as, print_json};
 use super::{Failure, names, print};
 
 /// See `signet handoff --help`.
@@ -27,7 +28,7 @@ pub(super) struct HandoffArgs {
 enum HandoffCommand {
     /// Hand work to a peer, within limits
     #[command(after_help = send::after_help())]
-    Send(send::SendArgs),
+    Send(send::HandoffSendArgs),
     /// Take a task that was offered
     #[command(
         after_help = "EXAMPLE:\n  signet handoff accept 0192f0c1-0000-7000-8000-000000000000"
@@ -77,7 +78,7 @@ struct ReportArgs {
     task: TaskArgs,
     /// Where it is now
     #[arg(value_name = "STATE")]
-    state: Now,
+    state: ReportWord,
     /// For people, at most 500 characters; - reads it from standard input, @FILE from a file
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -88,20 +89,20 @@ struct ReportArgs {
 
 /// What a person types for a [`ReportState`].
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Now {
+enum ReportWord {
     Working,
     Completed,
     Failed,
     Returned,
 }
 
-impl From<Now> for ReportState {
-    fn from(now: Now) -> Self {
+impl From<ReportWord> for ReportState {
+    fn from(now: ReportWord) -> Self {
         match now {
-            Now::Working => Self::Working,
-            Now::Completed => Self::Completed,
-            Now::Failed => Self::Failed,
-            Now::Returned => Self::Returned,
+            ReportWord::Working => Self::Working,
+            ReportWord::Completed => Self::Completed,
+            ReportWord::Failed => Self::Failed,
+            ReportWord::Returned => Self::Returned,
         }
     }
 }
@@ -129,19 +130,13 @@ pub(super) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), Failur
         }
         HandoffCommand::List { json } => {
             let tasks = ask(home, &ListTasks {})?.tasks;
-            match json {
-                true => print_each(&tasks),
-                false => print(&show::list(&tasks)),
-            }
+            print_each_as(json, &tasks, || show::list(&tasks))
         }
         HandoffCommand::Show(TaskArgs { task, json }) => {
             let mut client = connect(home, Duration::ZERO)?;
             let task = names::task(&mut client, &task)?;
             let shown = client.call(&ShowTask { task })?;
-            match json {
-                true => print_json(&shown),
-                false => print(&show::page(&shown)),
-            }
+            print_as(json, &shown, || show::page(&shown))
         }
     }
 }

@@ -13,8 +13,9 @@ use signet_api::{FollowInbox, ListAside, ListInbox, Message, Notification, Waiti
 use signet_audit::{printable, visible};
 use signet_proto::handoff::Offering;
 
-use super::ask::{acknowledge, connect, print_json, safe_json};
+use super::ask::{acknowledge, connect};
 use super::handle::{Handling, no_room, retried_after, tried_for};
+use super::print::{print_json, safe_json};
 use super::refusal::refused_by;
 use super::{Failure, print};
 use crate::config::Config;

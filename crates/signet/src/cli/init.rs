@@ -9,7 +9,7 @@ use signet_proto::certificate::Certificate;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::keys::fingerprint;
 
-use super::{Exit, Failure, print};
+use super::{Failure, print};
 use crate::clock;
 use crate::config::Config;
 use crate::home::Home;
@@ -134,8 +134,7 @@ fn used(home: &Home) -> Failure {
         "{} exists already, and nothing is overwritten",
         home.path().display()
     );
-    Failure::new(
-        Exit::Refused,
+    Failure::refused(
         what,
         "name another directory with --home; one agent, one home",
     )

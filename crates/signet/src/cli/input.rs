@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use serde_json::Value;
 use signet_json::{JsonError, Limits};
 
-use super::{Exit, Failure};
+use super::Failure;
 
 /// The three ways in. Standard input is read once.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Input {
         };
         let mut words = String::from_utf8(bytes).map_err(|_| {
             let what = format!("{origin} is not UTF-8");
-            Failure::new(Exit::Usage, what, "encode the text as UTF-8")
+            Failure::usage(what, "encode the text as UTF-8")
         })?;
         let end = words.trim_end_matches('\n').trim_end_matches('\r').len();
         if words.len() - end <= 2 {
@@ -53,7 +53,7 @@ impl Input {
         if std::mem::replace(&mut self.stdin_is_read, true) {
             let next = "give - once, and the other one as @FILE";
             let what = "standard input cannot be two things at once";
-            return Err(Failure::new(Exit::Usage, what, next));
+            return Err(Failure::usage(what, next));
         }
         read(io::stdin().lock(), "standard input")
     }
@@ -68,7 +68,7 @@ pub(super) fn short(option: &str, text: Option<&str>) -> Result<(), Failure> {
     let what =
         format!("{option} has {long} characters, and a message has room for {MOST_CHARACTERS}");
     let next = "give a shorter one; what is longer belongs into the body";
-    Err(Failure::new(Exit::Usage, what, next))
+    Err(Failure::usage(what, next))
 }
 
 /// `maxLength` of `summary` in schemas/message.schema.json.
@@ -87,8 +87,7 @@ fn read(from: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
     let read = from.take(limit).read_to_end(&mut bytes);
     read.map_err(|error| unread(name, &error))?;
     match bytes.len() > most {
-        true => Err(Failure::new(
-            Exit::Usage,
+        true => Err(Failure::usage(
             format!("{name} has more than the {most} bytes that a message can carry"),
             "send less, or a reference to where the data is",
         )),
@@ -99,7 +98,7 @@ fn read(from: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
 fn unread(name: &str, error: &io::Error) -> Failure {
     let what = format!("{name} cannot be read: {error}");
     let next = "name a file that you may read, behind @; or give - and the text on standard input";
-    Failure::new(Exit::Usage, what, next)
+    Failure::usage(what, next)
 }
 
 fn not_json(bytes: &[u8], origin: &str, error: JsonError, argument: &str) -> Failure {
@@ -115,7 +114,7 @@ fn not_json(bytes: &[u8], origin: &str, error: JsonError, argument: &str) -> Fai
         }
     };
     let what = format!("{origin} is not JSON{place}: {error}");
-    Failure::new(Exit::Usage, what, next)
+    Failure::usage(what, next)
 }
 
 /// Line and column of a byte, both from 1.

@@ -13,13 +13,13 @@ use std::path::PathBuf;
 use clap::Args;
 use signet_proto::ids::{AgentId, PrincipalId};
 
-use super::{Exit, Failure, init, print};
+use super::{Failure, init, print};
 use crate::keystore::Root;
 use agents::Installed;
 use home::NatsKey;
 use machine::Machine;
-use names::Name;
-use server::Broker;
+use names::Instance;
+use server::ServerChoice;
 pub(super) use server::{LISTEN, keeps_server};
 
 /// See `signet install --help`.
@@ -56,7 +56,7 @@ pub(super) struct InstallArgs {
 }
 
 pub(super) fn run(args: &InstallArgs) -> Result<(), Failure> {
-    let name = Name::choose(args.name.as_deref(), &args.agent)?;
+    let name = Instance::choose(args.name.as_deref(), &args.agent)?;
     let machine = Machine::new(args.sysroot.as_deref(), args.dry_run)?;
     let _alone = machine.lock()?;
     match &args.principal {
@@ -67,20 +67,20 @@ pub(super) fn run(args: &InstallArgs) -> Result<(), Failure> {
 
 fn install(
     machine: &Machine,
-    name: &Name,
+    name: &Instance,
     args: &InstallArgs,
     principal: &PrincipalId,
 ) -> Result<(), Failure> {
     need_units(machine)?;
     let is_home = machine.at(&name.home()).symlink_metadata().is_ok();
     let known = known(machine, name, args, principal, is_home)?;
-    let broker = Broker::find(machine, args.server.as_deref());
+    let broker = ServerChoice::find(machine, args.server.as_deref());
     machine.write(&name.sysusers_file(), &name.sysusers(), None)?;
     machine.sysusers(&name.sysusers())?;
     let lost = |known: &Installed| known.nkey.is_some() && !is_home;
     let old = known.and_then(|known| if lost(&known) { None } else { known.nkey });
     let new = match (&broker, &old) {
-        (Broker::Ours, None) => Some(NatsKey::new()?),
+        (ServerChoice::Ours, None) => Some(NatsKey::new()?),
         _ => None,
     };
     let installed = Installed {
@@ -110,7 +110,7 @@ fn install(
     // A daemon reads its login and its files when it starts.
     let is_stale = home::settle(machine, name)?
         || is_home && (new.is_some() || machine.runs_longer_than(&unit, &name.nats_seed()));
-    if broker == Broker::Ours {
+    if broker == ServerChoice::Ours {
         let is_changed = server::configure(machine)?;
         server::start(machine, is_changed)?;
         if machine.has_manager() {
@@ -133,8 +133,7 @@ fn install(
         "journalctl -n 20 -u {}  # says why; then: systemctl enable --now {0}",
         name.unit()
     );
-    Err(Failure::new(
-        Exit::Refused,
+    Err(Failure::refused(
         format!("{} was not started", name.unit()),
         next,
     ))
@@ -143,7 +142,7 @@ fn install(
 /// What is noted of the name, if it is the same agent's; a home that nobody noted is nobody's to give away.
 fn known(
     machine: &Machine,
-    name: &Name,
+    name: &Instance,
     args: &InstallArgs,
     principal: &PrincipalId,
     is_home: bool,
@@ -158,11 +157,7 @@ fn known(
                 known.agent,
                 known.principal
             );
-            return Err(Failure::new(
-                Exit::Refused,
-                what,
-                "name another instance with --name",
-            ));
+            return Err(Failure::refused(what, "name another instance with --name"));
         }
         None if is_home => {
             let what = format!(
@@ -171,7 +166,7 @@ fn known(
             );
             let next =
                 "name another instance with --name, or run that home as docs/operations.md says";
-            return Err(Failure::new(Exit::Refused, what, next));
+            return Err(Failure::refused(what, next));
         }
         None => {}
     }
@@ -189,8 +184,7 @@ fn need_units(machine: &Machine) -> Result<(), Failure> {
         return Ok(());
     }
     let what = "the units of signet are not on this machine";
-    Err(Failure::new(
-        Exit::Usage,
+    Err(Failure::usage(
         what,
         "make install in the source, or install the package; then again",
     ))
@@ -198,8 +192,8 @@ fn need_units(machine: &Machine) -> Result<(), Failure> {
 
 fn next(
     machine: &Machine,
-    name: &Name,
-    broker: &Broker,
+    name: &Instance,
+    broker: &ServerChoice,
     installed: &Installed,
     is_new: bool,
 ) -> String {
@@ -208,16 +202,16 @@ fn next(
     let mut page = String::from("\n");
     let mut step = |what: &str, command: &str| page.push_str(&format!("{what}\n  {command}\n"));
     match broker {
-        Broker::Ours if machine.has_manager() => {}
-        Broker::Ours => step(
+        ServerChoice::Ours if machine.has_manager() => {}
+        ServerChoice::Ours => step(
             "No systemd runs here. Where it does, the NATS server:",
             &server::by_hand(agent),
         ),
-        Broker::Named(_) | Broker::Running => step(
+        ServerChoice::Named(_) | ServerChoice::Running => step(
             "The NATS server is somebody else's. If it asks for a login, its keeper needs this, and makes the mailbox:",
             &format!("{mine} nats key"),
         ),
-        Broker::Missing => step(
+        ServerChoice::Missing => step(
             "No NATS server runs, and there is no nats-server to start: install it, then the same command again.",
             "apt-get install nats-server",
         ),

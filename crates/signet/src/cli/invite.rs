@@ -22,18 +22,19 @@ pub(super) use accept::{AcceptArgs, accept, said_yes};
 use addresses::{addresses_of, is_loopback};
 pub(super) use pasted::read_pasted;
 
-use super::ask::{decide_signed, print_json};
+use super::ask::decide_signed;
 use super::person::ControlKey;
-use super::up::broker::Login;
+use super::print::print_json;
+use super::up::broker::NewLogin;
 use super::up::config::check;
 use super::up::lock::UpLock;
-use super::up::server::{Admitted, OwnServer};
-use super::{Exit, Failure, print};
+use super::up::server::{LoginResult, OwnServer};
+use super::{Failure, print};
 use crate::clock;
 use crate::config::Config;
 use crate::hint;
 use crate::home::Home;
-use crate::keystore::{CONTROL, Keys};
+use crate::keystore::{AgentKeys, CONTROL};
 
 /// See `signet invite --help`.
 #[derive(Debug, Args)]
@@ -115,7 +116,7 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     }
     if let (Some(login), Some(agent)) = (&login, &args.login) {
         print(&format!("{}\n", login.as_str()))?;
-        if admitted == Some(Admitted::Anew) {
+        if admitted == Some(LoginResult::Anew) {
             anstream::eprintln!("\nThe login that {agent} had before has ended.");
         }
         anstream::eprintln!(
@@ -149,7 +150,7 @@ pub(super) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
 pub(super) fn bind_both(one: &Home, other: &Home) -> Result<(), Failure> {
     let certificate = |home: &Home| {
         let config = Config::load(home)?;
-        Ok::<_, Failure>(Keys::open(home, &config.agent)?.certificate)
+        Ok::<_, Failure>(AgentKeys::open(home, &config.agent)?.certificate)
     };
     let (ours, theirs) = (certificate(one)?, certificate(other)?);
     for (home, beside, peer) in [(one, other, &theirs), (other, one, &ours)] {
@@ -177,7 +178,7 @@ fn made(
     addresses: &[String],
     life: Duration,
 ) -> Result<Invitation, Failure> {
-    let keys = Keys::open(home, &config.agent)?;
+    let keys = AgentKeys::open(home, &config.agent)?;
     let by_http = config.carrier_socket.as_ref();
     let by_http = by_http.map_or(&[][..], |socket| &socket.addresses);
     let both = [(CarrierId::NATS, addresses), (CarrierId::HTTP, by_http)];
@@ -194,7 +195,7 @@ fn made(
         let what =
             "nobody could reach this agent: it uses no NATS server, and has no address of its own";
         let next = "write `addresses` into [carrier-socket] of config.toml; [\"poll\"] for one that can only dial out";
-        return Err(Failure::new(Exit::Usage, what, next));
+        return Err(Failure::usage(what, next));
     }
     let made = Invitation::sign(
         &keys.certificate,
@@ -210,7 +211,7 @@ fn made(
             }
             _ => "an address is such as nats://house.example:4222, without a login, and there are eight at most",
         };
-        Failure::new(Exit::Usage, error, next)
+        Failure::usage(error, next)
     })
 }
 
@@ -219,22 +220,21 @@ fn login_for(
     agent: &AgentId,
     servers: Vec<String>,
     replace: bool,
-) -> Result<(Login, Admitted), Failure> {
+) -> Result<(NewLogin, LoginResult), Failure> {
     if *agent == config.agent.agent {
         let what = format!("{agent} is the agent of this home, and has its login");
         let next = "name the other person's agent: signet invite --login ID";
-        return Err(Failure::new(Exit::Usage, what, next));
+        return Err(Failure::usage(what, next));
     }
     let _lock = UpLock::acquire(home)?;
     let Some(own) = OwnServer::of(home) else {
         let what = "this home has no NATS server of its own, so no login can be made here";
         let next = "who keeps the server makes one: signet nats config --help";
-        return Err(Failure::new(Exit::Usage, what, next));
+        return Err(Failure::usage(what, next));
     };
     if !own.is_running() {
         let what = "the NATS server of this home does not run";
-        return Err(Failure::new(
-            Exit::NotReachable,
+        return Err(Failure::not_reachable(
             what,
             format!("{}  # starts it, too", hint::start()),
         ));
@@ -242,7 +242,7 @@ fn login_for(
     if own.login_of(agent)?.is_some() && !replace {
         confirm_replacing(agent)?;
     }
-    Login::make(&own, agent, servers)
+    NewLogin::make(&own, agent, servers)
 }
 
 /// A second login shuts out whoever uses the first: asked at a terminal, and refused elsewhere.
@@ -252,15 +252,14 @@ fn confirm_replacing(agent: &AgentId) -> Result<(), Failure> {
         let next = format!(
             "signet invite --login {agent} --replace  # if that is meant: its daemon is shut out until it has the new line"
         );
-        return Err(Failure::new(Exit::Refused, what, next));
+        return Err(Failure::refused(what, next));
     }
     anstream::eprint!(
         "{what}: its daemon is shut out until its person has the new line. Make a new one? [y/N] "
     );
     match said_yes()? {
         true => Ok(()),
-        false => Err(Failure::new(
-            Exit::Refused,
+        false => Err(Failure::refused(
             format!("no new login was made: {agent} keeps the one that it has"),
             "signet invite  # makes a line without a login",
         )),

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use signet_json::{Limits, Value};
 
-use super::{Exit, Failure, print};
+use super::{Failure, print};
 use crate::config::Config;
 use crate::home::Home;
-use crate::keystore::Keys;
+use crate::keystore::AgentKeys;
 
 /// See `signet key --help`.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ enum KeyCommand {
     /// Revoke an agent's certificates, everywhere and for good
     Revoke(revoke::RevokeArgs),
     /// Write the person's keys into one file for a safe place
-    Export(carry::ExportArgs),
+    Export(carry::KeyExportArgs),
     /// Make a home again from an exported file
     Recover(carry::RecoverArgs),
     /// Write a key in the form of OpenSSH or of PKCS#8
@@ -86,9 +86,9 @@ pub(super) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
 }
 
 /// The configuration and the keys of a home.
-fn open(home: &Home) -> Result<(Config, Keys), Failure> {
+fn open(home: &Home) -> Result<(Config, AgentKeys), Failure> {
     let config = Config::load(home)?;
-    let keys = Keys::open(home, &config.agent)?;
+    let keys = AgentKeys::open(home, &config.agent)?;
     Ok((config, keys))
 }
 
@@ -96,7 +96,7 @@ fn open(home: &Home) -> Result<(Config, Keys), Failure> {
 pub(super) fn read_json(file: &Path) -> Result<Value, Failure> {
     let fault = |what: String| {
         let what = format!("{}: {what}", file.display());
-        Failure::new(Exit::Usage, what, "name the file that was carried here")
+        Failure::usage(what, "name the file that was carried here")
     };
     let facts = std::fs::metadata(file).map_err(|error| fault(error.to_string()))?;
     if !facts.is_file() || facts.len() > LARGEST {

@@ -10,10 +10,10 @@ use std::process::Command;
 
 use clap::Args;
 
-use super::{Exit, Failure, gateway};
+use super::{Failure, gateway};
 use crate::config::Config;
 use crate::home::Home;
-use clients::{Client, Started};
+use clients::{GatewayStart, McpClient};
 
 /// See `signet mcp --help`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub(super) struct McpArgs {
     tier: u8,
     /// Write the configuration of this client, so that it starts this command by itself
     #[arg(long, value_name = "CLIENT")]
-    install: Option<Client>,
+    install: Option<McpClient>,
     /// The client's file, where it is another than the usual one
     #[arg(long, value_name = "FILE", requires = "install")]
     file: Option<PathBuf>,
@@ -71,21 +71,25 @@ pub(super) fn agent_socket(home: &Home) -> Result<PathBuf, Failure> {
     socket.ok_or_else(|| {
         let what = "this agent has no socket of its own: the path of its home is too long for one";
         let next = "set `socket` under [agent-socket] in config.toml, then: signet reload";
-        Failure::new(Exit::Usage, what, next)
+        Failure::usage(what, next)
     })
 }
 
 /// The command by which a client starts this one, whatever its working directory.
-fn started_by_a_client(args: &McpArgs, option: &str, place: &Path) -> Result<Started, Failure> {
+fn started_by_a_client(
+    args: &McpArgs,
+    option: &str,
+    place: &Path,
+) -> Result<GatewayStart, Failure> {
     let place = std::path::absolute(place).map_err(|error| {
         let what = format!("{}: {error}", place.display());
-        Failure::new(Exit::Usage, what, "name it by its whole path")
+        Failure::usage(what, "name it by its whole path")
     })?;
     let mut words: Vec<OsString> = vec!["mcp".into(), option.into(), place.into()];
     if args.tier != 2 {
         words.extend(["--tier".into(), args.tier.to_string().into()]);
     }
-    Started::new(gateway::this_program()?, words)
+    GatewayStart::new(gateway::this_program()?, words)
 }
 
 const EXAMPLE: &str = "\

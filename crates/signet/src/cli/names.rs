@@ -9,8 +9,8 @@ use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::MessageId;
 
+use super::Failure;
 use super::ask::connect;
-use super::{Exit, Failure};
 use crate::config::Config;
 use crate::control::Client;
 use crate::home::Home;
@@ -64,7 +64,7 @@ pub(super) fn ambiguous(name: &str, several: &[Candidate]) -> Failure {
         "more than one message begins with {name}: {}{more}",
         shown.join(", ")
     );
-    Failure::new(Exit::Usage, what, "give more of the message-id")
+    Failure::usage(what, "give more of the message-id")
 }
 
 /// # Errors
@@ -75,13 +75,12 @@ pub(super) fn refuse_short(name: &str, list: &str) -> Result<(), Failure> {
     }
     let what = format!("{name:?} is too short for the beginning of a message-id");
     let next = format!("give at least {SHORTEST} characters of it, as {list} shows it");
-    Err(Failure::new(Exit::Usage, what, next))
+    Err(Failure::usage(what, next))
 }
 
 fn unknown(name: &str, list: &str) -> Failure {
     let what = format!("message-unknown: no message begins with {name}");
-    Failure::new(Exit::Refused, what, format!("{list}  # shows the messages"))
-        .named("message-unknown")
+    Failure::refused(what, format!("{list}  # shows the messages")).named("message-unknown")
 }
 
 fn is_beginning(name: &str) -> bool {
@@ -110,7 +109,7 @@ fn task_of(name: &str, mut all: Vec<Candidate>) -> Result<String, Failure> {
         let what = format!("{name:?} is too short for the beginning of a task");
         let next =
             format!("give at least {SHORTEST} characters of it, as signet handoff list shows it");
-        return Err(Failure::new(Exit::Usage, what, next));
+        return Err(Failure::usage(what, next));
     }
     all.retain(|candidate| candidate.id.starts_with(name));
     match all.as_slice() {
@@ -118,7 +117,7 @@ fn task_of(name: &str, mut all: Vec<Candidate>) -> Result<String, Failure> {
         [] => {
             let what = format!("task-unknown: no task begins with {name}");
             let next = "signet handoff list  # shows the tasks";
-            Err(Failure::new(Exit::Refused, what, next).named("task-unknown"))
+            Err(Failure::refused(what, next).named("task-unknown"))
         }
         several => {
             let shown = several.iter().take(SHOWN);
@@ -129,11 +128,7 @@ fn task_of(name: &str, mut all: Vec<Candidate>) -> Result<String, Failure> {
                 "more than one task begins with {name}: {}",
                 shown.join(", ")
             );
-            Err(Failure::new(
-                Exit::Usage,
-                what,
-                "give more of the task's id",
-            ))
+            Err(Failure::usage(what, "give more of the task's id"))
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Exit, Failure, print};
+use super::{Failure, print};
 
 /// See `signet nats --help`.
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(super) struct NatsArgs {
 #[derive(Debug, Subcommand)]
 enum NatsCommand {
     /// Make the key that logs this agent in to the server, and print its public name
-    Key(key::KeyArgs),
+    Key(key::NatsKeyArgs),
     /// Print the configuration of a household's server
     Config(server::ServerArgs),
     /// Make the mailboxes of agents on the server, or bring them in line

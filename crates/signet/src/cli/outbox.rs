@@ -9,8 +9,9 @@ use signet_api::{ListOutbox, Outgoing, ShowMessage};
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
 
-use super::ask::{ask, connect, print_json};
-use super::whereabouts::Whereabouts;
+use super::ask::{ask, connect};
+use super::print::print_as;
+use super::whereabouts::MessageReport;
 use super::{Failure, names, print, visible_lines};
 
 /// See `signet outbox --help`.
@@ -34,10 +35,7 @@ pub(super) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure
     loop {
         let messages = client.call(&list)?.messages;
         for message in &messages {
-            match args.json {
-                true => print_json(message)?,
-                false => print(&line(message, home.clone()))?,
-            }
+            print_as(args.json, message, || line(message, home.clone()))?;
         }
         list.skip += messages.len();
         if messages.is_empty() {
@@ -55,14 +53,11 @@ pub(super) fn show(id: &str, json: bool, home: Option<PathBuf>) -> Result<(), Fa
     let among = || names::of_ours(home.clone(), id);
     let message_id = names::one(id, among, "signet outbox")?;
     let shown = ask(home.clone(), &ShowMessage { message_id })?;
-    match json {
-        true => print_json(&shown),
-        false => print(&visible_lines(&block(&shown, home))),
-    }
+    print_as(json, &shown, || visible_lines(&block(&shown, home)))
 }
 
 fn line(shown: &Outgoing, home: Option<PathBuf>) -> String {
-    let place = Whereabouts::from(shown).by_way_of(home);
+    let place = MessageReport::from(shown).by_way_of(home);
     let line = format!(
         "{}  {}  {}: {}",
         place.id,
@@ -74,7 +69,7 @@ fn line(shown: &Outgoing, home: Option<PathBuf>) -> String {
 }
 
 fn block(shown: &Outgoing, home: Option<PathBuf>) -> String {
-    let place = Whereabouts::from(shown).by_way_of(home);
+    let place = MessageReport::from(shown).by_way_of(home);
     let mut block = format!("{}: {}\n", place.word(), place.sentence());
     if let Some(next) = place.next() {
         // Writing to a String cannot fail.

@@ -6,9 +6,10 @@ use clap::Args;
 use signet_api::{ShowPause, TellPause};
 use signet_proto::statement::PauseStatement;
 
-use super::ask::{decide, print_json};
+use super::Failure;
+use super::ask::decide;
 use super::person::{ControlKey, control_of, foreign_key};
-use super::{Failure, print};
+use super::print::print_as;
 use crate::clock;
 
 /// See `signet pause --help` and `signet resume --help`.
@@ -34,10 +35,7 @@ pub(super) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Re
         control: control.to_value().clone(),
     };
     let state = decide(home, told)?;
-    if args.json {
-        return print_json(&state);
-    }
-    print(&match paused {
+    print_as(args.json, &state, || match paused {
         true => format!(
             "the agents of {} pause: none is handed a message, and none sends one\n  \
                those that this agent knows are told as soon as they are reached\n  next: signet resume  # when they are to go on\n",

@@ -7,14 +7,15 @@ use signet_api::{AddPeer, ListPeers, ShowPeer};
 use signet_json::{Limits, canonical};
 use signet_proto::certificate::Certificate;
 
-use super::ask::{decide_in, decide_signed, or_dash, print_each, print_json};
+use super::ask::{decide_in, decide_signed};
 use super::person::ControlKey;
 use super::policy::{bracketed, of_offers};
+use super::print::{or_dash, print_each, print_json};
 use super::status::peer_line;
 use super::{Exit, Failure, print};
 use crate::config::Config;
 use crate::home::Home;
-use crate::keystore::Keys;
+use crate::keystore::AgentKeys;
 
 /// See `signet peer --help`.
 #[derive(Debug, Args)]
@@ -135,7 +136,7 @@ fn show(home: &Home, peer: String, json: bool) -> Result<(), Failure> {
 
 fn export(home: &Home) -> Result<(), Failure> {
     let config = Config::load(home)?;
-    let keys = Keys::open(home, &config.agent)?;
+    let keys = AgentKeys::open(home, &config.agent)?;
     let text = canonical(keys.certificate.to_value());
     print(&format!("{}\n", String::from_utf8_lossy(&text)))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use signet_proto::certificate::ControlCertificate;
 use signet_proto::keys::SigningKey;
 
-use super::{Exit, Failure};
+use super::Failure;
 use crate::home::Home;
 use crate::keystore::{CONTROL, read_signing_key};
 
@@ -27,8 +27,7 @@ pub(super) fn control_of(
 ) -> Result<(ControlCertificate, SigningKey), Failure> {
     let control = control.and_then(|control| ControlCertificate::parse(control).ok());
     let control = control.ok_or_else(|| {
-        Failure::new(
-            Exit::Refused,
+        Failure::refused(
             "there is no control certificate, so nobody can approve or pause",
             "make it with the person's root key: signet key rotate control --root FILE",
         )
@@ -47,8 +46,7 @@ fn read_control_key(key: &ControlKey, home: Option<PathBuf>) -> Result<SigningKe
     let path = Home::find(home)?.key_file(CONTROL);
     match path.exists() {
         true => Ok(read_signing_key(&path)?),
-        false => Err(Failure::new(
-            Exit::Usage,
+        false => Err(Failure::usage(
             format!("the person's control key is not at {}", path.display()),
             "say where it is kept, such as --key /media/stick/control.pem",
         )),
@@ -56,8 +54,7 @@ fn read_control_key(key: &ControlKey, home: Option<PathBuf>) -> Result<SigningKe
 }
 
 pub(super) fn foreign_key() -> Failure {
-    Failure::new(
-        Exit::Refused,
+    Failure::refused(
         "statement-invalid: this is not the control key that the person's root key certified",
         "name the right one with --key; signet key show says which it is",
     )

@@ -8,8 +8,9 @@ use serde::Serialize;
 use serde_json::Value;
 use signet_api::{Kind, Send, Sent};
 
-use super::ask::{acknowledge_read, change, connect, print_json};
-use super::{Exit, Failure, print};
+use super::ask::{acknowledge_read, change, connect};
+use super::print::print_json;
+use super::{Failure, print};
 
 /// See `signet ping --help`.
 #[derive(Debug, Args)]
@@ -63,8 +64,7 @@ pub(super) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> 
                 "no-answer: {} did not answer within {} s",
                 args.peer, args.wait
             );
-            Err(Failure::new(
-                Exit::NotReachable,
+            Err(Failure::not_reachable(
                 what,
                 "signet status  # shows sessions and the connection",
             ))

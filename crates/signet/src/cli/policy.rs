@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use signet_api::{Answered, By, CheckPolicy, Finding, Rule, ShowPolicy, Way};
-use signet_audit::visible;
 use signet_proto::headers::CapabilityName;
 
-use super::ask::{decide_in, or_dash, print_json};
-use super::{Exit, Failure, exit, print};
+use super::ask::decide_in;
+use super::print::{or_dash, print_as, print_json};
+use super::{Exit, Failure, exit, print, visible_lines};
 use crate::home::Home;
 
 pub(super) use page::{bracketed, of_offers};
@@ -70,10 +70,7 @@ pub(super) fn run(args: PolicyArgs, home: Option<PathBuf>) -> Result<(), Failure
 
 fn show(home: &Home, json: bool) -> Result<(), Failure> {
     let policy = decide_in(home, ShowPolicy {})?;
-    if json {
-        return print_json(&policy);
-    }
-    print(&page::page(&policy))
+    print_as(json, &policy, || page::page(&policy))
 }
 
 fn check(home: &Home, args: &CheckArgs) -> Result<(), Failure> {
@@ -99,11 +96,7 @@ fn check(home: &Home, args: &CheckArgs) -> Result<(), Failure> {
         Some((way, finding)) => {
             let reason = or_dash(finding.reason.as_deref());
             let what = format!("{reason}: {}", finding.text);
-            Err(Failure::new(
-                Exit::Refused,
-                what,
-                next(&answer, way, finding),
-            ))
+            Err(Failure::refused(what, next(&answer, way, finding)))
         }
     }
 }
@@ -112,8 +105,7 @@ fn capability(args: &CheckArgs) -> Result<Option<CapabilityName>, Failure> {
     let name = args.capability.as_deref().map(str::parse).transpose();
     name.map_err(|_| {
         let what = "the capability has not the form of a name";
-        Failure::new(
-            Exit::Usage,
+        Failure::usage(
             what,
             "small letters, digits, dots and hyphens, such as calendar.free-busy",
         )
@@ -221,13 +213,6 @@ fn next(answer: &Answered, way: Way, finding: &Finding) -> String {
         ),
         _ => "signet reload  # the peer then hears what the configuration grants now".to_owned(),
     }
-}
-
-/// A peer's words cannot drive a terminal.
-fn visible_lines(page: &str) -> String {
-    page.lines()
-        .map(|line| format!("{}\n", visible(line)))
-        .collect()
 }
 
 fn check_help() -> String {

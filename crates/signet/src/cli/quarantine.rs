@@ -10,7 +10,8 @@ use signet_api::{
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
 
-use super::ask::{change, connect, or_dash, print_json};
+use super::ask::{change, connect};
+use super::print::{or_dash, print_as};
 use super::{Failure, names, print};
 
 /// See `signet quarantine --help`.
@@ -72,10 +73,7 @@ fn list(json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
     loop {
         let messages = client.call(&list)?.messages;
         for message in &messages {
-            match json {
-                true => print_json(message)?,
-                false => print(&line(message))?,
-            }
+            print_as(json, message, || line(message))?;
         }
         list.skip += messages.len();
         if messages.is_empty() {
@@ -137,10 +135,7 @@ fn decide<R: Request>(
     let among = || names::in_quarantine(&mut client);
     let message = names::one(&choice.message, among, "signet quarantine list")?;
     let done = change(&mut client, &request(message))?;
-    match choice.json {
-        true => print_json(&done),
-        false => print(&told(&done)),
-    }
+    print_as(choice.json, &done, || told(&done))
 }
 
 const EXAMPLE: &str = "\

@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use signet_api::{Reload, Reloaded};
 
-use super::ask::{change, connect, print_json};
-use super::{Failure, print};
+use super::Failure;
+use super::ask::{change, connect};
+use super::print::print_as;
 
 /// See `signet reload --help`.
 #[derive(Debug, Args)]
@@ -21,10 +22,7 @@ pub(super) struct ReloadArgs {
 pub(super) fn run(args: &ReloadArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let mut client = connect(home, Duration::ZERO)?;
     let reloaded = change(&mut client, &Reload {})?;
-    if args.json {
-        return print_json(&reloaded);
-    }
-    print(&in_words(&reloaded))
+    print_as(args.json, &reloaded, || in_words(&reloaded))
 }
 
 fn in_words(reloaded: &Reloaded) -> String {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use clap::Args;
 use signet_api::{RequestName, Respond};
 
-use super::ask::{change, connect, print_json};
+use super::ask::{change, connect};
 use super::input::{Input, short};
-use super::{Exit, Failure, names, print};
+use super::print::print_as;
+use super::{Failure, names};
 
 /// See `signet reply --help`.
 #[derive(Debug, Args)]
@@ -36,11 +37,7 @@ pub(super) struct ReplyArgs {
 
 pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     if args.body.is_none() && args.decline.is_none() {
-        return Err(Failure::new(
-            Exit::Usage,
-            "no answer",
-            "give JSON, or --decline TEXT",
-        ));
+        return Err(Failure::usage("no answer", "give JSON, or --decline TEXT"));
     }
     short("--summary", args.summary.as_deref())?;
     let mut input = Input::default();
@@ -61,10 +58,9 @@ pub(super) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure>
         summary: args.summary,
     };
     let replied = change(&mut client, &answer)?;
-    match args.json {
-        true => print_json(&replied),
-        false => print(&format!("answered with {}\n", replied.message_id)),
-    }
+    print_as(args.json, &replied, || {
+        format!("answered with {}\n", replied.message_id)
+    })
 }
 
 const EXAMPLE: &str = "\

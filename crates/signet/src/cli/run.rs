@@ -11,7 +11,7 @@ use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use super::{Exit, Failure};
+use super::Failure;
 use crate::daemon;
 use crate::home::Home;
 
@@ -60,13 +60,8 @@ pub(super) fn run_until(
         .worker_threads(workers)
         .enable_all()
         .build();
-    let runtime = runtime.map_err(|error| {
-        Failure::new(
-            Exit::Refused,
-            error,
-            "free memory or threads, then try again",
-        )
-    })?;
+    let runtime = runtime
+        .map_err(|error| Failure::refused(error, "free memory or threads, then try again"))?;
     let ended = runtime.block_on(daemon::run(home, asked));
     ended.map_err(Failure::from)
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use signet_proto::schema;
 
-use super::{Exit, Failure, print};
+use super::{Failure, print};
 
 /// See `signet schema --help`.
 #[derive(Debug, Args)]
@@ -20,8 +20,7 @@ pub(super) fn run(args: SchemaArgs) -> Result<(), Failure> {
         return print(&format!("{}\n", names.join("\n")));
     };
     let unknown = || {
-        Failure::new(
-            Exit::Usage,
+        Failure::usage(
             format!("no schema {name:?}"),
             format!("one of: {}", names.join(", ")),
         )

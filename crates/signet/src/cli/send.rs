@@ -8,10 +8,11 @@ use serde_json::Value;
 use signet_api::{Kind, Message, Outgoing, Send, Sent, ShowMessage, State, WaitsFor};
 use signet_proto::reject::CAPABILITY_NEEDED;
 
-use super::ask::{acknowledge_read, change, connect, print_json, safe_json};
+use super::ask::{acknowledge_read, change, connect};
 use super::input::{Input, short};
+use super::print::{print_json, safe_json};
 use super::refusal;
-use super::whereabouts::Whereabouts;
+use super::whereabouts::MessageReport;
 use super::{Exit, Failure, exit, print};
 
 /// How long a caller waits who does not say, in seconds.
@@ -71,8 +72,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         (Some(body), _) => (Kind::Request, body),
         (None, Some(body)) => (Kind::Notification, body),
         (None, None) => {
-            return Err(Failure::new(
-                Exit::Usage,
+            return Err(Failure::usage(
                 "nothing to send",
                 "give --request or --notify",
             ));
@@ -95,8 +95,7 @@ pub(super) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         ..Send::new(&args.peer, kind, body)
     };
     let patience = Duration::try_from_secs_f64(wait).map_err(|_| {
-        Failure::new(
-            Exit::Usage,
+        Failure::usage(
             "--wait is not a number of seconds",
             "give for example --wait 10",
         )
@@ -137,7 +136,7 @@ fn tell(
     if args.json {
         print_json(sent)?;
     }
-    let place = Whereabouts::of_sent(sent, &args.peer).by_way_of(home.clone());
+    let place = MessageReport::of_sent(sent, &args.peer).by_way_of(home.clone());
     let (word, id, sentence) = (place.word(), place.id, place.sentence());
     let done = |text: String| match args.json {
         true => Ok(()),
@@ -171,13 +170,13 @@ fn tell(
             done(format!("{word}: {id}\n  {sentence}\n"))
         }
         (State::Queued | State::Published, _) => {
-            let now = now.map(|now| Whereabouts::from(now).by_way_of(home));
+            let now = now.map(|now| MessageReport::from(now).by_way_of(home));
             Err(no_answer(args, &now.unwrap_or(place)))
         }
         (State::Answered | State::Expired | State::Unknown, _) => {
             let next = place.next().unwrap_or_default();
             let what = format!("{word}: {id}: {sentence}");
-            Err(Failure::new(Exit::NotReachable, what, next))
+            Err(Failure::not_reachable(what, next))
         }
     }
 }
@@ -190,10 +189,10 @@ fn several(peer: &str, offers: &[String]) -> Failure {
     );
     let next =
         "name one with --capability, or say with --for-people that it is for the people there";
-    Failure::new(Exit::Refused, what, next)
+    Failure::refused(what, next)
 }
 
-fn refused(place: &Whereabouts<'_>) -> Failure {
+fn refused(place: &MessageReport<'_>) -> Failure {
     let told = format!("{} is refused: {}", place.id, place.sentence());
     let what = match place.here {
         true => format!("{}: {told}", place.reason),
@@ -202,10 +201,10 @@ fn refused(place: &Whereabouts<'_>) -> Failure {
     let next = place.next();
     let next =
         next.unwrap_or_else(|| "docs/protocol.md lists the reasons and what to do".to_owned());
-    Failure::new(Exit::Refused, what, next)
+    Failure::refused(what, next)
 }
 
-fn no_answer(args: &SendArgs, place: &Whereabouts<'_>) -> Failure {
+fn no_answer(args: &SendArgs, place: &MessageReport<'_>) -> Failure {
     let (peer, wait, id) = (&args.peer, args.wait.unwrap_or(WAIT), place.id);
     let what = match place.stopping {
         true => format!("the daemon stopped before {peer} said anything"),
@@ -223,7 +222,7 @@ fn no_answer(args: &SendArgs, place: &Whereabouts<'_>) -> Failure {
     let next = format!(
         "signet status {id}  # says where it is{once}; a late answer stands in the inbox: signet inbox"
     );
-    Failure::new(Exit::NotReachable, what, next)
+    Failure::not_reachable(what, next)
 }
 
 fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), Failure> {
@@ -231,7 +230,7 @@ fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), 
         // The words that decline a sealed request came sealed, as the summary.
         let what = refusal::refused_by(&args.peer, error, answer.summary.as_deref());
         let next = refusal::next(&args.peer, error);
-        return Err(Failure::new(Exit::Refused, what, next));
+        return Err(Failure::refused(what, next));
     }
     if args.json {
         return Ok(());

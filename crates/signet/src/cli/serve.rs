@@ -8,7 +8,7 @@ use std::process::Command;
 use clap::{Args, Subcommand};
 
 use super::mcp::agent_socket;
-use super::{Exit, Failure, gateway};
+use super::{Failure, gateway};
 use crate::config::Config;
 use crate::home::Home;
 use crate::lock::refuse_foreign;
@@ -165,7 +165,7 @@ impl MakeArgs {
 fn whole(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| {
         let what = format!("{}: {error}", path.display());
-        Failure::new(Exit::Usage, what, "name it by its whole path")
+        Failure::usage(what, "name it by its whole path")
     })
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use signet_audit::counted;
 
-use super::{Exit, Failure, print};
+use super::{Failure, print};
 use crate::config::Config;
 use crate::home::Home;
 use crate::lock::HomeLock;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure
                 first.key,
                 first.table
             );
-            Err(Failure::new(Exit::Refused, what, "signet state rebuild"))
+            Err(Failure::refused(what, "signet state rebuild"))
         }
     }
 }

@@ -8,7 +8,8 @@ use signet_api::{Alarm, Clock, Peer, Private, ShowStatus, Status};
 use signet_audit::{counted, visible};
 use signet_proto::ids::Version;
 
-use super::ask::{ask, or_dash, print_json};
+use super::ask::ask;
+use super::print::{or_dash, print_json};
 use super::{Failure, doctor, print};
 use crate::config::Config;
 use crate::daemon::DaemonError;
@@ -139,48 +140,44 @@ fn notes(status: &Status) -> Vec<StatusNote> {
     notes.extend(versions_note(&status.versions));
     notes.extend(private.map(alarm_notes).into_iter().flatten());
     let some = |count: fn(&Private) -> usize| private.is_some_and(|private| count(private) > 0);
-    let others = [
-        (
-            status.revoked,
-            "this agent's certificate was REVOKED by its person",
-            "signet key rotate signing",
-        ),
-        (
-            status.paused,
-            "the agents of this person pause",
-            "signet resume",
-        ),
-        (
-            some(|private| private.pending),
-            "strangers wait for an introduction",
-            "signet trust pending",
-        ),
-        (
-            some(|private| private.root_alarms),
-            "ALARM: a known person with another root key",
-            "signet trust pending",
-        ),
-        (
-            some(|private| private.drafts),
-            "drafts wait",
-            "signet drafts",
-        ),
-        (
-            some(|private| private.set_aside),
-            "messages of withdrawn or revoked agents are set aside",
-            "signet inbox --set-aside",
-        ),
-        (
-            some(|private| private.quarantine),
-            "messages could not be handled",
-            "signet quarantine list",
-        ),
-    ];
-    let others = others.into_iter().filter(|(applies, ..)| *applies);
-    notes.extend(others.map(|(_, text, next)| StatusNote {
-        text: text.to_owned(),
-        next: Some(next),
-    }));
+    let mut note = |applies: bool, next: &'static str, text: &str| {
+        let text = text.to_owned();
+        notes.extend(applies.then_some(StatusNote {
+            text,
+            next: Some(next),
+        }));
+    };
+    note(
+        status.revoked,
+        "signet key rotate signing",
+        "this agent's certificate was REVOKED by its person",
+    );
+    note(
+        status.paused,
+        "signet resume",
+        "the agents of this person pause",
+    );
+    note(
+        some(|of| of.pending),
+        "signet trust pending",
+        "strangers wait for an introduction",
+    );
+    note(
+        some(|of| of.root_alarms),
+        "signet trust pending",
+        "ALARM: a known person with another root key",
+    );
+    note(some(|of| of.drafts), "signet drafts", "drafts wait");
+    note(
+        some(|of| of.set_aside),
+        "signet inbox --set-aside",
+        "messages of withdrawn or revoked agents are set aside",
+    );
+    note(
+        some(|of| of.quarantine),
+        "signet quarantine list",
+        "messages could not be handled",
+    );
     notes
 }
 

@@ -13,10 +13,11 @@ use signet_api::{
 use signet_audit::describe;
 use signet_proto::ids::AgentId;
 
-use super::ask::{decide, decide_signed, print_each, print_json};
+use super::ask::{decide, decide_signed};
 use super::key::read_json;
 use super::peer::read_certificate;
 use super::person::ControlKey;
+use super::print::{print_as, print_each_as};
 use super::{Failure, print};
 use crate::config::Config;
 use crate::home::Home;
@@ -40,10 +41,10 @@ enum TrustCommand {
     Pending,
     /// Trust a stranger, or again an agent that was withdrawn
     #[command(after_help = "EXAMPLE:\n  signet trust approve agent-bob-001")]
-    Approve(Stranger),
+    Approve(StrangerRow),
     /// Refuse a stranger; signet does not ask about it again
     #[command(after_help = "EXAMPLE:\n  signet trust refuse agent-mallory")]
-    Refuse(Stranger),
+    Refuse(StrangerRow),
     /// Take back the trust in an agent, here alone
     #[command(after_help = "EXAMPLE:\n  signet trust withdraw agent-bob-001")]
     Withdraw {
@@ -92,7 +93,7 @@ enum TrustCommand {
 }
 
 #[derive(Debug, Args)]
-struct Stranger {
+struct StrangerRow {
     /// The agent-id that it claims
     #[arg(value_name = "ID")]
     agent: AgentId,
@@ -108,10 +109,7 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
     match args.command {
         TrustCommand::Pending => {
             let waiting = decide(home, ListPending {})?;
-            match json {
-                true => print_each(of_both_kinds(&waiting)),
-                false => print(&page::pending(&waiting)),
-            }
+            print_each_as(json, of_both_kinds(&waiting), || page::pending(&waiting))
         }
         TrustCommand::Approve(stranger) => {
             let approve = ApproveStranger {
@@ -120,7 +118,7 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
                 decision: None,
             };
             let decided = decide_signed(home, approve, &stranger.control)?;
-            show(json, &decided, || page::approved(&decided))
+            print_as(json, &decided, || page::approved(&decided))
         }
         TrustCommand::Refuse(stranger) => {
             let refuse = RefuseStranger {
@@ -129,7 +127,7 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
                 decision: None,
             };
             let decided = decide_signed(home, refuse, &stranger.control)?;
-            show(json, &decided, || page::refused(&decided))
+            print_as(json, &decided, || page::refused(&decided))
         }
         TrustCommand::Withdraw { id, control }
         | TrustCommand::Revoke {
@@ -142,12 +140,12 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
                 decision: None,
             };
             let withdrawn = decide_signed(home, withdraw, &control)?;
-            show(json, &withdrawn, || page::withdrawn(&withdrawn))
+            print_as(json, &withdrawn, || page::withdrawn(&withdrawn))
         }
         TrustCommand::Revoke { statement, .. } => {
             let statement = read_json(&statement.unwrap_or_default())?;
             let revoked = decide(home, TakeRevocation { statement })?;
-            show(json, &revoked, || page::revoked(&revoked))
+            print_as(json, &revoked, || page::revoked(&revoked))
         }
         TrustCommand::ReplaceRoot { file, control } => {
             let replace = ReplaceRoot {
@@ -155,38 +153,28 @@ pub(super) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
                 decision: None,
             };
             let bound = decide_signed(home, replace, &control)?;
-            show(json, &bound, || page::replaced(&bound))
+            print_as(json, &bound, || page::replaced(&bound))
         }
         TrustCommand::List => {
             let known = decide(home, ListTrust {})?;
-            match json {
-                true => print_each(&known),
-                false => print(&page::list(&known)),
-            }
+            print_each_as(json, &known, || page::list(&known))
         }
         TrustCommand::Log => log(home, json),
-    }
-}
-
-fn show(json: bool, done: &impl Serialize, words: impl FnOnce() -> String) -> Result<(), Failure> {
-    match json {
-        true => print_json(done),
-        false => print(&words()),
     }
 }
 
 /// Who waits for a decision, in one list.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum Waits<'a> {
+enum WaitingRow<'a> {
     Stranger(&'a signet_api::Stranger),
     RootAlarm(&'a RootAlarm),
 }
 
 /// Strangers and root alarms in one list, told apart by `kind`.
-fn of_both_kinds(waiting: &Pending) -> impl Iterator<Item = Waits<'_>> {
-    let strangers = waiting.pending.iter().map(Waits::Stranger);
-    strangers.chain(waiting.root_alarms.iter().map(Waits::RootAlarm))
+fn of_both_kinds(waiting: &Pending) -> impl Iterator<Item = WaitingRow<'_>> {
+    let strangers = waiting.pending.iter().map(WaitingRow::Stranger);
+    strangers.chain(waiting.root_alarms.iter().map(WaitingRow::RootAlarm))
 }
 
 fn log(home: Option<PathBuf>, json: bool) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ pub(super) fn unread(error: &clap::Error) -> Failure {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => shown(error),
-        _ => Failure::new(Exit::Usage, fault_of(&error.to_string()), next_of(error)),
+        _ => Failure::usage(fault_of(&error.to_string()), next_of(error)),
     }
 }
 

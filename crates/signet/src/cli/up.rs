@@ -26,9 +26,9 @@ use crate::clock;
 use crate::config::Config;
 use crate::hint;
 use crate::home::Home;
-use crate::keystore::{Keys, Root};
+use crate::keystore::{AgentKeys, Root};
 use crate::lock::refuse_foreign;
-use broker::Broker;
+use broker::FoundServer;
 use interrupt::Interrupts;
 use lock::UpLock;
 use server::OwnServer;
@@ -90,7 +90,7 @@ pub(super) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     };
     begin::needs_room(&home, &config)?;
     let interrupts = Interrupts::listen()?;
-    let broker = Broker {
+    let broker = FoundServer {
         home: &home,
         agent: &agent,
         interrupts: &interrupts,
@@ -203,11 +203,7 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
                 own.agent,
                 own.principal
             );
-            return Err(Failure::new(
-                Exit::Refused,
-                what,
-                "name another home with --home",
-            ));
+            return Err(Failure::refused(what, "name another home with --home"));
         }
         return print(&format!(
             "home     {}: {} of {}\n",
@@ -224,7 +220,7 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
     let (Some(agent), Some(principal)) = (&args.agent, &args.principal) else {
         let what = format!("there is no home at {}", home.path().display());
         let next = "to make one: signet up --agent ID --principal ID";
-        return Err(Failure::new(Exit::Usage, what, next));
+        return Err(Failure::usage(what, next));
     };
     begin::refuse_second_root(args, principal)?;
     let root = args.root.as_deref().map_or(Root::New, init::root_at);
@@ -262,13 +258,13 @@ fn connected(home: &Home, config: &Config) -> Result<(), Failure> {
                 }
                 error => &doctor::broker::next_for(home, config, error),
             };
-            Err(Failure::new(Exit::Refused, what, next))
+            Err(Failure::refused(what, next))
         }
         _ => {
             let what = format!("the daemon runs, and reaches no NATS server at {servers}");
             let next = "it goes on trying: start the server, or name another one with signet up --nats URL; a server of \
                         this home's own: signet down, then signet up --listen HOST:PORT";
-            Err(Failure::new(Exit::NotReachable, what, next))
+            Err(Failure::not_reachable(what, next))
         }
     }
 }
@@ -276,7 +272,7 @@ fn connected(home: &Home, config: &Config) -> Result<(), Failure> {
 /// A daemon runs with a certificate that has ended or not begun, and neither signs nor sends.
 fn certificate_fault(home: &Home, config: &Config) -> Option<Failure> {
     // Keys that cannot be used are for the daemon to refuse.
-    let certificate = Keys::open(home, &config.agent).ok()?.certificate;
+    let certificate = AgentKeys::open(home, &config.agent).ok()?.certificate;
     let now = clock::now();
     let (from, to) = (certificate.not_before, certificate.not_after);
     let (how, next) = if now < from {
@@ -294,7 +290,7 @@ fn certificate_fault(home: &Home, config: &Config) -> Option<Failure> {
     };
     let what =
         format!("the agent's certificate {how}: nothing is signed, and all that is sent waits");
-    Some(Failure::new(Exit::Refused, what, next))
+    Some(Failure::refused(what, next))
 }
 
 /// The file of this program. Where there is no /proc, it is the one that the shell found.
@@ -312,11 +308,7 @@ fn own_program() -> Result<PathBuf, Failure> {
     found.ok_or_else(|| {
         let what =
             "this program does not find its own file: there is no /proc, and PATH has no signet";
-        Failure::new(
-            Exit::Refused,
-            what,
-            "type its whole path, such as /usr/bin/signet up",
-        )
+        Failure::refused(what, "type its whole path, such as /usr/bin/signet up")
     })
 }
 

@@ -10,8 +10,9 @@ use clap::Args;
 use signet_api::{Attention, FollowAttention, Reason};
 use signet_audit::visible;
 
-use super::ask::{connect, print_json};
+use super::ask::connect;
 use super::exit::section;
+use super::print::print_as;
 use super::{Exit, Failure, print};
 use crate::control::{Client, ClientError};
 use crate::home::Home;
@@ -31,7 +32,7 @@ pub(super) struct WatchArgs {
 
 pub(super) fn run(args: &WatchArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let home = Home::find(home)?;
-    let mut watch = Watch {
+    let mut watch = Watcher {
         desktop: args.desktop.then(Desktop::find).transpose()?,
         json: args.json,
         seen: HashSet::new(),
@@ -51,14 +52,14 @@ pub(super) fn run(args: &WatchArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 /// Who watches, and what they have seen.
-struct Watch {
+struct Watcher {
     desktop: Option<Desktop>,
     json: bool,
     /// What was shown: a daemon that was started again names it once more.
     seen: HashSet<String>,
 }
 
-impl Watch {
+impl Watcher {
     /// Shows what comes until the daemon is gone; how it went.
     fn follow(&mut self, client: &mut Client) -> Result<ClientError, Failure> {
         for told in client.notifications() {
@@ -112,10 +113,7 @@ impl Watch {
     }
 
     fn show(&mut self, attention: Attention) -> Result<(), Failure> {
-        match self.json {
-            true => print_json(&attention)?,
-            false => print(&page(&attention))?,
-        }
+        print_as(self.json, &attention, || page(&attention))?;
         if let Some(desktop) = &self.desktop {
             desktop.show(attention);
         }

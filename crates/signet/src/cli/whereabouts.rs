@@ -8,14 +8,14 @@ use signet_proto::ids::AgentId;
 use signet_proto::progress::WAITS_FOR_A_PERSON;
 use signet_proto::reject::{CAPABILITY_NEEDED, DOES_NOT_FIT, DROPPED, Reason};
 
-use super::ask::or_dash;
+use super::print::or_dash;
 use super::refusal::advice;
 use crate::config::Config;
 use crate::home::Home;
 
 /// Where a message is, as the daemon tells it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Whereabouts<'a> {
+pub(super) struct MessageReport<'a> {
     /// The one word.
     pub(super) state: State,
     /// Its name.
@@ -46,7 +46,7 @@ pub(super) struct Whereabouts<'a> {
     pub(super) stopping: bool,
 }
 
-impl<'a> From<&'a Outgoing> for Whereabouts<'a> {
+impl<'a> From<&'a Outgoing> for MessageReport<'a> {
     fn from(shown: &'a Outgoing) -> Self {
         Self {
             state: shown.state,
@@ -71,7 +71,7 @@ impl<'a> From<&'a Outgoing> for Whereabouts<'a> {
     }
 }
 
-impl<'a> From<&'a Draft> for Whereabouts<'a> {
+impl<'a> From<&'a Draft> for MessageReport<'a> {
     fn from(draft: &'a Draft) -> Self {
         Self {
             state: State::Queued,
@@ -92,7 +92,7 @@ impl<'a> From<&'a Draft> for Whereabouts<'a> {
     }
 }
 
-impl<'a> Whereabouts<'a> {
+impl<'a> MessageReport<'a> {
     /// Of what was sent to `peer`.
     pub(super) fn of_sent(sent: &'a Sent, peer: &'a str) -> Self {
         Self {
@@ -346,7 +346,7 @@ mod tests {
         let members = shown.as_object().cloned().unwrap_or_default();
         told.as_object_mut().unwrap().extend(members);
         let told: Outgoing = serde_json::from_value(told).unwrap();
-        let place = Whereabouts::from(&told);
+        let place = MessageReport::from(&told);
         (place.sentence(), place.next())
     }
 

@@ -21,8 +21,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::reach::Reach;
 
-use super::places::Place;
-use super::reply::Reply;
+use super::places::ConnectionSlot;
+use super::reply::ReplySender;
 
 /// What a client asks of the daemon: its parameters are not read yet.
 pub struct RawCall {
@@ -31,9 +31,9 @@ pub struct RawCall {
     /// An array or an object; `null` when the client sent none.
     pub params: Value,
     /// Who asks.
-    pub caller: Caller,
+    pub caller: SocketCaller,
     /// Takes the answer. It may come late; the client may be gone by then.
-    pub reply: Reply,
+    pub reply: ReplySender,
     /// Tells the same client more, for as long as it stays.
     pub notifier: Notifier,
     /// How far its connection is narrowed.
@@ -46,10 +46,10 @@ pub struct Narrowing(Arc<Mutex<Option<Arc<Reach>>>>);
 
 impl Narrowing {
     /// The caller of that connection, as far as it reaches now.
-    pub fn of(&self, caller: Caller) -> Caller {
+    pub fn of(&self, caller: SocketCaller) -> SocketCaller {
         let narrowed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*narrowed {
-            Some(reach) => Caller {
+            Some(reach) => SocketCaller {
                 reach: Arc::clone(reach),
                 ..caller
             },
@@ -66,7 +66,7 @@ impl Narrowing {
 
 /// Who asks by a socket: told by the socket alone, never by the call.
 #[derive(Clone, Debug)]
-pub struct Caller {
+pub struct SocketCaller {
     /// Whose socket it is.
     pub role: Role,
     /// How far its callers reach.
@@ -131,7 +131,7 @@ static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
 
 /// How much one client may ask for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct ClientLimits {
     /// Bytes of one line.
     pub(super) line: usize,
     /// Lines that wait for their answers.
@@ -146,7 +146,7 @@ pub(super) struct Limits {
 
 /// Why a connection ended before the client closed it.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Ended {
+pub(super) enum ConnectionEnd {
     #[error("the client's line is too long")]
     LongLine,
     #[error("the client sent nothing")]
@@ -161,12 +161,12 @@ pub(super) enum Ended {
 
 /// Serves one client until it has gone and is answered, or `stop` is set and it is answered.
 pub(super) async fn serve(
-    (stream, caller): (UnixStream, Caller),
+    (stream, caller): (UnixStream, SocketCaller),
     calls: mpsc::Sender<RawCall>,
-    limits: Limits,
+    limits: ClientLimits,
     stop: watch::Receiver<bool>,
-    place: &Place,
-) -> Result<(), Ended> {
+    place: &ConnectionSlot,
+) -> Result<(), ConnectionEnd> {
     let program = Program {
         connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
         // The system names the user of every connected socket.
@@ -181,13 +181,13 @@ pub(super) async fn serve(
         overflow: Arc::clone(&overflow),
         program,
     };
-    let lines = Lines {
+    let lines = LineReader {
         reader,
         buffer: BytesMut::new(),
         scanned: 0,
         limit: limits.line,
     };
-    let mut connection = Connection {
+    let mut connection = ClientConnection {
         writer,
         calls,
         caller,
@@ -198,30 +198,30 @@ pub(super) async fn serve(
     };
     tokio::select! {
         ended = connection.converse(lines, notes, stop) => return ended,
-        () = overflow.notified() => return Err(Ended::NotReading),
+        () = overflow.notified() => return Err(ConnectionEnd::NotReading),
         () = place.is_needed() => {}
     }
     connection.say_that_the_place_is_needed();
-    Err(Ended::PlaceNeeded)
+    Err(ConnectionEnd::PlaceNeeded)
 }
 
-struct Connection<'a> {
+struct ClientConnection<'a> {
     writer: OwnedWriteHalf,
     calls: mpsc::Sender<RawCall>,
-    caller: Caller,
+    caller: SocketCaller,
     notifier: Notifier,
     narrowing: Narrowing,
-    limits: Limits,
-    place: &'a Place,
+    limits: ClientLimits,
+    place: &'a ConnectionSlot,
 }
 
-impl Connection<'_> {
+impl ClientConnection<'_> {
     async fn converse(
         &mut self,
-        mut lines: Lines,
+        mut lines: LineReader,
         mut notes: mpsc::Receiver<String>,
         mut stop: watch::Receiver<bool>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), ConnectionEnd> {
         let mut answers = FuturesUnordered::new();
         let silence = sleep(self.limits.first_line);
         tokio::pin!(silence);
@@ -237,13 +237,13 @@ impl Connection<'_> {
                     }
                     Ok(None) if self.is_hung_up().await => return Ok(()),
                     Ok(None) => listening = false,
-                    Err(Ended::LongLine) => return self.refuse_long_line().await,
+                    Err(ConnectionEnd::LongLine) => return self.refuse_long_line().await,
                     Err(ended) => return Err(ended),
                 },
                 Some(answer) = answers.next() => self.write_some(answer).await?,
                 Some(note) = notes.recv() => self.write_some(Some(note)).await?,
                 _ = stop.changed(), if listening => listening = false,
-                () = &mut silence, if !heard => return Err(Ended::Silent),
+                () = &mut silence, if !heard => return Err(ConnectionEnd::Silent),
             }
         }
         Ok(())
@@ -272,10 +272,10 @@ impl Connection<'_> {
 
     async fn submit_item(&self, item: Item) -> impl Future<Output = Option<String>> + use<> {
         let (id, pending) = match item {
-            Item::Ignored => (None, Pending::Known(ApiError::invalid_request())),
-            Item::Faulty(id, error) => (Some(id), Pending::Known(error)),
+            Item::Ignored => (None, PendingCall::Known(ApiError::invalid_request())),
+            Item::Faulty(id, error) => (Some(id), PendingCall::Known(error)),
             Item::Call(Asked { method, params, id }) => {
-                let (reply, answer) = Reply::new();
+                let (reply, answer) = ReplySender::new();
                 let call = RawCall {
                     method,
                     params,
@@ -286,15 +286,15 @@ impl Connection<'_> {
                 };
                 // A daemon that takes no more calls drops it, and so its reply answers.
                 drop(self.calls.send(call).await);
-                (id, Pending::Called(answer))
+                (id, PendingCall::Called(answer))
             }
         };
         async move {
             // A notification is not waited for.
             let id = id?;
             let result = match pending {
-                Pending::Known(error) => Err(error),
-                Pending::Called(answer) => answer
+                PendingCall::Known(error) => Err(error),
+                PendingCall::Called(answer) => answer
                     .await
                     .unwrap_or_else(|_| Err(ApiError::outcome_unknown(None))),
             };
@@ -302,21 +302,21 @@ impl Connection<'_> {
         }
     }
 
-    async fn write_some(&mut self, line: Option<String>) -> Result<(), Ended> {
+    async fn write_some(&mut self, line: Option<String>) -> Result<(), ConnectionEnd> {
         let Some(mut line) = line else { return Ok(()) };
         line.push('\n');
         match timeout(self.limits.write, self.writer.write_all(line.as_bytes())).await {
             Ok(written) => Ok(written?),
-            Err(_) => Err(Ended::NotReading),
+            Err(_) => Err(ConnectionEnd::NotReading),
         }
     }
 
-    async fn refuse_long_line(&mut self) -> Result<(), Ended> {
+    async fn refuse_long_line(&mut self) -> Result<(), ConnectionEnd> {
         let fault = format!("send lines of at most {} bytes", self.limits.line);
         let error = ApiError::invalid_request().with_fault(fault);
         self.write_some(Some(Id::null().answer(&Err(error))))
             .await?;
-        Err(Ended::LongLine)
+        Err(ConnectionEnd::LongLine)
     }
 
     /// One line without waiting: a client that does not read it sees the end of the connection.
@@ -335,7 +335,7 @@ impl Connection<'_> {
     }
 }
 
-enum Pending {
+enum PendingCall {
     Known(ApiError),
     Called(oneshot::Receiver<Result<Value, ApiError>>),
 }
@@ -343,8 +343,8 @@ enum Pending {
 /// Calls in one line, so that a line of a megabyte cannot ask for an answer of many.
 pub(super) const BATCH_MAX: usize = 1000;
 
-/// The lines of a stream. The future of [`Lines::next`] may be dropped without losing anything.
-struct Lines {
+/// The lines of a stream. The future of [`LineReader::next`] may be dropped without losing anything.
+struct LineReader {
     reader: OwnedReadHalf,
     buffer: BytesMut,
     /// How much of the buffer is known to hold no line feed.
@@ -352,9 +352,9 @@ struct Lines {
     limit: usize,
 }
 
-impl Lines {
+impl LineReader {
     /// The next line without its line feed; `None` at the end. What has no line feed is no line.
-    async fn next(&mut self) -> Result<Option<BytesMut>, Ended> {
+    async fn next(&mut self) -> Result<Option<BytesMut>, ConnectionEnd> {
         loop {
             let fresh = self.buffer.iter().skip(self.scanned);
             if let Some(offset) = fresh.clone().position(|byte| *byte == b'\n') {
@@ -362,14 +362,14 @@ impl Lines {
                 self.scanned = 0;
                 line.truncate(line.len().saturating_sub(1));
                 return if line.len() > self.limit {
-                    Err(Ended::LongLine)
+                    Err(ConnectionEnd::LongLine)
                 } else {
                     Ok(Some(line))
                 };
             }
             self.scanned = self.buffer.len();
             if self.scanned > self.limit {
-                return Err(Ended::LongLine);
+                return Err(ConnectionEnd::LongLine);
             }
             if self.reader.read_buf(&mut self.buffer).await? == 0 {
                 return Ok(None);

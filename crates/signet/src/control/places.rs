@@ -23,23 +23,23 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The places of a server.
 #[derive(Debug)]
-pub(super) struct Places {
-    taken: Mutex<Vec<Arc<Place>>>,
+pub(super) struct ConnectionSlots {
+    taken: Mutex<Vec<Arc<ConnectionSlot>>>,
     most: usize,
     freed: Notify,
 }
 
 /// One client's place.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     /// The process that connected; those that the system does not name count as one.
     process: Option<i32>,
-    state: Mutex<State>,
+    state: Mutex<SlotsTaken>,
     leave: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct SlotsTaken {
     /// How many of its lines wait for their answers.
     waits: usize,
     /// Whether it is told what happens, as `inbox.follow` asks.
@@ -48,7 +48,7 @@ struct State {
     since: Instant,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(super) const fn new(most: usize) -> Self {
         Self {
             taken: Mutex::new(Vec::new()),
@@ -58,7 +58,7 @@ impl Places {
     }
 
     /// A place for a client of `process`, as soon as there is one; whether somebody has to leave for it.
-    pub(super) async fn take(&self, process: Option<i32>) -> (Arc<Place>, bool) {
+    pub(super) async fn take(&self, process: Option<i32>) -> (Arc<ConnectionSlot>, bool) {
         let end = Instant::now() + PATIENCE;
         loop {
             let again = match self.try_take(process, end) {
@@ -73,7 +73,11 @@ impl Places {
     }
 
     /// A place, or when to ask again; at `end` there is one for sure.
-    fn try_take(&self, process: Option<i32>, end: Instant) -> Result<(Arc<Place>, bool), Instant> {
+    fn try_take(
+        &self,
+        process: Option<i32>,
+        end: Instant,
+    ) -> Result<(Arc<ConnectionSlot>, bool), Instant> {
         let now = Instant::now();
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let leaves = (taken.len() >= self.most)
@@ -92,9 +96,9 @@ impl Places {
             place.leave.notify_one();
         }
         leaves.map(|index| taken.swap_remove(index));
-        let place = Arc::new(Place {
+        let place = Arc::new(ConnectionSlot {
             process,
-            state: Mutex::new(State {
+            state: Mutex::new(SlotsTaken {
                 waits: 0,
                 listens: None,
                 since: now,
@@ -106,7 +110,7 @@ impl Places {
     }
 
     /// The client has gone.
-    pub(super) fn free(&self, place: &Arc<Place>) {
+    pub(super) fn free(&self, place: &Arc<ConnectionSlot>) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let before = taken.len();
         taken.retain(|other| !Arc::ptr_eq(other, place));
@@ -118,13 +122,13 @@ impl Places {
 }
 
 /// Which of the places is freed for a client of `process`.
-fn first_to_leave(taken: &[Arc<Place>], process: Option<i32>) -> Option<usize> {
+fn first_to_leave(taken: &[Arc<ConnectionSlot>], process: Option<i32>) -> Option<usize> {
     let mut held = HashMap::from([(process, 1_usize)]);
     for place in taken {
         *held.entry(place.process).or_default() += 1;
     }
     let now = Instant::now();
-    let rank = |place: &Place| {
+    let rank = |place: &ConnectionSlot| {
         let (is_idle, since) = place.standing();
         let share = held.get(&place.process).copied();
         (is_idle, share, now.saturating_duration_since(since))
@@ -135,7 +139,7 @@ fn first_to_leave(taken: &[Arc<Place>], process: Option<i32>) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-impl Place {
+impl ConnectionSlot {
     /// What tells the client more is `queue`; others than the connection hold it while it listens.
     pub(super) fn tells_by(&self, queue: mpsc::WeakSender<String>) {
         self.with(|state| state.listens = Some(queue));
@@ -166,7 +170,7 @@ impl Place {
         })
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut SlotsTaken) -> T) -> T {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -176,12 +180,17 @@ mod tests {
     use super::*;
 
     /// A place for a client that has no patience left.
-    fn take(places: &Places, process: i32) -> (Arc<Place>, bool) {
+    fn take(places: &ConnectionSlots, process: i32) -> (Arc<ConnectionSlot>, bool) {
         places.try_take(Some(process), Instant::now()).unwrap()
     }
 
     /// How a client that has been there for `seconds` stands.
-    fn place(places: &Places, process: i32, waits: usize, seconds: u64) -> Arc<Place> {
+    fn place(
+        places: &ConnectionSlots,
+        process: i32,
+        waits: usize,
+        seconds: u64,
+    ) -> Arc<ConnectionSlot> {
         let (place, _) = take(places, process);
         place.with(|state| {
             state.waits = waits;
@@ -190,14 +199,14 @@ mod tests {
         place
     }
 
-    fn leaves(place: &Place) -> bool {
+    fn leaves(place: &ConnectionSlot) -> bool {
         let mut told = std::pin::pin!(place.leave.notified());
         told.as_mut().enable()
     }
 
     #[test]
     fn while_there_is_room_nobody_leaves() {
-        let places = Places::new(2);
+        let places = ConnectionSlots::new(2);
         let first = place(&places, 1, 0, 100);
         assert!(!take(&places, 2).1);
         assert!(!leaves(&first));
@@ -207,7 +216,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_nothing_leaves_before_who_waits() {
-        let places = Places::new(3);
+        let places = ConnectionSlots::new(3);
         let all = [
             place(&places, 1, 1, 900),
             place(&places, 2, 0, 5),
@@ -222,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_process_that_takes_every_place_throws_out_itself() {
-        let places = Places::new(4);
+        let places = ConnectionSlots::new(4);
         let person = place(&places, 1, 1, 900);
         let hostile: Vec<_> = (0..3).map(|at| place(&places, 2, 1, at)).collect();
         for _ in 0..3 {
@@ -234,7 +243,7 @@ mod tests {
 
     #[test]
     fn who_listens_is_not_idle() {
-        let places = Places::new(2);
+        let places = ConnectionSlots::new(2);
         let (queue, _told) = mpsc::channel(1);
         let listener = place(&places, 1, 0, 900);
         listener.tells_by(queue.downgrade());
@@ -246,7 +255,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_newcomer_waits_for_a_place_that_comes_free_and_throws_nobody_out() {
-        let places = Arc::new(Places::new(1));
+        let places = Arc::new(ConnectionSlots::new(1));
         let (first, _) = places.take(Some(1)).await;
         first.waits_for(1);
         let newcomer = tokio::spawn({
@@ -261,7 +270,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_newcomer_waits_no_longer_than_it_has_patience() {
-        let places = Places::new(1);
+        let places = ConnectionSlots::new(1);
         let (first, _) = places.take(Some(1)).await;
         for (lines, patience) in [(0, SETTLED), (1, PATIENCE)] {
             first.waits_for(lines);

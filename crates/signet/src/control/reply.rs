@@ -5,13 +5,13 @@ use signet_json::Value;
 use tokio::sync::oneshot;
 
 /// Takes the one answer to a call. A reply that is dropped without an answer says why there is none:
-/// that nothing was done, or, from [`Reply::in_doubt`] on, that nobody knows.
-pub struct Reply {
+/// that nothing was done, or, from [`ReplySender::in_doubt`] on, that nobody knows.
+pub struct ReplySender {
     answer: Option<oneshot::Sender<Result<Value, ApiError>>>,
     otherwise: ApiError,
 }
 
-impl Reply {
+impl ReplySender {
     /// A reply, and where its answer comes out.
     pub fn new() -> (Self, oneshot::Receiver<Result<Value, ApiError>>) {
         let (answer, answered) = oneshot::channel();
@@ -41,7 +41,7 @@ impl Reply {
     }
 }
 
-impl Drop for Reply {
+impl Drop for ReplySender {
     fn drop(&mut self) {
         if let Some(answer) = self.answer.take() {
             let _ = answer.send(Err(self.otherwise.clone()));
@@ -56,8 +56,8 @@ mod tests {
 
     use super::*;
 
-    fn dropped(change: impl FnOnce(&mut Reply)) -> ApiError {
-        let (mut reply, mut answered) = Reply::new();
+    fn dropped(change: impl FnOnce(&mut ReplySender)) -> ApiError {
+        let (mut reply, mut answered) = ReplySender::new();
         change(&mut reply);
         drop(reply);
         answered.try_recv().unwrap().unwrap_err()
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_given_once() {
-        let (reply, mut answered) = Reply::new();
+        let (reply, mut answered) = ReplySender::new();
         reply.send(Ok(json!(1)));
         assert_eq!(answered.try_recv().unwrap(), Ok(json!(1)));
     }

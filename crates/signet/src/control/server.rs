@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::connection::{self, Caller, Limits, RawCall};
-use super::places::{Place, Places};
+use super::connection::{self, ClientLimits, RawCall, SocketCaller};
+use super::places::{ConnectionSlot, ConnectionSlots};
 use crate::config::Access;
 use crate::group;
 use crate::hint;
@@ -28,16 +28,16 @@ pub struct Address {
     /// Who may open it.
     pub access: Access,
     /// Who its callers are.
-    pub caller: Caller,
+    pub caller: SocketCaller,
 }
 
 /// A listening socket. Dropping it removes the socket file.
 #[derive(Debug)]
-pub struct Server {
+pub struct ControlServer {
     listener: UnixListener,
     address: Address,
     group: u32,
-    limits: Limits,
+    limits: ClientLimits,
 }
 
 /// A socket cannot be made.
@@ -113,7 +113,7 @@ impl ServerError {
     }
 }
 
-impl Server {
+impl ControlServer {
     /// Listens there. A socket that a dead daemon left is replaced: who holds the lock of the home knows
     /// that it is dead.
     ///
@@ -148,7 +148,7 @@ impl Server {
     pub async fn serve(self, calls: mpsc::Sender<RawCall>, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(false);
         let mut clients = JoinSet::new();
-        let places = Arc::new(Places::new(CLIENTS));
+        let places = Arc::new(ConnectionSlots::new(CLIENTS));
         let line = Arc::new(Semaphore::new(WAITING));
         tokio::pin!(stop);
         loop {
@@ -195,7 +195,7 @@ impl Server {
     }
 
     #[cfg(test)]
-    pub(super) fn with_limits(mut self, limits: Limits) -> Self {
+    pub(super) fn with_limits(mut self, limits: ClientLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -225,7 +225,7 @@ impl Server {
     }
 }
 
-impl Server {
+impl ControlServer {
     /// Whether the kernel lets only the owner, root and members of the group connect: it asks for the right to
     /// write to the socket's file.
     fn is_for_members_alone(&self) -> bool {
@@ -234,7 +234,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ControlServer {
     fn drop(&mut self) {
         // What cannot be removed is replaced at the next start.
         let _ = std::fs::remove_file(&self.address.path);
@@ -259,9 +259,9 @@ impl Address {
 }
 
 async fn serve_client(
-    (stream, caller): (UnixStream, Caller),
+    (stream, caller): (UnixStream, SocketCaller),
     calls: mpsc::Sender<RawCall>,
-    limits: Limits,
+    limits: ClientLimits,
     stop: watch::Receiver<bool>,
     seat: Seat,
 ) {
@@ -273,14 +273,14 @@ async fn serve_client(
 
 /// A place, free again when dropped.
 struct Seat {
-    places: Arc<Places>,
-    place: Arc<Place>,
+    places: Arc<ConnectionSlots>,
+    place: Arc<ConnectionSlot>,
 }
 
 impl Seat {
     /// Waits for a place; none when the server stops before there is one.
     async fn take(
-        places: Arc<Places>,
+        places: Arc<ConnectionSlots>,
         stream: &UnixStream,
         mut stop: watch::Receiver<bool>,
     ) -> Option<Self> {
@@ -372,7 +372,7 @@ fn supplementary_groups(pid: i32) -> Option<Vec<u32>> {
 pub(super) const CLIENTS: usize = 64;
 /// How many clients wait for a place; more wait in the system's own line.
 const WAITING: usize = 256;
-pub(super) const LIMITS: Limits = Limits {
+pub(super) const LIMITS: ClientLimits = ClientLimits {
     line: 1 << 20,
     in_flight: 16,
     queue: 256,

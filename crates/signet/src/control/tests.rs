@@ -10,7 +10,7 @@ use signet_api::Role;
 use signet_api::rpc::{self, Id, Incoming, Item};
 use tokio::sync::{mpsc, oneshot};
 
-use super::connection::{BATCH_MAX, Limits};
+use super::connection::{BATCH_MAX, ClientLimits};
 use super::server::{CLIENTS, LIMITS};
 use super::*;
 use crate::config::Access;
@@ -30,7 +30,7 @@ impl Daemon {
         Self::with_limits(LIMITS)
     }
 
-    fn with_limits(limits: Limits) -> Self {
+    fn with_limits(limits: ClientLimits) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("control.sock");
         let lock = HomeLock::acquire(&Home::at(directory.path())).unwrap();
@@ -44,7 +44,7 @@ impl Daemon {
                 .build()
                 .unwrap();
             runtime.block_on(async move {
-                let server = Server::bind(address(socket), &lock).unwrap();
+                let server = ControlServer::bind(address(socket), &lock).unwrap();
                 let server = server.with_limits(limits);
                 ready.send(()).unwrap();
                 let (calls, received) = mpsc::channel(4);
@@ -94,7 +94,7 @@ fn address(path: PathBuf) -> Address {
             mode: 0o660,
             group: None,
         },
-        caller: Caller {
+        caller: SocketCaller {
             role: Role::Person,
             reach: Arc::default(),
         },
@@ -410,7 +410,7 @@ fn a_client_that_never_reads_is_closed_and_holds_up_nobody() {
 
 #[test]
 fn a_client_that_takes_no_answers_is_closed() {
-    let daemon = Daemon::with_limits(Limits {
+    let daemon = Daemon::with_limits(ClientLimits {
         write: Duration::from_millis(200),
         ..LIMITS
     });
@@ -559,7 +559,7 @@ fn a_connection_that_lost_its_place_is_made_anew_for_the_next_call() {
 
 #[test]
 fn silent_clients_do_not_keep_their_places() {
-    let daemon = Daemon::with_limits(Limits {
+    let daemon = Daemon::with_limits(ClientLimits {
         first_line: Duration::from_millis(500),
         ..LIMITS
     });
@@ -626,10 +626,10 @@ async fn the_socket_of_a_dead_daemon_is_replaced_and_a_file_is_not() {
     let path = directory.path().join("control.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     assert!(path.exists());
-    drop(Server::bind(address(path.clone()), &lock).unwrap());
+    drop(ControlServer::bind(address(path.clone()), &lock).unwrap());
     assert!(!path.exists());
     std::fs::write(&path, "mine").unwrap();
-    let error = Server::bind(address(path.clone()), &lock).unwrap_err();
+    let error = ControlServer::bind(address(path.clone()), &lock).unwrap_err();
     assert!(matches!(error, ServerError::InTheWay { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
 }
@@ -640,12 +640,12 @@ async fn a_socket_that_another_process_listens_on_is_not_taken_away() {
     let lock = HomeLock::acquire(&Home::at(directory.path())).unwrap();
     let path = directory.path().join("control.sock");
     let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    let error = Server::bind(address(path.clone()), &lock).unwrap_err();
+    let error = ControlServer::bind(address(path.clone()), &lock).unwrap_err();
     assert!(matches!(error, ServerError::Taken { .. }), "{error}");
     let client = std::os::unix::net::UnixStream::connect(&path);
     assert!(client.is_ok(), "the other one is still reached");
     drop(other);
-    drop(Server::bind(address(path), &lock).unwrap());
+    drop(ControlServer::bind(address(path), &lock).unwrap());
 }
 
 #[test]

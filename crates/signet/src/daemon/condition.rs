@@ -1,12 +1,39 @@
 //! How the daemon does, in the one line that `systemctl status` shows.
 
-use std::fmt;
+use crate::attention::StandingCounts;
+use crate::manager::Manager;
 
-use crate::attention::Counts;
+/// The line as the service manager was last told it.
+pub(super) struct StatusLine {
+    manager: Manager,
+    told: Option<DaemonCondition>,
+}
+
+impl StatusLine {
+    pub(super) const fn of(manager: Manager) -> Self {
+        Self {
+            manager,
+            told: None,
+        }
+    }
+
+    /// Whether anybody reads it.
+    pub(super) fn is_read(&self) -> bool {
+        self.manager.listens()
+    }
+
+    /// Tells it, where it is another than before; `servers` as for [`DaemonCondition::words`].
+    pub(super) fn tell(&mut self, condition: DaemonCondition, servers: &str) {
+        if self.told.as_ref() != Some(&condition) {
+            self.manager.status(&condition.words(servers));
+            self.told = Some(condition);
+        }
+    }
+}
 
 /// What the line depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Condition {
+pub(super) struct DaemonCondition {
     pub(super) is_full: bool,
     pub(super) is_connected: bool,
     pub(super) login_refused: bool,
@@ -14,21 +41,21 @@ pub(super) struct Condition {
     pub(super) is_revoked: bool,
     pub(super) log_changed: bool,
     /// What only the person ends.
-    pub(super) stands: Counts,
+    pub(super) stands: StandingCounts,
     /// Why the configuration that was last read is not in force.
     pub(super) fault: Option<String>,
 }
 
-impl Condition {
-    /// `ways` names what the daemon is to be connected with.
-    pub(super) fn words(&self, ways: &impl fmt::Display) -> String {
+impl DaemonCondition {
+    /// `servers` names what the daemon is to be connected with.
+    pub(super) fn words(&self, servers: &str) -> String {
         let mut words = match (self.is_full, self.is_connected) {
             (true, _) => FULL.to_owned(),
             (false, true) => "running, connected".to_owned(),
             (false, false) if self.login_refused => {
-                format!("running; the {ways} refuses the login of this agent, trying again")
+                format!("running; the {servers} refuses the login of this agent, trying again")
             }
-            (false, false) => format!("running; no {ways} answers, trying again"),
+            (false, false) => format!("running; no {servers} answers, trying again"),
         };
         for (holds, what) in [
             (self.is_revoked, "; its certificate was revoked"),
@@ -60,29 +87,29 @@ mod tests {
 
     #[test]
     fn what_is_worst_comes_first_and_nothing_is_left_out() {
-        let ways = "NATS server at nats://127.0.0.1:4222";
-        let mut condition = Condition::default();
+        let servers = "NATS server at nats://127.0.0.1:4222";
+        let mut condition = DaemonCondition::default();
         assert_eq!(
-            condition.words(&ways),
+            condition.words(servers),
             "running; no NATS server at nats://127.0.0.1:4222 answers, trying again"
         );
         condition.login_refused = true;
         assert_eq!(
-            condition.words(&ways),
+            condition.words(servers),
             "running; the NATS server at nats://127.0.0.1:4222 refuses the login of this agent, trying again"
         );
         condition.is_connected = true;
-        assert_eq!(condition.words(&ways), "running, connected");
+        assert_eq!(condition.words(servers), "running, connected");
         condition.is_paused = true;
         condition.stands.introductions = 2;
         condition.fault = Some("config.toml line 3: unknown key".to_owned());
-        let said = condition.words(&ways);
+        let said = condition.words(servers);
         assert!(
             said.contains("pause; for its person: 2 introductions; ")
                 && said.ends_with("line 3: unknown key"),
             "{said}"
         );
         condition.is_full = true;
-        assert!(condition.words(&ways).starts_with("the disk is full"));
+        assert!(condition.words(servers).starts_with("the disk is full"));
     }
 }

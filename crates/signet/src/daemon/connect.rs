@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use signet_proto::carrier::CarrierId;
-use signet_transport::{Config as NatsConfig, Login, Mailbox, Secret, Tls};
+use signet_proto::carrier::{CarrierId, Routes};
+use signet_transport::{ConnectionConfig as NatsConfig, Login, Mailbox, NatsTls, Secret};
 use tracing::warn;
 
-use crate::carrier::{self, Carrier, Carriers, Foreign, Reading};
+use crate::carrier::{self, Carrier, CarrierSet, Foreign, Reading};
 use crate::config::{Config, MailboxMode, NatsLogin};
 use crate::private::{self, PrivateError};
 use crate::render;
@@ -17,10 +17,14 @@ use super::DaemonError;
 
 /// The carriers of a daemon.
 pub(super) struct Connected {
-    pub(super) carriers: Carriers,
+    pub(super) carriers: CarrierSet,
     pub(super) readings: Vec<Reading>,
     /// Those of them that programs attach to.
     pub(super) foreign: BTreeMap<CarrierId, Foreign>,
+    /// Where peers are found.
+    pub(super) routes: Routes,
+    /// What the daemon is to be connected with, in words.
+    pub(super) servers: String,
 }
 
 /// The carriers that the configuration names.
@@ -46,14 +50,16 @@ pub(super) async fn connect(config: &Config) -> Result<Connected, DaemonError> {
         }
     }
     Ok(Connected {
-        carriers: Carriers::of(all),
+        carriers: CarrierSet::of(all),
         readings,
         foreign,
+        routes: config.carriers.routes(),
+        servers: servers_of(config),
     })
 }
 
 /// What the configuration connects with, in words, and without a login that does not belong there.
-pub(super) fn servers_of(config: &Config) -> String {
+fn servers_of(config: &Config) -> String {
     if config.nats.servers.is_empty() {
         return "program at carrier.sock".to_owned();
     }
@@ -66,7 +72,7 @@ pub(super) fn servers_of(config: &Config) -> String {
 }
 
 /// Tells the terminal after a while that no server answers: an agent starts without it.
-pub(super) async fn warn_without_a_server(carriers: Carriers) {
+pub(super) async fn warn_without_a_server(carriers: CarrierSet) {
     if let Err(error) = carriers.ready(FIRST_CONNECTION).await {
         warn!(%error, "no carrier is up yet; trying again");
     }
@@ -101,7 +107,7 @@ pub(crate) fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
         }
     };
     let (cert, key) = config.nats.tls_client.clone().unzip();
-    nats.tls = Tls {
+    nats.tls = NatsTls {
         required: config.nats.tls_required,
         ca: config.nats.tls_ca.clone(),
         cert,

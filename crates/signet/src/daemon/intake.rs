@@ -21,9 +21,9 @@ const CHUNKS: usize = 8;
 /// pays for it.
 const KIB_UNDER_WAY: usize = 8 * 1024;
 
-/// What the intake hands to the heart.
+/// What the intake hands to the event loop.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(super) enum IntakeItem {
     /// Messages that a carrier brought, being verified, each with what the carrier waits for.
     Messages(
         CarrierId,
@@ -39,7 +39,7 @@ pub(super) enum Taken {
 pub(super) fn start(
     readings: Vec<Reading>,
     view: watch::Receiver<TrustView>,
-) -> mpsc::Receiver<Taken> {
+) -> mpsc::Receiver<IntakeItem> {
     let (taken, waiting) = mpsc::channel(CHUNKS);
     let workers = Workers {
         view,
@@ -67,7 +67,7 @@ async fn run(reading: &mut Reading, workers: Workers) {
     while reading.source.receive_many(&mut news, CHUNK).await > 0 {
         let mut chunk = Vec::with_capacity(news.len());
         for news in news.drain(..) {
-            match Raw::of(news, &reading.address) {
+            match RawArrival::of(news, &reading.address) {
                 Ok(raw) => chunk.push(raw),
                 Err(news) => {
                     let messages = std::mem::take(&mut chunk);
@@ -75,7 +75,7 @@ async fn run(reading: &mut Reading, workers: Workers) {
                     if !sent || matches!(news, News::Stopped) {
                         return;
                     }
-                    let told = Taken::News(reading.id.clone(), news);
+                    let told = IntakeItem::News(reading.id.clone(), news);
                     if workers.taken.send(told).await.is_err() {
                         return;
                     }
@@ -95,11 +95,11 @@ struct Workers {
     under_way: Arc<Semaphore>,
     /// Kept beside the node's own, which has the last word: here it says what need not be looked at.
     allowance: Arc<Mutex<Allowance>>,
-    taken: mpsc::Sender<Taken>,
+    taken: mpsc::Sender<IntakeItem>,
 }
 
 impl Workers {
-    async fn hand_over(&self, carrier: &CarrierId, chunk: Vec<Raw>) -> bool {
+    async fn hand_over(&self, carrier: &CarrierId, chunk: Vec<RawArrival>) -> bool {
         if chunk.is_empty() {
             return true;
         }
@@ -111,21 +111,21 @@ impl Workers {
         let (view, allowance) = (self.view.borrow().clone(), Arc::clone(&self.allowance));
         let by = carrier.clone();
         let judged = tokio::spawn(async move { judge(chunk, &by, &view, &allowance) });
-        let messages = Taken::Messages(carrier.clone(), judged, permit);
+        let messages = IntakeItem::Messages(carrier.clone(), judged, permit);
         self.taken.send(messages).await.is_ok()
     }
 }
 
 /// Strangers are judged as long as they may cost lines; then only what may be a peer's is.
 fn judge(
-    chunk: Vec<Raw>,
+    chunk: Vec<RawArrival>,
     by: &CarrierId,
     view: &TrustView,
     allowance: &Mutex<Allowance>,
 ) -> Vec<(Judged, Option<Ticket>)> {
     let allowance = || allowance.lock().unwrap_or_else(PoisonError::into_inner);
     let mut left = allowance().left(clock::now());
-    let judge = |mut raw: Raw| {
+    let judge = |mut raw: RawArrival| {
         let ticket = raw.ticket.take();
         let judged = raw.judge(view, left > 0).by(by.clone());
         if judged.is_strangers() && left > 0 {
@@ -138,34 +138,34 @@ fn judge(
 }
 
 /// One input as its carrier gave it.
-struct Raw {
+struct RawArrival {
     bytes: Bytes,
-    kind: Kind,
+    kind: ArrivalKind,
     ticket: Option<Ticket>,
 }
 
-enum Kind {
+enum ArrivalKind {
     Whole,
     Misplaced,
     Oversized(u64),
 }
 
-impl Raw {
+impl RawArrival {
     fn of(news: News, expected: &str) -> Result<Self, News> {
         let (bytes, kind, ticket) = match news {
             News::Message {
                 bytes,
                 address,
                 ticket,
-            } if address == expected => (bytes, Kind::Whole, ticket),
-            News::Message { bytes, ticket, .. } => (bytes, Kind::Misplaced, ticket),
+            } if address == expected => (bytes, ArrivalKind::Whole, ticket),
+            News::Message { bytes, ticket, .. } => (bytes, ArrivalKind::Misplaced, ticket),
             News::Oversized {
                 length,
                 head,
                 ticket,
             } => {
                 let length = u64::try_from(length).unwrap_or(u64::MAX);
-                (head, Kind::Oversized(length), ticket)
+                (head, ArrivalKind::Oversized(length), ticket)
             }
             news => return Err(news),
         };
@@ -178,10 +178,10 @@ impl Raw {
 
     fn judge(self, view: &TrustView, strangers: bool) -> Judged {
         match self.kind {
-            Kind::Whole if strangers => Judged::of(&self.bytes, view),
-            Kind::Whole => Judged::of_peers(&self.bytes, view),
-            Kind::Misplaced => Judged::misplaced(&self.bytes),
-            Kind::Oversized(length) => Judged::oversized(length, &self.bytes),
+            ArrivalKind::Whole if strangers => Judged::of(&self.bytes, view),
+            ArrivalKind::Whole => Judged::of_peers(&self.bytes, view),
+            ArrivalKind::Misplaced => Judged::misplaced(&self.bytes),
+            ArrivalKind::Oversized(length) => Judged::oversized(length, &self.bytes),
         }
     }
 }

@@ -1,18 +1,18 @@
 //! The writer of the log, on a thread of its own: an fdatasync blocks, and nothing else should.
 //!
 //! ```text
-//! heart ── Group { entries, deeds } ──▶ journal ── append, commit ──▶ deeds ──▶ effects
+//! event loop ── Group { entries, actions } ──▶ journal ── append, commit ──▶ actions ──▶ effects
 //! ```
 //!
-//! It commits at once when idle; what arrives during an fdatasync is the next group. A deed leaves
+//! It commits at once when idle; what arrives during an fdatasync is the next group. An action leaves
 //! here only after every entry before it is durable. After a failed write nothing leaves any more.
-//! Checkpoints are signed here too, after the deeds are on their way.
+//! Checkpoints are signed here too, after the actions are on their way.
 //!
 //! A log file that is not at its path any more is a failed disk: every commit looks, and so does a thread
 //! that has nothing to write, every few seconds.
 //!
 //! A full disk is waited out. The node has applied the entries of the group already, so the group is
-//! kept, and the heart, which sees [`Journal::full`], takes nothing in until it is durable.
+//! kept, and the event loop, which sees it in [`LogView`], takes nothing in until it is durable.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::SyncSender;
@@ -22,63 +22,70 @@ use std::time::{Duration, Instant};
 use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError, Reserved};
 use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{CauseLine, Entry};
-use signet_proto::node::Snapshot;
+use signet_proto::node::{At, Snapshot};
 use signet_proto::time::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tracing::{error, info};
 
 use crate::clock;
-use crate::effects::Deed;
-use crate::state::{Kept, offer};
+use crate::state::{StateSnapshot, offer};
 
+use super::action::Action;
 use super::watchdog::Probe;
 
 /// The most entries that share one fdatasync.
 const GROUP: usize = 256;
-/// How many groups may wait; beyond it the heart waits, and the inbox with it.
+/// How many groups may wait; beyond it the event loop waits, and the inbox with it.
 const WAITING: usize = 64;
 /// How long a durable line may be without a checkpoint.
 const CHECKPOINT_WAIT: Duration = Duration::from_secs(60);
 /// How often it is looked whether the files of the log are at their places, while nothing is written.
 const LOOK_IN_PLACE: Duration = Duration::from_secs(5);
-/// How long a full disk is left alone before the next try: so many looks at what the heart does.
+/// How long a full disk is left alone before the next try: so many looks at what the event loop does.
 const LOOKS: u32 = 20;
 /// The time between two of them.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Entries to be made durable, and what they allow.
-#[derive(Debug)]
-pub struct Group {
+pub(super) struct JournalGroup {
     /// When it happened.
-    pub now: Timestamp,
+    pub(super) now: Timestamp,
     /// In the order of the log.
-    pub entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     /// What brought the messages of some of them, by their place, where it was not NATS.
-    pub carried: BTreeMap<usize, CarrierId>,
+    pub(super) carried: BTreeMap<usize, CarrierId>,
     /// To be performed when they are durable.
-    pub deeds: Vec<Deed>,
+    pub(super) actions: Vec<Action>,
     /// What the node remembers behind them, to be written beside the log when they are durable.
-    pub snapshot: Option<Box<Snapshot>>,
+    pub(super) snapshot: Option<Box<Snapshot>>,
     /// Asks whether the thread lives; answered when all of this is durable.
-    pub probe: Option<Probe>,
+    pub(super) probe: Option<Probe>,
 }
 
-impl Group {
-    /// Nothing but a question whether the thread lives.
-    pub(super) fn asking(now: Timestamp, probe: Probe) -> Self {
+impl JournalGroup {
+    /// Nothing yet.
+    pub(super) const fn empty(now: Timestamp) -> Self {
         Self {
             now,
             entries: Vec::new(),
             carried: BTreeMap::new(),
-            deeds: Vec::new(),
+            actions: Vec::new(),
             snapshot: None,
-            probe: Some(probe),
+            probe: None,
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.deeds.is_empty() && self.snapshot.is_none()
+    /// Nothing but a question whether the thread lives.
+    pub(super) fn asking(now: Timestamp, probe: Probe) -> Self {
+        Self {
+            probe: Some(probe),
+            ..Self::empty(now)
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.actions.is_empty() && self.snapshot.is_none()
     }
 
     /// Says that the thread lives, where that was asked.
@@ -88,27 +95,77 @@ impl Group {
     }
 }
 
-/// The two ends that the heart holds, and the thread.
-#[derive(Debug)]
-pub struct Journal {
-    /// Takes groups; closing it ends the thread when all is written.
-    pub groups: mpsc::Sender<Group>,
+/// How the log stands, as the event loop sees it.
+#[derive(Clone, Debug)]
+pub(super) struct LogView {
+    head: watch::Receiver<Option<Head>>,
+    full: watch::Receiver<Option<Timestamp>>,
+    /// What somebody did to the log, as far as it was found.
+    fault: Option<String>,
+}
+
+impl LogView {
     /// The newest durable line.
-    pub head: watch::Receiver<Option<Head>>,
-    /// Since when the disk is full, while it is.
-    pub full: watch::Receiver<Option<Timestamp>>,
+    pub(super) fn head(&self) -> Option<Head> {
+        *self.head.borrow()
+    }
+
+    /// The same, for whoever waits for the next.
+    pub(super) fn heads(&self) -> watch::Receiver<Option<Head>> {
+        self.head.clone()
+    }
+
+    /// Since when the disk is full, while it is: nothing may be taken in, and nothing that is said would be durable.
+    pub(super) fn full_since(&self) -> Option<Timestamp> {
+        *self.full.borrow()
+    }
+
+    /// What somebody did to the log, in words.
+    pub(super) fn fault(&self) -> Option<&String> {
+        self.fault.as_ref()
+    }
+
+    /// Somebody changed the log.
+    pub(super) fn note_fault(&mut self, what: String) {
+        self.fault = Some(what);
+    }
+
+    /// Resolves when the disk is full, or is not any more.
+    pub(super) async fn room_changed(&mut self) {
+        // The journal's end is heard by its groups.
+        if self.full.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The present moment, and the newest durable line.
+    pub(super) fn at(&self) -> At {
+        At {
+            now: clock::now(),
+            elapsed: clock::elapsed(),
+            head: self.head().map(|head| head.hash),
+        }
+    }
+}
+
+/// The two ends that the event loop holds, and the thread.
+#[derive(Debug)]
+pub(super) struct Journal {
+    /// Takes groups; closing it ends the thread when all is written.
+    groups: mpsc::Sender<JournalGroup>,
+    view: LogView,
     thread: thread::JoinHandle<Result<(), LogError>>,
 }
 
 impl Journal {
-    /// Starts the thread. Deeds go to `deeds`, in order, and snapshots to `snapshots`.
+    /// Starts the thread. Actions go to `actions`, in order, and snapshots to `snapshots`.
     ///
     /// # Errors
     /// When the system gives no thread, or this is called outside of a runtime.
-    pub fn start(
+    pub(super) fn start(
         log: Log,
-        deeds: mpsc::Sender<Vec<Deed>>,
-        snapshots: SyncSender<Kept>,
+        actions: mpsc::Sender<Vec<Action>>,
+        snapshots: SyncSender<StateSnapshot>,
     ) -> std::io::Result<Self> {
         let (groups, waiting) = mpsc::channel(WAITING);
         let (durable, head) = watch::channel(log.head());
@@ -121,17 +178,26 @@ impl Journal {
             due: None,
             durable,
             is_full,
-            deeds,
+            actions,
             snapshots,
         };
         let thread = thread::Builder::new().name("journal".into());
         let thread = thread.spawn(move || writer.run())?;
         Ok(Self {
             groups,
-            head,
-            full,
+            view: LogView {
+                head,
+                full,
+                fault: None,
+            },
             thread,
         })
+    }
+
+    /// The way in, and how the log stands; `fault` is what the start found in it.
+    pub(super) fn ends(&self, fault: Option<String>) -> (mpsc::Sender<JournalGroup>, LogView) {
+        let view = self.view.clone();
+        (self.groups.clone(), LogView { fault, ..view })
     }
 
     /// Closes the way in and waits until everything is durable.
@@ -139,7 +205,7 @@ impl Journal {
     /// # Errors
     /// The write that failed. A disk that is full is not waited for any more: what the log does not
     /// hold was not answered either, and its senders send it again.
-    pub async fn close(self) -> Result<(), LogError> {
+    pub(super) async fn close(self) -> Result<(), LogError> {
         drop(self.groups);
         let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
         match joined {
@@ -153,23 +219,23 @@ impl Journal {
 /// What the thread owns.
 struct Writer {
     log: Log,
-    groups: mpsc::Receiver<Group>,
-    /// What the heart had under way when the disk was full.
-    held: VecDeque<Group>,
+    groups: mpsc::Receiver<JournalGroup>,
+    /// What the event loop had under way when the disk was full.
+    held: VecDeque<JournalGroup>,
     clock: Handle,
     /// When the next checkpoint is.
     due: Option<Instant>,
     durable: watch::Sender<Option<Head>>,
     is_full: watch::Sender<Option<Timestamp>>,
-    deeds: mpsc::Sender<Vec<Deed>>,
-    snapshots: SyncSender<Kept>,
+    actions: mpsc::Sender<Vec<Action>>,
+    snapshots: SyncSender<StateSnapshot>,
 }
 
 /// What follows once a group is durable.
 #[derive(Default)]
 struct Allowed {
-    deeds: Vec<Deed>,
-    kept: Option<Kept>,
+    actions: Vec<Action>,
+    kept: Option<StateSnapshot>,
     probe: Option<Probe>,
 }
 
@@ -193,8 +259,8 @@ impl Writer {
             if let Some(kept) = allowed.kept {
                 offer(&self.snapshots, kept);
             }
-            let deeds = allowed.deeds;
-            if !deeds.is_empty() && self.deeds.blocking_send(deeds).is_err() {
+            let actions = allowed.actions;
+            if !actions.is_empty() && self.actions.blocking_send(actions).is_err() {
                 break;
             }
             self.checkpoint_if_due()?;
@@ -203,7 +269,7 @@ impl Writer {
     }
 
     /// The next group; meanwhile, the checkpoint that falls due, and whether the files are at their places.
-    fn next(&mut self) -> Result<Option<Group>, LogError> {
+    fn next(&mut self) -> Result<Option<JournalGroup>, LogError> {
         loop {
             // A full disk may have kept some back.
             if let Some(held) = self.held.pop_front() {
@@ -221,17 +287,17 @@ impl Writer {
         }
     }
 
-    fn next_at_once(&mut self) -> Option<Group> {
+    fn next_at_once(&mut self) -> Option<JournalGroup> {
         let held = self.held.pop_front();
         held.or_else(|| self.groups.try_recv().ok())
     }
 
-    fn append(&mut self, group: Group, allowed: &mut Allowed) -> Result<usize, LogError> {
+    fn append(&mut self, group: JournalGroup, allowed: &mut Allowed) -> Result<usize, LogError> {
         for (place, entry) in group.entries.iter().enumerate() {
             let ways = Reserved::carried_by(group.carried.get(&place));
             self.patiently(|log| log.append_with(group.now, entry, &ways))?;
         }
-        allowed.deeds.extend(group.deeds);
+        allowed.actions.extend(group.actions);
         allowed.probe = group.probe.or(allowed.probe.take());
         let kept = group
             .snapshot
@@ -311,7 +377,7 @@ impl Writer {
                 return;
             }
             thread::sleep(LOOK);
-            // The heart must not stand at a full channel: somebody may ask it what is wrong.
+            // The event loop must not stand at a full channel: somebody may ask it what is wrong.
             while let Ok(mut next) = self.groups.try_recv() {
                 // A thread that waits for room lives.
                 next.answer();

@@ -1,25 +1,44 @@
 //! Our own keys while the daemon runs: it holds the lock, so it adopts what was staged, makes the
 //! monthly sealing key, and destroys old secrets.
 
-use signet_api::{AdoptKeys, Adopted, ApiError, Reason};
-use signet_proto::node::{At, Outcome};
+use std::sync::Arc;
+
+use signet_proto::card::CardKey;
+use signet_proto::draft::Identity;
 use signet_proto::time::Timestamp;
-use tracing::{error, info, warn};
+use tracing::warn;
 
-use crate::clock;
 use crate::config::AgentConfig;
-use crate::control::Reply;
 use crate::hint::typed;
-use crate::keystore::{Keys, KeystoreError};
+use crate::home::Home;
+use crate::keystore::{self, AgentKeys, KeystoreError};
+use crate::lock::HomeLock;
 
-use super::heart::Heart;
-use super::serve::value_of;
+/// The keys of the locked home.
+pub(super) struct OwnKeys {
+    lock: Arc<HomeLock>,
+}
 
-impl Heart {
+impl OwnKeys {
+    pub(super) const fn of(lock: Arc<HomeLock>) -> Self {
+        Self { lock }
+    }
+
+    /// Whose keys they are.
+    pub(super) fn home(&self) -> &Home {
+        self.lock.home()
+    }
+
     /// Once an hour: a key statement lasts 45 days, and a daemon longer.
-    pub(super) async fn keep_keys(&mut self) {
-        let now = clock::now();
-        let certificate = &self.node.identity().certificate;
+    ///
+    /// # Errors
+    /// What stands in the way of new monthly keys.
+    pub(super) fn renew(
+        &self,
+        identity: &Identity,
+        now: Timestamp,
+    ) -> Result<AgentKeys, KeystoreError> {
+        let certificate = &identity.certificate;
         if !certificate.covers(now) {
             warn!(
                 %now,
@@ -29,73 +48,37 @@ impl Heart {
                 typed("signet status  # says what to do")
             );
         }
-        match self.keys_at(now) {
-            Ok(keys) => {
-                let outcome = self.go_on_with(now, keys);
-                self.write(now, vec![outcome], Vec::new()).await;
-            }
-            Err(error) => {
-                error!(%error, "the monthly keys cannot be renewed; trying again in an hour")
-            }
-        }
-        self.tell_of_end(now).await;
+        AgentKeys::upkeep(&self.lock, &agent(identity), now)
     }
 
-    /// Adopts what a command has staged, and answers when the announces are durable.
-    pub(super) async fn adopt_staged(&mut self, reply: Reply) {
-        let now = clock::now();
-        match crate::keystore::adopt(&self.lock, &self.agent(), now)
-            .and_then(|adopted| Ok((adopted, self.keys_at(now)?)))
-        {
-            Ok((adopted, keys)) => {
-                let adopted = value_of::<AdoptKeys>(&Adopted {
-                    adopted,
-                    serial: keys.certificate.serial,
-                    keys_serial: keys.statement.serial,
-                });
-                let outcome = self.go_on_with(now, keys);
-                self.answer(reply, adopted, (now, outcome), None).await;
-            }
-            Err(error) => {
-                let refusal = ApiError::refused(Reason::KeysRefused, error.to_string())
-                    .with_next(error.next());
-                // The caller may have gone.
-                reply.send(Err(refusal));
-            }
-        }
+    /// Adopts what a command has staged; whether there was anything, and the keys from now on.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub(super) fn adopt(
+        &self,
+        identity: &Identity,
+        now: Timestamp,
+    ) -> Result<(bool, AgentKeys), KeystoreError> {
+        // The upkeep follows in the same call: a staged certificate may need a new statement of its monthly keys.
+        let agent = agent(identity);
+        let adopted = keystore::adopt(&self.lock, &agent, now)?;
+        Ok((adopted, AgentKeys::upkeep(&self.lock, &agent, now)?))
     }
 
-    fn keys_at(&self, now: Timestamp) -> Result<Keys, KeystoreError> {
-        Keys::upkeep(&self.lock, &self.agent(), now)
+    /// The key that signs the agent's card.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(super) fn card_key(&self) -> Result<CardKey, KeystoreError> {
+        keystore::card_key(&self.lock)
     }
+}
 
-    fn go_on_with(&mut self, now: Timestamp, keys: Keys) -> Outcome {
-        let layers = self.node.identity().layers;
-        let before = (
-            self.node.identity().certificate.serial,
-            self.node.identity().keys.serial,
-        );
-        let outcome = self
-            .node
-            .adopt(At { now, ..self.at() }, keys.into_identity(layers));
-        let identity = self.node.identity();
-        let after = (identity.certificate.serial, identity.keys.serial);
-        if before != after {
-            info!(
-                serial = after.0,
-                keys_serial = after.1,
-                "new keys are in use"
-            );
-        }
-        outcome
-    }
-
-    fn agent(&self) -> AgentConfig {
-        let identity = self.node.identity();
-        AgentConfig {
-            agent: identity.certificate.agent.clone(),
-            principal: identity.certificate.principal.clone(),
-            layers: identity.layers,
-        }
+fn agent(identity: &Identity) -> AgentConfig {
+    AgentConfig {
+        agent: identity.certificate.agent.clone(),
+        principal: identity.certificate.principal.clone(),
+        layers: identity.layers,
     }
 }

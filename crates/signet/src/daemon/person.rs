@@ -1,87 +1,99 @@
-//! What the person is told while the daemon runs: by followers, by the journal and by the command of `[notify]`.
+//! What the person is told while the daemon runs, by the command of `[notify]` and in the line for the service
+//! manager, and when to count again what stands.
 
-use signet_api::{AttentionList, FollowAttention};
-use signet_proto::node::Effect;
+use signet_api::AttentionKind;
+use signet_proto::node::Node;
 use signet_proto::time::Timestamp;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
-use crate::attention::{self, Counts};
+use crate::attention::{self, NotifyHook, StandingCounts};
 use crate::config::NotifyCommand;
-use crate::control::{Notifier, Reply};
-use crate::effects::Deed;
 
-use super::heart::Heart;
-use super::serve::value_of;
+use super::action::Action;
 
-impl Heart {
+/// The time between two counts of what stands.
+const APART: Duration = Duration::from_secs(1);
+
+/// What was told, and when to count again what stands.
+pub(super) struct Person {
+    hook: NotifyHook,
+    /// Which certificate, and how many of the days before its end had passed, when its end was last told of.
+    told_of_end: Option<(u64, usize)>,
+    counts: StandingCounts,
+    counted: Instant,
+    /// When what stands is counted again, where it may have changed.
+    recount: Option<Instant>,
+}
+
+impl Person {
+    pub(super) fn new(hook: NotifyHook) -> Self {
+        let now = Instant::now();
+        Self {
+            hook,
+            told_of_end: None,
+            counts: StandingCounts::default(),
+            counted: now,
+            recount: Some(now),
+        }
+    }
+
+    /// How the command of `[notify]` does.
+    pub(super) fn notify(&self) -> Option<signet_api::NotifyState> {
+        self.hook.state()
+    }
+
     /// A start tells nothing anew: the command hears once of each kind what still stands. What was durable and not
     /// told when the daemon before was killed is in it.
-    pub(super) fn tell_what_stands(&self, now: Timestamp) {
-        for attention in attention::standing(&self.node, now) {
+    pub(super) fn tell_what_stands(&self, node: &Node, now: Timestamp) {
+        for attention in attention::standing(node, now) {
             // Told by `tell_of_end`, which comes with each start.
-            if attention.kind != signet_api::AttentionKind::Certificate {
-                self.person.hook.tell(attention);
+            if attention.kind != AttentionKind::Certificate {
+                self.hook.tell(attention);
             }
         }
     }
 
     /// Takes another command into use; it hears first what stands.
-    pub(super) fn take_command(&mut self, command: Option<NotifyCommand>, now: Timestamp) {
-        if self.config.notify != command {
-            self.config.notify.clone_from(&command);
-            self.person.hook.set(command);
-            for attention in attention::standing(&self.node, now) {
-                self.person.hook.tell(attention);
-            }
+    pub(super) fn take_command(&self, command: Option<NotifyCommand>, node: &Node, now: Timestamp) {
+        self.hook.set(command);
+        for attention in attention::standing(node, now) {
+            self.hook.tell(attention);
         }
     }
 
-    /// Tells that our certificate ends soon: at a start, and as each of the days before its end passes.
-    pub(super) async fn tell_of_end(&mut self, now: Timestamp) {
-        let certificate = &self.node.identity().certificate;
+    /// That our certificate ends soon: at a start, and as each of the days before its end passes.
+    pub(super) fn tell_of_end(&mut self, node: &Node, now: Timestamp) -> Option<Action> {
+        let certificate = &node.identity().certificate;
         let passed = attention::steps_passed(certificate.not_after.since(now));
         let told = (certificate.serial, passed);
-        let before = self.person.told_of_end.replace(told);
-        self.person.note_change();
+        let before = self.told_of_end.replace(told);
+        self.note_change();
         if before == Some(told) {
-            return;
+            return None;
         }
-        if let Some(mut attention) = attention::certificate(&self.node, now) {
-            attention.still = before.is_none();
-            let deed = Deed::Tell(Box::new(attention), None);
-            self.write(now, Vec::new(), vec![deed]).await;
-        }
+        let mut attention = attention::certificate(node, now)?;
+        attention.still = before.is_none();
+        Some(Action::Tell(Box::new(attention), None))
     }
 
-    /// An effect as a deed: a notice for the person is told to everybody who listens for them.
-    pub(super) fn deed_of(&self, now: Timestamp, effect: Effect) -> Deed {
-        let Effect::Notice(notice) = effect else {
-            return Deed::Effect(effect);
-        };
-        match attention::of_notice(&self.node, now, &notice) {
-            Some(attention) => Deed::Tell(Box::new(attention), Some(notice)),
-            None => Deed::Effect(Effect::Notice(notice)),
-        }
+    /// What stands may have changed. It is counted once a second at most, however many lines are written.
+    pub(super) fn note_change(&mut self) {
+        let next = self.counted + APART;
+        self.recount.get_or_insert(next);
     }
 
-    /// The journal keeps the order: what stands now and what comes later fit together.
-    pub(super) async fn attend(&mut self, reply: Reply, follower: Notifier) {
-        let now = self.at().now;
-        let stands = AttentionList {
-            attention: attention::standing(&self.node, now),
-        };
-        let answer = Deed::Answer(reply, value_of::<FollowAttention>(&stands));
-        let deeds = vec![Deed::Attend(follower), answer];
-        self.write(now, Vec::new(), deeds).await;
+    /// When what stands is to be counted again.
+    pub(super) const fn next_count(&self) -> Option<Instant> {
+        self.recount
     }
 
     /// How much stands, as it was counted a second ago at most.
-    pub(super) fn counted(&mut self) -> Counts {
+    pub(super) fn counted(&mut self, node: &Node, at: Timestamp) -> StandingCounts {
         let now = Instant::now();
-        if self.person.recount.is_some_and(|due| due <= now) {
-            self.person.counts = Counts::of(&self.node, self.at().now);
-            (self.person.counted, self.person.recount) = (now, None);
+        if self.recount.is_some_and(|due| due <= now) {
+            self.counts = StandingCounts::of(node, at);
+            (self.counted, self.recount) = (now, None);
         }
-        self.person.counts
+        self.counts
     }
 }

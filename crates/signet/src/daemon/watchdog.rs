@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
-use crate::carrier::Carriers;
+use crate::carrier::CarrierSet;
 use crate::manager::Manager;
 
 /// Answered by the last part that it comes to. Dropped, it says nothing.
@@ -24,7 +24,7 @@ pub(super) async fn watch(
     manager: Manager,
     span: Duration,
     probes: mpsc::Sender<Probe>,
-    carriers: Carriers,
+    carriers: CarrierSet,
 ) {
     let mut tick = tokio::time::interval(span / BEATS);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -57,7 +57,7 @@ mod tests {
         let span = Duration::from_millis(30);
         let manager = Manager::at(path, Some(span));
         let (probes, asked) = mpsc::channel(1);
-        tokio::spawn(watch(manager, span, probes, Carriers::default()));
+        tokio::spawn(watch(manager, span, probes, CarrierSet::default()));
         (socket, asked)
     }
 

@@ -7,7 +7,7 @@ use super::word;
 
 /// What runs the daemon of a home, by the traces that it left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Daemon {
+pub(crate) enum DaemonKeeper {
     /// `signet run`, at a terminal or by a unit that the administrator wrote.
     #[default]
     ByHand,
@@ -21,7 +21,7 @@ pub(crate) enum Daemon {
     SystemUnit(String),
 }
 
-impl Daemon {
+impl DaemonKeeper {
     /// That of the home at `home`.
     pub(crate) fn of(home: &Path) -> Self {
         let whole = home.canonicalize().or_else(|_| std::path::absolute(home));
@@ -75,7 +75,7 @@ impl Daemon {
 
 /// What shows the words of the daemon of `home`, as a hint.
 pub(crate) fn told_where(home: &Path) -> String {
-    let words = Daemon::of(home).words();
+    let words = DaemonKeeper::of(home).words();
     words.unwrap_or_else(|| "look at the terminal where signet runs".to_owned())
 }
 
@@ -127,12 +127,12 @@ mod tests {
     fn what_up_left_in_a_home_says_how_its_daemon_is_started() {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().canonicalize().unwrap();
-        assert_eq!(Daemon::of(&home), Daemon::ByHand);
+        assert_eq!(DaemonKeeper::of(&home), DaemonKeeper::ByHand);
         std::fs::write(home.join(UP_LOCK), "").unwrap();
-        assert_eq!(Daemon::of(&home).start(), "signet up");
+        assert_eq!(DaemonKeeper::of(&home).start(), "signet up");
         std::fs::write(home.join(LOG), "").unwrap();
-        assert_eq!(Daemon::of(&home).start(), "signet up --background");
-        let words = Daemon::of(&home).words().unwrap();
+        assert_eq!(DaemonKeeper::of(&home).start(), "signet up --background");
+        let words = DaemonKeeper::of(&home).words().unwrap();
         assert!(words.starts_with("tail -n 20 /"), "{words}");
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let found = |home: &str| unit_in(units.path(), Path::new(home));
         assert_eq!(found("/srv/a").as_deref(), Some("signet-agent-a.service"));
         assert_eq!(found("/srv"), None);
-        let system = Daemon::SystemUnit("signet@a.service".to_owned());
+        let system = DaemonKeeper::SystemUnit("signet@a.service".to_owned());
         assert!(system.start().ends_with("systemctl start signet@a.service"));
     }
 }

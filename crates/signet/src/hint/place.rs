@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::daemon::Daemon;
+use super::daemon::DaemonKeeper;
 use super::user::{kept_from_root, me, owner_of, run_as};
 use super::{quoted, word};
 use crate::home::Home;
 
 /// The program, the home and the user of a process.
-pub(super) struct Place {
+pub(super) struct ProcessContext {
     /// The program, as a shell finds it.
     program: String,
     /// The home, where the command line or SIGNET_HOME named one.
@@ -24,7 +24,7 @@ pub(super) struct Place {
     args: Vec<OsString>,
 }
 
-impl Place {
+impl ProcessContext {
     pub(super) fn of_process(option: Option<PathBuf>, verbs: Vec<String>) -> Self {
         let is_named = option.is_some()
             || std::env::var_os("SIGNET_HOME").is_some_and(|home| !home.is_empty());
@@ -63,8 +63,11 @@ impl Place {
     }
 
     /// How the daemon of the home is run.
-    pub(super) fn daemon(&self) -> Daemon {
-        self.home.as_deref().map(Daemon::of).unwrap_or_default()
+    pub(super) fn daemon(&self) -> DaemonKeeper {
+        self.home
+            .as_deref()
+            .map(DaemonKeeper::of)
+            .unwrap_or_default()
     }
 
     /// The user of the home, where that is not the one of this process.
@@ -207,7 +210,7 @@ const HOMELESS: [&str; 7] = [
 mod tests {
     use super::*;
 
-    fn place(program: &str, home: Option<&str>) -> Place {
+    fn place(program: &str, home: Option<&str>) -> ProcessContext {
         let verbs = [
             "key",
             "key rotate",
@@ -218,7 +221,7 @@ mod tests {
             "audit verify",
             "install",
         ];
-        Place {
+        ProcessContext {
             program: program.to_owned(),
             named: home.map(PathBuf::from),
             home: home.map(PathBuf::from),

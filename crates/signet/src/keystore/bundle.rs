@@ -15,7 +15,7 @@ use signet_proto::keys::{SealKey, SigningKey};
 use zeroize::Zeroizing;
 
 use super::pem::{self, Algorithm, ENCRYPTED_LABEL, LABEL};
-use super::{AUDIT, CONTROL, Keys, KeystoreError, NEXT_ROOT, ROOT, rotate};
+use super::{AUDIT, AgentKeys, CONTROL, KeystoreError, NEXT_ROOT, ROOT, rotate};
 use crate::{private, random};
 
 /// What protects the secrets of a bundle.
@@ -31,7 +31,7 @@ impl Passphrase {
         let line = text.lines().next().unwrap_or_default();
         if line.is_empty() {
             let path = path.to_owned();
-            return Err(KeystoreError::NoPassphrase { path });
+            return Err(KeystoreError::NoPassphrase(path));
         }
         Ok(Self(Zeroizing::new(line.to_owned())))
     }
@@ -52,7 +52,7 @@ impl Bundle {
     ///
     /// # Errors
     /// `NotInBundle` says which key is missing.
-    pub fn collect(keys: &Keys, files: &[&Path]) -> Result<Self, KeystoreError> {
+    pub fn collect(keys: &AgentKeys, files: &[&Path]) -> Result<Self, KeystoreError> {
         let secrets = files.iter().map(|path| super::signing_or_sealing(path));
         let bundle = Self {
             secrets: secrets.collect::<Result<_, _>>()?,
@@ -158,7 +158,7 @@ impl Bundle {
 
     /// The next root key, control key and audit sealing keys are the person's, and stay in the file.
     fn prove_whole(&self) -> Result<(), KeystoreError> {
-        let missing = |which| Err(KeystoreError::NotInBundle { which });
+        let missing = |which| Err(KeystoreError::NotInBundle(which));
         if self.root().is_none() {
             return missing("root key");
         }

@@ -16,14 +16,14 @@ use zeroize::Zeroizing;
 use super::issue::{PersonKeys, certificate_after, control_certificate};
 use super::pem::{self, Algorithm};
 use super::{
-    AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, Change, KEYS, Keys, KeystoreError, SIGNING,
-    disk, fresh_secret, rotate, stage,
+    AUDIT, AgentKeys, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeyChange, KeystoreError,
+    SIGNING, disk, fresh_secret, rotate, stage,
 };
 use crate::home::Home;
 
 /// What a root key is asked to certify.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct RootRequest {
     /// The present certificate of the agent.
     pub certificate: Certificate,
     /// Its new signing key.
@@ -36,7 +36,7 @@ pub struct Request {
 
 /// What the root key says to a request.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct RootAnswer {
     /// The certificate of the new signing key.
     pub certificate: Certificate,
     /// The control certificate.
@@ -48,7 +48,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// When a key cannot be made.
-pub fn request(home: &Home, keys: &Keys) -> Result<Request, KeystoreError> {
+pub fn request(home: &Home, keys: &AgentKeys) -> Result<RootRequest, KeystoreError> {
     if !directory(home).exists() {
         disk::create_directory(&directory(home))?;
     }
@@ -60,7 +60,7 @@ pub fn request(home: &Home, keys: &Keys) -> Result<Request, KeystoreError> {
             SealSecret::of(waiting_secret(home, AUDIT, Algorithm::X25519)?).public(),
         )),
     };
-    Ok(Request {
+    Ok(RootRequest {
         certificate: keys.certificate.clone(),
         signing_key: signing.public().clone(),
         control: keys.control.clone(),
@@ -74,10 +74,10 @@ pub fn request(home: &Home, keys: &Keys) -> Result<Request, KeystoreError> {
 /// `ForeignAnswer` says what does not fit.
 pub fn install(
     home: &Home,
-    keys: &Keys,
-    answer: &Answer,
+    keys: &AgentKeys,
+    answer: &RootAnswer,
     now: Timestamp,
-) -> Result<Change, KeystoreError> {
+) -> Result<KeyChange, KeystoreError> {
     let path = directory(home).join(SIGNING);
     if !path.exists() {
         return Err(KeystoreError::NoRequest);
@@ -85,7 +85,7 @@ pub fn install(
     let seed = pem::read(&path, Algorithm::Ed25519)?;
     let signing = pem::signing_key(&path, &seed)?;
     answer.fits(keys, signing.public())?;
-    let mut change = Change::default();
+    let mut change = KeyChange::default();
     change.secret(SIGNING, Algorithm::Ed25519, &seed)?;
     change.json(CERTIFICATE, answer.certificate.to_value());
     let statement = rotate::restated(keys, &signing, now)?;
@@ -108,7 +108,7 @@ pub fn clear_request(home: &Home) -> Result<(), KeystoreError> {
     Ok(())
 }
 
-impl Request {
+impl RootRequest {
     /// The root key in the file `root` certifies it, on any machine. The next root key needs `next`:
     /// the one to commit to from now on.
     ///
@@ -119,7 +119,7 @@ impl Request {
         root: &Path,
         next: Option<&Path>,
         now: Timestamp,
-    ) -> Result<Answer, KeystoreError> {
+    ) -> Result<RootAnswer, KeystoreError> {
         let path = root.to_owned();
         let root = pem::read_signing_key(root)?;
         let old = &self.certificate;
@@ -127,18 +127,18 @@ impl Request {
             Some(next) => rotate::successor(&root, next)?,
             None if *root.public() == old.root => old.next_root,
             None if rotate::is_next(root.public(), old) => {
-                return Err(KeystoreError::NextRootMissing { path });
+                return Err(KeystoreError::NextRootMissing(path));
             }
-            None => return Err(KeystoreError::OtherRoot { path }),
+            None => return Err(KeystoreError::OtherRoot(path)),
         };
         if *root.public() != old.root && !rotate::is_next(root.public(), old) {
-            return Err(KeystoreError::OtherRoot { path });
+            return Err(KeystoreError::OtherRoot(path));
         }
         let certificate = certificate_after(old, self.signing_key.clone(), commits_to, &root, now);
         let control = self
             .person_keys()
             .map(|person| control_certificate(&old.principal, &person, commits_to, &root, now));
-        Ok(Answer {
+        Ok(RootAnswer {
             certificate: certificate.map_err(rotate::faulty(CERTIFICATE))?,
             control: control
                 .transpose()
@@ -215,7 +215,7 @@ impl Request {
     }
 }
 
-impl Answer {
+impl RootAnswer {
     /// As it is carried back.
     pub fn to_value(&self) -> Value {
         let mut members = Map::new();
@@ -245,7 +245,7 @@ impl Answer {
         })
     }
 
-    fn fits(&self, keys: &Keys, requested: &VerifyKey) -> Result<(), KeystoreError> {
+    fn fits(&self, keys: &AgentKeys, requested: &VerifyKey) -> Result<(), KeystoreError> {
         let (new, old) = (&self.certificate, &keys.certificate);
         let control = self.control.as_ref();
         let foreign_control = control
@@ -265,18 +265,18 @@ impl Answer {
         } else {
             return Ok(());
         };
-        Err(KeystoreError::ForeignAnswer { why })
+        Err(KeystoreError::ForeignAnswer(why))
     }
 }
 
 /// The person's own secrets that were made for the request, when the answer names them.
 fn put_person(
     home: &Home,
-    keys: &Keys,
+    keys: &AgentKeys,
     control: &ControlCertificate,
-    change: &mut Change,
+    change: &mut KeyChange,
 ) -> Result<(), KeystoreError> {
-    let foreign = |why| Err(KeystoreError::ForeignAnswer { why });
+    let foreign = |why| Err(KeystoreError::ForeignAnswer(why));
     if let Some(old) = &keys.control {
         let same = old.control_key == control.control_key && old.audit_key == control.audit_key;
         return if same && control.serial > old.serial {

@@ -19,11 +19,8 @@ pub enum KeystoreError {
     #[error(transparent)]
     File(#[from] PrivateError),
     /// A file that every home has is not there, though the home is.
-    #[error("the home is there, and its key file {} is missing", path.display())]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("the home is there, and its key file {} is missing", .0.display())]
+    Missing(PathBuf),
     /// Neither the home has the key nor does the service manager hand it over.
     #[error("the home has no key file {}, and there is no credential {name} in {}", path.display(), directory.display())]
     NoCredential {
@@ -67,17 +64,11 @@ pub enum KeystoreError {
         source: CertificateError,
     },
     /// The certificate names another signing key.
-    #[error("{} certifies another key than signing.pem", path.display())]
-    ForeignCertificate {
-        /// The certificate.
-        path: PathBuf,
-    },
+    #[error("{} certifies another key than signing.pem", .0.display())]
+    ForeignCertificate(PathBuf),
     /// The key statement is another agent's, or names another sealing key.
-    #[error("{} speaks of another agent or another key than sealing.pem", path.display())]
-    ForeignStatement {
-        /// The statement.
-        path: PathBuf,
-    },
+    #[error("{} speaks of another agent or another key than sealing.pem", .0.display())]
+    ForeignStatement(PathBuf),
     /// The configuration names another agent or principal.
     #[error("{} is of {agent}, and config.toml names another agent or principal", path.display())]
     OtherAgent {
@@ -87,62 +78,35 @@ pub enum KeystoreError {
         agent: String,
     },
     /// The configuration claims more skill layers than the certificate allows.
-    #[error("config.toml claims skill layers that {} does not allow", path.display())]
-    Layers {
-        /// The certificate.
-        path: PathBuf,
-    },
+    #[error("config.toml claims skill layers that {} does not allow", .0.display())]
+    Layers(PathBuf),
     /// The root key and its successor are the same.
     #[error("the next root key is the root key itself; its successor has to be another key")]
     SameRoot,
     /// Another root key than the one that certified the agent.
-    #[error("{} is not the root key that certified this agent", path.display())]
-    OtherRoot {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is not the root key that certified this agent", .0.display())]
+    OtherRoot(PathBuf),
     /// The next root key where the present one is needed.
-    #[error("{} is the next root key, which certifies nothing yet", path.display())]
-    StillNextRoot {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is the next root key, which certifies nothing yet", .0.display())]
+    StillNextRoot(PathBuf),
     /// A key that the certificate does not commit to.
-    #[error("{} is not the next root key: the certificate commits to the hash of another one, and peers would refuse this one", path.display())]
-    NotNextRoot {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is not the next root key: the certificate commits to the hash of another one, and peers would refuse this one", .0.display())]
+    NotNextRoot(PathBuf),
     /// The next root key takes over, and no further one is named.
-    #[error("{} is the next root key; taking over, it has to commit to one of its own", path.display())]
-    NextRootMissing {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is the next root key; taking over, it has to commit to one of its own", .0.display())]
+    NextRootMissing(PathBuf),
     /// A control certificate of another person or root.
-    #[error("{} is of another person, or signed by another root key than the agent's certificate", path.display())]
-    OtherPerson {
-        /// The control certificate.
-        path: PathBuf,
-    },
+    #[error("{} is of another person, or signed by another root key than the agent's certificate", .0.display())]
+    OtherPerson(PathBuf),
     /// No control certificate.
-    #[error("there is no control certificate at {}; all agents of a person share one", path.display())]
-    NoControl {
-        /// Where it was looked for.
-        path: PathBuf,
-    },
+    #[error("there is no control certificate at {}; all agents of a person share one", .0.display())]
+    NoControl(PathBuf),
     /// Another change is staged.
-    #[error("another change of keys waits in {}", path.display())]
-    Waiting {
-        /// The directory.
-        path: PathBuf,
-    },
+    #[error("another change of keys waits in {}", .0.display())]
+    Waiting(PathBuf),
     /// Something in the staging directory that no command puts there.
-    #[error("{} was not put there by this user's signet; nothing of it is adopted", path.display())]
-    Intruded {
-        /// What is foreign.
-        path: PathBuf,
-    },
+    #[error("{} was not put there by this user's signet; nothing of it is adopted", .0.display())]
+    Intruded(PathBuf),
     /// A staged change that does not follow the present keys.
     #[error("the change of keys in {} does not follow the present keys, and was destroyed: {why}", path.display())]
     Unfit {
@@ -152,41 +116,26 @@ pub enum KeystoreError {
         why: String,
     },
     /// An answer to another request.
-    #[error("the answer is not for this home: {why}")]
-    ForeignAnswer {
-        /// What does not fit.
-        why: &'static str,
-    },
+    #[error("the answer is not for this home: {0}")]
+    ForeignAnswer(&'static str),
     /// An answer without a request.
     #[error("no request of this home waits for an answer")]
     NoRequest,
     /// An encrypted PKCS#8 key.
-    #[error("{} is encrypted", path.display())]
-    Encrypted {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is encrypted", .0.display())]
+    Encrypted(PathBuf),
     /// An encrypted OpenSSH key.
-    #[error("{} is an encrypted OpenSSH key", path.display())]
-    EncryptedSsh {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is an encrypted OpenSSH key", .0.display())]
+    EncryptedSsh(PathBuf),
     /// A key that OpenSSH has no form for.
-    #[error("OpenSSH has no form for the key in {}: it knows no X25519 keys", path.display())]
-    NoOpensshForm {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("OpenSSH has no form for the key in {}: it knows no X25519 keys", .0.display())]
+    NoOpensshForm(PathBuf),
     /// Not an exported file.
     #[error("the file is not what `signet key export` writes")]
     Bundle,
     /// A key that the certificates name is missing.
-    #[error("the {which} is not among the keys")]
-    NotInBundle {
-        /// Which key.
-        which: &'static str,
-    },
+    #[error("the {0} is not among the keys")]
+    NotInBundle(&'static str),
     /// The file is encrypted.
     #[error("the file is encrypted, and no passphrase is given")]
     PassphraseNeeded,
@@ -194,11 +143,8 @@ pub enum KeystoreError {
     #[error("the passphrase does not open the file")]
     WrongPassphrase,
     /// A passphrase file without a passphrase.
-    #[error("the first line of {} is empty", path.display())]
-    NoPassphrase {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("the first line of {} is empty", .0.display())]
+    NoPassphrase(PathBuf),
     /// The operating system gives no randomness.
     #[error("the system gives no random numbers: {0}")]
     Randomness(std::io::Error),
@@ -224,7 +170,7 @@ impl KeystoreError {
                 path,
                 directory,
             },
-            _ => Self::Missing { path },
+            _ => Self::Missing(path),
         }
     }
 
@@ -267,17 +213,17 @@ impl KeystoreError {
             Self::Waiting { .. } => {
                 "signet key adopt  # finishes that change; then the same command again".to_owned()
             }
-            Self::Intruded { path } => format!("ls -la {}  # find out who did it", word(path)),
+            Self::Intruded(path) => format!("ls -la {}  # find out who did it", word(path)),
             Self::Unfit { .. } => "give the command again".to_owned(),
             Self::ForeignAnswer { .. } => {
                 "carry the newest output of signet key request to the root key".to_owned()
             }
             Self::NoRequest => "signet key request > request.json  # begins it".to_owned(),
-            Self::Encrypted { path } => format!(
+            Self::Encrypted(path) => format!(
                 "openssl pkcs8 -in {} -out COPY  # decrypts a copy; delete it afterwards",
                 word(path)
             ),
-            Self::EncryptedSsh { path } => format!(
+            Self::EncryptedSsh(path) => format!(
                 "cp {0} COPY && ssh-keygen -p -N '' -f COPY  # decrypts a copy; delete it afterwards",
                 word(path)
             ),

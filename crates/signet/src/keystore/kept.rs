@@ -24,7 +24,7 @@ use crate::private::PrivateError;
 
 /// A secret that a newer one has followed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kept {
+pub struct RetiredKey {
     /// What it was: `sealing`, `signing`, `audit`, `control` or `root`.
     pub kind: &'static str,
     /// The serial of what named it.
@@ -39,7 +39,7 @@ pub struct Kept {
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn kept(home: &Home) -> Result<Vec<Kept>, KeystoreError> {
+pub fn kept(home: &Home) -> Result<Vec<RetiredKey>, KeystoreError> {
     let directory = home.join("keys");
     let failed = |source| PrivateError::Io {
         path: directory.clone(),
@@ -49,7 +49,7 @@ pub fn kept(home: &Home) -> Result<Vec<Kept>, KeystoreError> {
     for entry in std::fs::read_dir(&directory).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         let parts = name.to_str().and_then(parse);
-        found.extend(parts.map(|(kind, serial, until)| Kept {
+        found.extend(parts.map(|(kind, serial, until)| RetiredKey {
             kind,
             serial,
             until,
@@ -65,7 +65,7 @@ pub fn kept(home: &Home) -> Result<Vec<Kept>, KeystoreError> {
 ///
 /// # Errors
 /// When one cannot be destroyed; the others then wait for the next time.
-pub fn destroy_overdue(lock: &HomeLock, now: Timestamp) -> Result<Vec<Kept>, KeystoreError> {
+pub fn destroy_overdue(lock: &HomeLock, now: Timestamp) -> Result<Vec<RetiredKey>, KeystoreError> {
     let mut over = kept(lock.home())?;
     over.retain(|kept| kept.until.is_some_and(|until| until < now));
     for kept in &over {
@@ -85,7 +85,7 @@ pub(super) fn keep(
         return Ok(());
     };
     // A change that was interrupted here has given it its name before.
-    let known = |kept: &Kept| kept.kind == *kind && kept.serial == serial;
+    let known = |kept: &RetiredKey| kept.kind == *kind && kept.serial == serial;
     if kept(home)?.iter().any(known) || !exists(home, name)? {
         return Ok(());
     }

@@ -12,7 +12,7 @@ use crate::private;
 
 /// The form of a private key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum KeyFormat {
     /// As `ssh-keygen` writes it.
     Openssh,
     /// As signet and OpenSSL write it.
@@ -23,17 +23,17 @@ pub enum Form {
 ///
 /// # Errors
 /// When it cannot be read, or has no such form: OpenSSH knows no X25519 keys.
-pub fn convert(from: &Path, form: Form, to: &Path) -> Result<(), KeystoreError> {
+pub fn convert(from: &Path, form: KeyFormat, to: &Path) -> Result<(), KeystoreError> {
     let (algorithm, secret) = signing_or_sealing(from)?;
     match (form, algorithm) {
-        (Form::Pkcs8, _) => pem::create(to, algorithm, &secret),
-        (Form::Openssh, Algorithm::Ed25519) => {
+        (KeyFormat::Pkcs8, _) => pem::create(to, algorithm, &secret),
+        (KeyFormat::Openssh, Algorithm::Ed25519) => {
             let key = PrivateKey::from(Ed25519Keypair::from_seed(&secret));
             let text = key.to_openssh(LineEnding::LF);
             let text = text.map_err(|_| no_form(from))?;
             Ok(private::create(to, text.as_bytes())?)
         }
-        (Form::Openssh, Algorithm::X25519) => Err(no_form(from)),
+        (KeyFormat::Openssh, Algorithm::X25519) => Err(no_form(from)),
     }
 }
 
@@ -52,7 +52,5 @@ pub fn public_line(path: &Path) -> Result<String, KeystoreError> {
 }
 
 fn no_form(path: &Path) -> KeystoreError {
-    KeystoreError::NoOpensshForm {
-        path: path.to_owned(),
-    }
+    KeystoreError::NoOpensshForm(path.to_owned())
 }

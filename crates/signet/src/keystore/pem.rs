@@ -57,7 +57,7 @@ pub fn read(path: &Path, algorithm: Algorithm) -> Result<Zeroizing<[u8; 32]>, Ke
     let (label, document) = SecretDocument::from_pem(&text).map_err(|_| malformed())?;
     if label == ENCRYPTED_LABEL {
         let path = path.to_owned();
-        return Err(KeystoreError::Encrypted { path });
+        return Err(KeystoreError::Encrypted(path));
     }
     match decode(&document) {
         Some((found, secret)) if label == LABEL && found == algorithm => Ok(secret),
@@ -79,7 +79,7 @@ fn openssh_seed(text: &str, path: &Path) -> Result<Option<Zeroizing<[u8; 32]>>, 
     })?;
     if key.is_encrypted() {
         let path = path.to_owned();
-        return Err(KeystoreError::EncryptedSsh { path });
+        return Err(KeystoreError::EncryptedSsh(path));
     }
     Ok(match key.key_data() {
         KeypairData::Ed25519(pair) => Some(Zeroizing::new(pair.private.to_bytes())),

@@ -17,12 +17,12 @@ use crate::home::Home;
 use crate::private;
 
 /// A set of key files.
-pub(super) struct Place<'a> {
+pub(super) struct KeyFolder<'a> {
     home: &'a Home,
     staged: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> KeyFolder<'a> {
     /// The files in their places.
     pub(super) const fn present(home: &'a Home) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl<'a> Place<'a> {
         };
         if control.as_ref().is_some_and(foreign) {
             let path = self.file(CONTROL_CERTIFICATE);
-            return Err(KeystoreError::OtherPerson { path });
+            return Err(KeystoreError::OtherPerson(path));
         }
         Ok(control)
     }
@@ -116,7 +116,7 @@ impl<'a> Place<'a> {
     }
 
     fn kept(&self, kind: &'static str) -> Result<impl Iterator<Item = PathBuf>, KeystoreError> {
-        let of_kind = move |kept: &kept::Kept| kept.kind == kind;
+        let of_kind = move |kept: &kept::RetiredKey| kept.kind == kind;
         Ok(kept::kept(self.home)?
             .into_iter()
             .filter(of_kind)

@@ -11,20 +11,20 @@ use super::issue::{PersonKeys, certificate_after, commitment, control_certificat
 use super::pem::{self, Algorithm};
 use super::place::read_control;
 use super::{
-    AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, Change, KEYS, Keys, KeystoreError, NEXT_ROOT,
-    ROOT, SEALING, SIGNING, fresh_secret,
+    AUDIT, AgentKeys, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeyChange, KeystoreError,
+    NEXT_ROOT, ROOT, SEALING, SIGNING, fresh_secret,
 };
 
 /// A new sealing key, and a statement of it. Needs no root key.
 ///
 /// # Errors
 /// When the system gives no randomness.
-pub fn rotate_sealing(keys: &Keys, now: Timestamp) -> Result<Change, KeystoreError> {
+pub fn rotate_sealing(keys: &AgentKeys, now: Timestamp) -> Result<KeyChange, KeystoreError> {
     let secret = fresh_secret()?;
     let sealing = SealKey::of_secret(&secret);
     let statement = keys.statement.renewed(now, sealing, &keys.signing);
     let statement = statement.map_err(faulty(KEYS))?;
-    let mut change = Change::default();
+    let mut change = KeyChange::default();
     change.secret(SEALING, Algorithm::X25519, &secret)?;
     change.json(KEYS, statement.to_value());
     Ok(change)
@@ -36,11 +36,11 @@ pub fn rotate_sealing(keys: &Keys, now: Timestamp) -> Result<Change, KeystoreErr
 /// # Errors
 /// `OtherRoot` when the file holds another key than the one that certified the agent.
 pub fn rotate_signing(
-    keys: &Keys,
+    keys: &AgentKeys,
     root: &Path,
     next_root: Option<&Path>,
     now: Timestamp,
-) -> Result<Change, KeystoreError> {
+) -> Result<KeyChange, KeystoreError> {
     let root = present_root(keys, root)?;
     let next = match next_root {
         Some(path) => successor(&root, path)?,
@@ -53,7 +53,7 @@ pub fn rotate_signing(
     })?;
     let public = signing.public().clone();
     let certificate = certificate_after(&keys.certificate, public, next, &root, now);
-    let mut change = Change::default();
+    let mut change = KeyChange::default();
     change.secret(SIGNING, Algorithm::Ed25519, &seed)?;
     let certificate = certificate.map_err(faulty(CERTIFICATE))?;
     change.json(CERTIFICATE, certificate.to_value());
@@ -63,7 +63,7 @@ pub fn rotate_signing(
 
 /// Which of the person's own keys to make anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Person {
+pub enum PersonKey {
     /// The control key.
     Control,
     /// The audit sealing key.
@@ -76,19 +76,19 @@ pub enum Person {
 /// # Errors
 /// `OtherRoot`, as for the signing key.
 pub fn rotate_person(
-    keys: &Keys,
-    which: Person,
+    keys: &AgentKeys,
+    which: PersonKey,
     root: &Path,
     now: Timestamp,
-) -> Result<Change, KeystoreError> {
+) -> Result<KeyChange, KeystoreError> {
     let root = present_root(keys, root)?;
-    let mut change = Change::default();
+    let mut change = KeyChange::default();
     let old = keys.control.as_ref();
-    let control = match old.filter(|_| which != Person::Control) {
+    let control = match old.filter(|_| which != PersonKey::Control) {
         Some(old) => old.control_key.clone(),
         None => new_control(&mut change)?,
     };
-    let audit = match old.filter(|_| which != Person::Audit) {
+    let audit = match old.filter(|_| which != PersonKey::Audit) {
         Some(old) => old.audit_key,
         None => new_audit(&mut change)?,
     };
@@ -111,18 +111,18 @@ pub fn rotate_person(
 /// # Errors
 /// `NotNextRoot` when the certificate does not commit to that key.
 pub fn rotate_root(
-    keys: &Keys,
+    keys: &AgentKeys,
     root: &Path,
     next: Option<&Path>,
     now: Timestamp,
-) -> Result<Change, KeystoreError> {
+) -> Result<KeyChange, KeystoreError> {
     let seed = pem::read(root, Algorithm::Ed25519)?;
     let new = pem::signing_key(root, &seed)?;
     if !is_next(new.public(), &keys.certificate) {
         let path = root.to_owned();
-        return Err(KeystoreError::NotNextRoot { path });
+        return Err(KeystoreError::NotNextRoot(path));
     }
-    let mut change = Change::default();
+    let mut change = KeyChange::default();
     let commits_to = match next {
         Some(next) => successor(&new, next)?,
         None => {
@@ -150,13 +150,13 @@ pub fn rotate_root(
 /// # Errors
 /// `NotNextRoot` when that is not the key that takes over; then none is made.
 pub fn create_next_root(
-    keys: &Keys,
+    keys: &AgentKeys,
     root: &Path,
     now: Timestamp,
 ) -> Result<PathBuf, KeystoreError> {
     let path = root.to_owned();
     if !is_next(pem::read_signing_key(root)?.public(), &keys.certificate) {
-        return Err(KeystoreError::NotNextRoot { path });
+        return Err(KeystoreError::NotNextRoot(path));
     }
     let serial = next_serial(Some(keys.certificate.serial), now);
     let path = path.with_file_name(format!("next-root-{serial}.pem"));
@@ -169,9 +169,9 @@ pub fn create_next_root(
 ///
 /// # Errors
 /// `OtherPerson` when it is not theirs.
-pub fn take_control(keys: &Keys, path: &Path) -> Result<Change, KeystoreError> {
+pub fn take_control(keys: &AgentKeys, path: &Path) -> Result<KeyChange, KeystoreError> {
     let control = control_of(&keys.certificate, path)?;
-    let mut change = Change::default();
+    let mut change = KeyChange::default();
     change.json(CONTROL_CERTIFICATE, control.to_value());
     Ok(change)
 }
@@ -188,11 +188,11 @@ pub(super) fn control_of(
 ) -> Result<ControlCertificate, KeystoreError> {
     let path = path.to_owned();
     match read_control(&path)? {
-        None => Err(KeystoreError::NoControl { path }),
+        None => Err(KeystoreError::NoControl(path)),
         Some(control)
             if control.root != certificate.root || control.principal != certificate.principal =>
         {
-            Err(KeystoreError::OtherPerson { path })
+            Err(KeystoreError::OtherPerson(path))
         }
         Some(control) => Ok(control),
     }
@@ -210,7 +210,7 @@ pub(super) fn person_of(control: &ControlCertificate) -> PersonKeys {
 /// The statement of the same sealing key by another signing key. It ends when the old one does: a new
 /// signing key is no reason for a sealing key to live longer.
 pub(super) fn restated(
-    keys: &Keys,
+    keys: &AgentKeys,
     signing: &SigningKey,
     now: Timestamp,
 ) -> Result<KeyStatement, KeystoreError> {
@@ -221,14 +221,14 @@ pub(super) fn restated(
 }
 
 /// A new control key, in `change`.
-pub(super) fn new_control(change: &mut Change) -> Result<VerifyKey, KeystoreError> {
+pub(super) fn new_control(change: &mut KeyChange) -> Result<VerifyKey, KeystoreError> {
     let seed = fresh_secret()?;
     change.secret(CONTROL, Algorithm::Ed25519, &seed)?;
     Ok(pem::signing_key(CONTROL.as_ref(), &seed)?.public().clone())
 }
 
 /// A new audit sealing key, in `change`.
-pub(super) fn new_audit(change: &mut Change) -> Result<SealKey, KeystoreError> {
+pub(super) fn new_audit(change: &mut KeyChange) -> Result<SealKey, KeystoreError> {
     let secret = fresh_secret()?;
     change.secret(AUDIT, Algorithm::X25519, &secret)?;
     Ok(SealSecret::of(secret).public())
@@ -243,16 +243,16 @@ pub(super) fn successor(root: &SigningKey, next: &Path) -> Result<Digest, Keysto
     Ok(commitment(next.public()))
 }
 
-fn present_root(keys: &Keys, path: &Path) -> Result<SigningKey, KeystoreError> {
+fn present_root(keys: &AgentKeys, path: &Path) -> Result<SigningKey, KeystoreError> {
     let root = pem::read_signing_key(path)?;
     if *root.public() == keys.certificate.root {
         return Ok(root);
     }
     let path = path.to_owned();
     Err(if is_next(root.public(), &keys.certificate) {
-        KeystoreError::StillNextRoot { path }
+        KeystoreError::StillNextRoot(path)
     } else {
-        KeystoreError::OtherRoot { path }
+        KeystoreError::OtherRoot(path)
     })
 }
 

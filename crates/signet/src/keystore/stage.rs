@@ -17,8 +17,8 @@ use zeroize::Zeroizing;
 
 use super::pem::{self, Algorithm};
 use super::{
-    AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, Keys, KeystoreError, NEXT_ROOT, Place,
-    ROOT, SEALING, SIGNING, disk, json_file, kept,
+    AUDIT, AgentKeys, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeyFolder, KeystoreError,
+    NEXT_ROOT, ROOT, SEALING, SIGNING, disk, json_file, kept,
 };
 use crate::config::AgentConfig;
 use crate::home::Home;
@@ -27,9 +27,9 @@ use crate::private::{self, PrivateError};
 
 /// The new files of a change of keys, which belong together.
 #[derive(Default)]
-pub struct Change(Vec<(&'static str, Zeroizing<Vec<u8>>)>);
+pub struct KeyChange(Vec<(&'static str, Zeroizing<Vec<u8>>)>);
 
-impl Change {
+impl KeyChange {
     /// A secret key that becomes the key file `name`.
     pub(super) fn secret(
         &mut self,
@@ -66,7 +66,7 @@ impl Change {
 ///
 /// # Errors
 /// When another change waits, or a file cannot be written; the keys are then as they were.
-pub fn stage(home: &Home, change: &Change) -> Result<(), KeystoreError> {
+pub fn stage(home: &Home, change: &KeyChange) -> Result<(), KeystoreError> {
     let (next, unfinished) = (next(home), unfinished(home));
     disk::create_directory(&unfinished)?;
     for (name, content) in &change.0 {
@@ -78,7 +78,7 @@ pub fn stage(home: &Home, change: &Change) -> Result<(), KeystoreError> {
             if source.kind() == io::ErrorKind::DirectoryNotEmpty =>
         {
             destroy_directory(&unfinished)?;
-            Err(KeystoreError::Waiting { path: next })
+            Err(KeystoreError::Waiting(next))
         }
         Err(error) => Err(error.into()),
     }
@@ -95,8 +95,8 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
     let Some(names) = staged_names(&next)? else {
         return Ok(false);
     };
-    let present = Keys::read(&Place::present(home), agent);
-    let fits = match (Keys::read(&Place::staged(home), agent), &present) {
+    let present = AgentKeys::read(&KeyFolder::present(home), agent);
+    let fits = match (AgentKeys::read(&KeyFolder::staged(home), agent), &present) {
         (Ok(staged), Ok(present)) => staged.follows(present),
         (Ok(_), Err(_)) => Ok(()),
         (Err(error), Ok(_)) => Err(error.to_string()),
@@ -164,9 +164,7 @@ fn staged_names(next: &Path) -> Result<Option<BTreeSet<String>>, KeystoreError> 
         path: next.to_owned(),
         source,
     };
-    let intruded = |path: &Path| KeystoreError::Intruded {
-        path: path.to_owned(),
-    };
+    let intruded = |path: &Path| KeystoreError::Intruded(path.to_owned());
     let facts = match next.symlink_metadata() {
         Ok(facts) => facts,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -193,7 +191,7 @@ fn staged_names(next: &Path) -> Result<Option<BTreeSet<String>>, KeystoreError> 
 /// The secret that `name` held until now, kept for as long as something may need it. What names it
 /// is still in its place: secrets are adopted first.
 fn keep_old(home: &Home, name: &str, now: Timestamp) -> Result<(), KeystoreError> {
-    let present = Place::present(home);
+    let present = KeyFolder::present(home);
     let (serial, until) = match name {
         SEALING => {
             let statement = present.statement(&present.certificate()?)?;

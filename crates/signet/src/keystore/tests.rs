@@ -45,8 +45,8 @@ impl Made {
         }
     }
 
-    fn open(&self) -> Result<Keys, KeystoreError> {
-        Keys::open(&self.home, &self.agent)
+    fn open(&self) -> Result<AgentKeys, KeystoreError> {
+        AgentKeys::open(&self.home, &self.agent)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -62,7 +62,7 @@ impl Made {
     }
 
     /// Stages and adopts, as a command does while no daemon runs.
-    fn take(&self, change: &Change, now: Timestamp) -> Result<bool, KeystoreError> {
+    fn take(&self, change: &KeyChange, now: Timestamp) -> Result<bool, KeystoreError> {
         stage(&self.home, change)?;
         adopt(&self.lock(), &self.agent, now)
     }

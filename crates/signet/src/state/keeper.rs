@@ -9,15 +9,15 @@ use signet_audit::Position;
 use signet_proto::node::{Snapshot, TABLES};
 use tracing::{debug, warn};
 
-use super::Store;
+use super::StateStore;
 
 /// A snapshot, and where in the log it was taken.
-pub type Kept = (Box<Snapshot>, Position);
+pub type StateSnapshot = (Box<Snapshot>, Position);
 
 /// The way to the thread, and the thread.
 #[derive(Debug)]
 pub struct Keeper {
-    snapshots: SyncSender<Kept>,
+    snapshots: SyncSender<StateSnapshot>,
     rows: Arc<AtomicU64>,
     thread: thread::JoinHandle<()>,
 }
@@ -27,7 +27,7 @@ impl Keeper {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn start(store: Store) -> std::io::Result<Self> {
+    pub fn start(store: StateStore) -> std::io::Result<Self> {
         // One may wait while another is written.
         let (snapshots, waiting) = sync_channel(1);
         let rows = Arc::new(AtomicU64::new(0));
@@ -42,7 +42,7 @@ impl Keeper {
     }
 
     /// Where the journal hands over what is durable.
-    pub fn snapshots(&self) -> SyncSender<Kept> {
+    pub fn snapshots(&self) -> SyncSender<StateSnapshot> {
         self.snapshots.clone()
     }
 
@@ -60,7 +60,7 @@ impl Keeper {
 }
 
 /// Hands a snapshot over, unless two are under way: the next one will say more.
-pub fn offer(snapshots: &SyncSender<Kept>, kept: Kept) {
+pub fn offer(snapshots: &SyncSender<StateSnapshot>, kept: StateSnapshot) {
     match snapshots.try_send(kept) {
         Ok(()) => {}
         Err(TrySendError::Full(_)) => debug!("the state is written already"),
@@ -68,7 +68,7 @@ pub fn offer(snapshots: &SyncSender<Kept>, kept: Kept) {
     }
 }
 
-fn keep(mut store: Store, snapshots: &Receiver<Kept>, counted: &AtomicU64) {
+fn keep(mut store: StateStore, snapshots: &Receiver<StateSnapshot>, counted: &AtomicU64) {
     while let Ok((snapshot, position)) = snapshots.recv() {
         let mut count = 0;
         let tables = TABLES.into_iter();

@@ -73,16 +73,16 @@ impl StateError {
 
 /// An open database.
 #[derive(Debug)]
-pub struct Store {
+pub struct StateStore {
     db: Connection,
 }
 
-impl Store {
-    /// Opens the database in `path`, as [`Store::replace`] left it.
+impl StateStore {
+    /// Opens the database in `path`, as [`StateStore::replace`] left it.
     ///
     /// # Errors
     /// [`StateError::Missing`], [`StateError::Damaged`], [`StateError::Older`] or
-    /// [`StateError::OtherAgent`]: then [`Store::create`] makes a new one. [`StateError::Newer`]: then nothing was
+    /// [`StateError::OtherAgent`]: then [`StateStore::create`] makes a new one. [`StateError::Newer`]: then nothing was
     /// written to it.
     pub fn open(path: &Path, agent: &AgentId) -> Result<Self, StateError> {
         if !is_there(path)? {
@@ -112,7 +112,7 @@ impl Store {
     /// beside the file is not read, and the log tells it again.
     ///
     /// # Errors
-    /// As for [`Store::open`].
+    /// As for [`StateStore::open`].
     pub fn glance(path: &Path, agent: &AgentId) -> Result<(Position, Vec<Read>), StateError> {
         if !is_there(path)? {
             return Err(StateError::Missing);
@@ -184,7 +184,7 @@ impl Store {
         Ok(())
     }
 
-    /// Where in the log the rows end; `None` before the first [`Store::replace`].
+    /// Where in the log the rows end; `None` before the first [`StateStore::replace`].
     ///
     /// # Errors
     /// [`StateError::Damaged`].
@@ -260,7 +260,7 @@ impl Store {
         let changed = self.db.transaction().and_then(|deal| {
             let mut changed = 0;
             for table in TABLES {
-                let mut kept = Kept::of(&deal, table);
+                let mut kept = StoredRows::of(&deal, table);
                 while let Some(row) = rows.next_if(|row| row.table == table) {
                     let parts = (row.key.as_str(), row.value.as_str());
                     add(&mut hash, table, [parts].into_iter());
@@ -374,7 +374,7 @@ fn version_of(db: &Connection, path: &Path) -> Result<u32, StateError> {
 }
 
 /// The rows that a table has, by key, a page at a time, while others take their places.
-struct Kept<'d> {
+struct StoredRows<'d> {
     deal: &'d Transaction<'d>,
     table: &'static str,
     page: VecDeque<(String, String)>,
@@ -382,7 +382,7 @@ struct Kept<'d> {
     last: Option<String>,
 }
 
-impl<'d> Kept<'d> {
+impl<'d> StoredRows<'d> {
     fn of(deal: &'d Transaction<'d>, table: &'static str) -> Self {
         Self {
             deal,

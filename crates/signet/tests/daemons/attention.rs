@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use signet::config::Config;
-use signet::keystore::{self, Keys};
+use signet::keystore::{self, AgentKeys};
 
 use crate::house::{Home, House, eventually};
 
@@ -86,7 +86,7 @@ fn draft(home: &Home, peer: &Home) -> String {
 /// A certificate that was issued so many days ago; they last 365.
 fn certified(home: &Home, days_ago: u64) {
     let place = signet::home::Home::at(&home.dir);
-    let keys = Keys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
+    let keys = AgentKeys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
     let age = Duration::from_secs(days_ago * 24 * 3600);
     let issued = signet::clock::now().saturating_sub(age);
     let root = home.dir.join("keys/root.pem");

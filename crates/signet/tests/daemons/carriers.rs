@@ -11,7 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
-use signet::carrier::{Carrier, Carriers, Failed, News, Reading, Settled, Source, Ticket};
+use signet::carrier::{
+    Carrier, CarrierError, CarrierSet, CarrierSource, News, Reading, Settling, Ticket,
+};
 use signet::daemon::{Carried, DaemonError, run_over};
 use signet::home::Home;
 use signet::manager::Manager;
@@ -84,7 +86,7 @@ impl Carrier for InMemory {
     fn publish<'p>(
         &'p self,
         parcel: &'p Parcel,
-    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, Failed>> {
+    ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, CarrierError>> {
         let address = parcel.address().to_owned();
         let bytes = Bytes::from_owner(Arc::clone(parcel.bytes()));
         if self.hub.hangs {
@@ -102,7 +104,7 @@ impl Carrier for InMemory {
         ready(Ok(ready(true).boxed())).boxed()
     }
 
-    fn settle(&self, ticket: Ticket, settled: Settled) -> BoxFuture<'_, Result<(), Failed>> {
+    fn settle(&self, ticket: Ticket, settled: Settling) -> BoxFuture<'_, Result<(), CarrierError>> {
         assert!(ticket.meaning::<String>().is_some());
         self.hub.ruled.lock().unwrap().push(settled.ruled);
         ready(Ok(())).boxed()
@@ -117,28 +119,30 @@ impl Carrier for InMemory {
         false
     }
 
-    fn ready(&self, _within: Duration) -> BoxFuture<'_, Result<(), Failed>> {
+    fn ready(&self, _within: Duration) -> BoxFuture<'_, Result<(), CarrierError>> {
         ready(Ok(())).boxed()
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<(), Failed>> {
+    fn probe(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         let dead = self.hub.dead.load(Ordering::Relaxed);
-        let answer = (!dead).then_some(()).ok_or(Failed("it is no more".into()));
+        let answer = (!dead)
+            .then_some(())
+            .ok_or(CarrierError("it is no more".into()));
         ready(answer).boxed()
     }
 
-    fn stop_reading(&self) -> BoxFuture<'_, Result<(), Failed>> {
+    fn stop_reading(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         self.hub.put(&self.address, News::Stopped);
         ready(Ok(())).boxed()
     }
 
-    fn drain(&self) -> BoxFuture<'_, Result<(), Failed>> {
+    fn drain(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         self.hub.boxes.lock().unwrap().remove(&self.address);
         ready(Ok(())).boxed()
     }
 }
 
-impl Source for Letters {
+impl CarrierSource for Letters {
     fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
         self.0.recv_many(out, max).boxed()
     }
@@ -174,7 +178,7 @@ fn start_under(
     }
     let mut all = Routes::default();
     all.set(peer.parse().unwrap(), routes);
-    let carried = Carried::By(Carriers::of(ways), readings, all);
+    let carried = Carried::By(CarrierSet::of(ways), readings, all);
     let (stop, stopped) = oneshot::channel::<()>();
     let dir = home.dir.clone();
     let thread = std::thread::spawn(move || {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use signet::config::Config;
-use signet::keystore::{self, Keys};
+use signet::keystore::{self, AgentKeys};
 use signet_proto::time::Timestamp;
 
 use crate::house::bus::{Sender, Watch};
@@ -16,7 +16,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Stages the agent's next certificate, as a person makes it whose clock says `now`.
 fn certify(home: &Home, now: Timestamp) {
     let place = signet::home::Home::at(&home.dir);
-    let keys = Keys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
+    let keys = AgentKeys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
     let root = home.dir.join("keys/root.pem");
     let change = keystore::rotate_signing(&keys, &root, None, now).unwrap();
     keystore::stage(&place, &change).unwrap();

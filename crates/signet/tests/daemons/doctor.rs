@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use async_nats::jetstream;
 use serde_json::{Value, json};
 use signet::config::Config;
-use signet::keystore::{self, Keys};
+use signet::keystore::{self, AgentKeys};
 use signet::lock::HomeLock;
 use signet::memory::Memory;
 use signet_proto::certificate::{CertificateRequest, next_serial};
@@ -190,7 +190,7 @@ fn a_certificate_is_told_of_a_month_before_it_ends_and_when_it_has() {
     for (age, health) in [(340, "warning"), (400, "fault")] {
         assert!(alice.stop().success());
         let place = signet::home::Home::at(&alice.dir);
-        let keys = Keys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
+        let keys = AgentKeys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
         let issued = signet::clock::now().saturating_sub(age * DAY);
         let root = alice.dir.join("keys/root.pem");
         let change = keystore::rotate_signing(&keys, &root, None, issued).unwrap();
@@ -210,7 +210,7 @@ fn certificates_that_list_old_versions_alone_are_told_of_on_both_sides() {
     let house = House::new();
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
     let place = signet::home::Home::at(&bob.dir);
-    let keys = Keys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
+    let keys = AgentKeys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
     let present = keys.certificate;
     let root = keystore::read_signing_key(&bob.dir.join("keys/root.pem")).unwrap();
     let now = signet::clock::now();

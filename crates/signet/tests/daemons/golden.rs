@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use signet::config::Config;
 use signet::memory::Memory;
-use signet::state::Store;
+use signet::state::StateStore;
 use signet_audit::Line;
 use signet_driver::{Process, Signet};
 use signet_proto::entry::LineVersion;
@@ -155,7 +155,7 @@ fn golden_rows_are_those_that_the_log_alone_says() {
         let home = unpacked(dir.path(), name);
         let end = lines(&home, agent).last().unwrap().clone();
         let with_state = rows(&home, end.ts);
-        let stored = Store::glance(&home.join("state.db"), &agent.parse().unwrap());
+        let stored = StateStore::glance(&home.join("state.db"), &agent.parse().unwrap());
         fs::remove_file(home.join("state.db")).unwrap();
         let told = rows(&home, end.ts);
         let differ = signet_proto::node::differences(&with_state, &told);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use signet::config::Config;
-use signet::keystore::{self, Keys};
+use signet::keystore::{self, AgentKeys};
 use signet_proto::certificate::KeyStatement;
 use signet_proto::time::Timestamp;
 
@@ -156,7 +156,7 @@ fn a_change_that_waits_since_an_interruption_is_adopted_at_the_start() {
     alice.kill();
     let place = signet::home::Home::at(&alice.dir);
     let config = Config::load(&place).unwrap();
-    let keys = Keys::open(&place, &config.agent).unwrap();
+    let keys = AgentKeys::open(&place, &config.agent).unwrap();
     let now = signet::clock::now();
     let change = keystore::rotate_signing(&keys, Path::new(&file(&alice, "root.pem")), None, now);
     keystore::stage(&place, &change.unwrap()).unwrap();
@@ -227,7 +227,7 @@ fn a_revocation_goes_to_the_running_daemon_or_its_error_is_passed_on() {
 /// earlier. Gives the statement's serial and its end.
 fn aged(home: &Home, age: Duration) -> (u64, Timestamp) {
     let place = signet::home::Home::at(&home.dir);
-    let keys = Keys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
+    let keys = AgentKeys::open(&place, &Config::load(&place).unwrap().agent).unwrap();
     let made = signet::clock::now().saturating_sub(age);
     let end = made.saturating_add(45 * DAY);
     let (serial, key) = (keys.statement.serial, keys.statement.sealing_key);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use signet_testkit::Server;
-use signet_transport::{Arrival, Done, Nats, Report, Settlement};
+use signet_transport::{Arrival, Nats, Settlement, SetupReport, SetupStep};
 use tokio::time::timeout;
 
 use crate::mailbox::{ALPHA, config, message, number, place, try_set_up, wait_for};
@@ -15,11 +15,11 @@ async fn setting_up_keeps_three_replicas_and_says_so() {
     replicate(&servers[0]).await;
     let again = made(&servers[0], &["alpha"]).await;
     assert!(
-        again.made.iter().all(|made| made.done == Done::Kept),
+        again.made.iter().all(|made| made.done == SetupStep::Kept),
         "{again:?}"
     );
     let more = made(&servers[0], &["alpha", "beta"]).await;
-    assert_eq!(more.made[0].done, Done::Updated);
+    assert_eq!(more.made[0].done, SetupStep::Updated);
     assert!(
         more.made.iter().all(|made| made.differences.is_empty()),
         "{more:?}"
@@ -82,7 +82,7 @@ fn cluster() -> Vec<Server> {
 }
 
 /// They need a while to become one.
-async fn made(server: &Server, agents: &[&str]) -> Report {
+async fn made(server: &Server, agents: &[&str]) -> SetupReport {
     let places: Vec<_> = agents.iter().map(place).collect();
     let limit = Instant::now() + PATIENCE;
     loop {

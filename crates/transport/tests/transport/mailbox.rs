@@ -7,8 +7,8 @@ use bytes::Bytes;
 use signet_testkit::Server;
 use signet_testkit::server::MAILBOXES;
 use signet_transport::{
-    Arrival, Config, Done, Error, Handle, Inbox, Mailbox, Nats, Place, Report, Settlement, Storage,
-    set_up,
+    AgentPlace, Arrival, ConnectionConfig, Error, Handle, Mailbox, Nats, NatsInbox, Settlement,
+    SetupReport, SetupStep, Storage, set_up,
 };
 use tokio::time::timeout;
 
@@ -146,7 +146,7 @@ async fn a_server_without_jetstream_serves_as_core_nats_and_says_so() {
     let (alpha, mut inbox) = Nats::connect(config(&server, "alpha")).await.unwrap();
     assert_eq!(next(&mut inbox).await, Arrival::Disconnected);
     assert_eq!(next(&mut inbox).await, Arrival::Connected);
-    let Arrival::NoMailbox { why } = next(&mut inbox).await else {
+    let Arrival::NoMailbox(why) = next(&mut inbox).await else {
         panic!("word that there is none");
     };
     assert!(!why.is_empty());
@@ -193,7 +193,7 @@ async fn a_consumer_deleted_while_connected_is_noticed_and_its_successor_read() 
     let report = set_up_all(&server, &["alpha"]).await;
     assert_eq!(
         (report.made[0].done, report.made[1].done),
-        (Done::Kept, Done::Created)
+        (SetupStep::Kept, SetupStep::Created)
     );
     wait_for(&mut inbox, |arrival| *arrival == Arrival::StoreLost).await;
     assert!(alpha.has_mailbox());
@@ -404,7 +404,10 @@ async fn setting_up_twice_changes_nothing_and_another_agent_adds_its_inbox() {
     let server = Server::start(MAILBOXES);
     let first = set_up_all(&server, &["alpha"]).await;
     assert!(
-        first.made.iter().all(|made| made.done == Done::Created),
+        first
+            .made
+            .iter()
+            .all(|made| made.done == SetupStep::Created),
         "{first:?}"
     );
     assert!(
@@ -413,13 +416,13 @@ async fn setting_up_twice_changes_nothing_and_another_agent_adds_its_inbox() {
     );
     let again = set_up_all(&server, &["alpha"]).await;
     assert!(
-        again.made.iter().all(|made| made.done == Done::Kept),
+        again.made.iter().all(|made| made.done == SetupStep::Kept),
         "{again:?}"
     );
     let more = set_up_all(&server, &["beta"]).await;
     assert_eq!(
         (more.made[0].done, more.made[1].done),
-        (Done::Updated, Done::Created)
+        (SetupStep::Updated, SetupStep::Created)
     );
     assert_eq!(more.inboxes, [ALPHA, "agent.beta.inbox"]);
     assert!(
@@ -429,9 +432,9 @@ async fn setting_up_twice_changes_nothing_and_another_agent_adds_its_inbox() {
     let (_alpha, _inbox) = up(config(&server, "alpha")).await;
 }
 
-pub(crate) fn config(server: &Server, agent: &str) -> Config {
+pub(crate) fn config(server: &Server, agent: &str) -> ConnectionConfig {
     let inbox = format!("agent.{agent}.inbox");
-    let mut config = Config::new(vec![server.url()], inbox, format!("_INBOX_{agent}"));
+    let mut config = ConnectionConfig::new(vec![server.url()], inbox, format!("_INBOX_{agent}"));
     config.mailbox = Some(Mailbox::of(agent));
     config
 }
@@ -443,18 +446,21 @@ pub(crate) async fn house(agents: &[&str]) -> Server {
     server
 }
 
-async fn set_up_all(server: &Server, agents: &[&str]) -> Report {
-    let places: Vec<Place> = agents.iter().map(place).collect();
+async fn set_up_all(server: &Server, agents: &[&str]) -> SetupReport {
+    let places: Vec<AgentPlace> = agents.iter().map(place).collect();
     try_set_up(server, &places).await.unwrap()
 }
 
-pub(crate) async fn try_set_up(server: &Server, places: &[Place]) -> Result<Report, Error> {
-    let admin = Config::new(vec![server.url()], "agent.admin.inbox", "_INBOX_admin");
+pub(crate) async fn try_set_up(
+    server: &Server,
+    places: &[AgentPlace],
+) -> Result<SetupReport, Error> {
+    let admin = ConnectionConfig::new(vec![server.url()], "agent.admin.inbox", "_INBOX_admin");
     set_up(&admin, places, None).await
 }
 
-pub(crate) fn place(agent: &&str) -> Place {
-    Place {
+pub(crate) fn place(agent: &&str) -> AgentPlace {
+    AgentPlace {
         inbox: format!("agent.{agent}.inbox"),
         mailbox: Mailbox::of(agent),
     }
@@ -509,13 +515,13 @@ pub(crate) fn message(arrival: Arrival) -> (Bytes, Handle) {
 }
 
 /// Connects, and waits until the mailbox is read.
-pub(crate) async fn up(config: Config) -> (Nats, Inbox) {
+pub(crate) async fn up(config: ConnectionConfig) -> (Nats, NatsInbox) {
     let (nats, mut inbox) = Nats::connect(config).await.unwrap();
     wait_for(&mut inbox, |arrival| *arrival == Arrival::Drained).await;
     (nats, inbox)
 }
 
-pub(crate) async fn wait_for(inbox: &mut Inbox, fits: impl Fn(&Arrival) -> bool) -> Arrival {
+pub(crate) async fn wait_for(inbox: &mut NatsInbox, fits: impl Fn(&Arrival) -> bool) -> Arrival {
     let found = async {
         loop {
             let arrival = inbox.receive().await.expect("the connection was closed");
@@ -529,7 +535,7 @@ pub(crate) async fn wait_for(inbox: &mut Inbox, fits: impl Fn(&Arrival) -> bool)
         .expect("in vain")
 }
 
-pub(crate) async fn next(inbox: &mut Inbox) -> Arrival {
+pub(crate) async fn next(inbox: &mut NatsInbox) -> Arrival {
     let arrival = timeout(Duration::from_secs(40), inbox.receive()).await;
     arrival
         .expect("nothing arrived in 40 s")
@@ -537,7 +543,7 @@ pub(crate) async fn next(inbox: &mut Inbox) -> Arrival {
 }
 
 /// No mail, whatever else is told.
-async fn silent(inbox: &mut Inbox) {
+async fn silent(inbox: &mut NatsInbox) {
     let until = tokio::time::Instant::now() + Duration::from_millis(500);
     while let Ok(arrival) = tokio::time::timeout_at(until, inbox.receive()).await {
         assert_eq!(arrival, Some(Arrival::Drained));

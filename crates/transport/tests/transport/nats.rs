@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use signet_testkit::Server;
-use signet_transport::{Arrival, Config, Error, Inbox, Nats};
+use signet_transport::{Arrival, ConnectionConfig, Error, Nats, NatsInbox};
 use tokio::time::timeout;
 
 const ALPHA: &str = "agent.alpha.inbox";
@@ -229,7 +229,7 @@ async fn a_flood_is_a_gap_and_the_connection_lives() {
     while let Ok(Some(arrival)) = timeout(Duration::from_secs(2), inbox.receive()).await {
         match arrival {
             Arrival::Message { .. } => came += 1,
-            Arrival::Gap { at_least } => (lost, gaps) = (lost + at_least, gaps + 1),
+            Arrival::Gap(at_least) => (lost, gaps) = (lost + at_least, gaps + 1),
             other => panic!("{other:?}"),
         }
         tokio::time::sleep(Duration::from_micros(100)).await;
@@ -344,9 +344,9 @@ async fn a_dropped_inbox_closes_the_connection() {
     );
 }
 
-fn config(server: &Server, agent: &str) -> Config {
+fn config(server: &Server, agent: &str) -> ConnectionConfig {
     let inbox = format!("agent.{agent}.inbox");
-    Config::new(vec![server.url()], inbox, format!("_INBOX_{agent}"))
+    ConnectionConfig::new(vec![server.url()], inbox, format!("_INBOX_{agent}"))
 }
 
 fn message(bytes: impl Into<Bytes>) -> Arrival {
@@ -358,13 +358,13 @@ fn message(bytes: impl Into<Bytes>) -> Arrival {
 }
 
 /// On core NATS nothing waits.
-async fn connected(inbox: &mut Inbox) {
+async fn connected(inbox: &mut NatsInbox) {
     assert_eq!(next(inbox).await, Arrival::Connected);
     assert_eq!(next(inbox).await, Arrival::Drained);
 }
 
 /// Connects, and takes the arrivals that every connection begins with.
-async fn up(config: Config) -> (Nats, Inbox) {
+async fn up(config: ConnectionConfig) -> (Nats, NatsInbox) {
     let (nats, mut inbox) = Nats::connect(config).await.unwrap();
     nats.ready(Duration::from_secs(10)).await.unwrap();
     assert_eq!(next(&mut inbox).await, Arrival::Disconnected);
@@ -372,14 +372,14 @@ async fn up(config: Config) -> (Nats, Inbox) {
     (nats, inbox)
 }
 
-async fn next(inbox: &mut Inbox) -> Arrival {
+async fn next(inbox: &mut NatsInbox) -> Arrival {
     let arrival = timeout(Duration::from_secs(15), inbox.receive()).await;
     arrival
         .expect("nothing arrived in 15 s")
         .expect("the connection was closed")
 }
 
-async fn silent(inbox: &mut Inbox) {
+async fn silent(inbox: &mut NatsInbox) {
     let arrival = timeout(Duration::from_millis(500), inbox.receive()).await;
     assert!(arrival.is_err(), "{arrival:?}");
 }

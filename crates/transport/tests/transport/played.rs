@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use signet_transport::{Arrival, Config, Inbox, Mailbox, Nats};
+use signet_transport::{Arrival, ConnectionConfig, Mailbox, Nats, NatsInbox};
 
 use crate::mailbox::{ALPHA, message, next, wait_for};
 
@@ -48,9 +48,9 @@ async fn a_server_that_ends_every_pull_at_once_is_asked_on_and_not_in_a_hot_loop
 /// So many messages a pull brings.
 const EACH: u32 = 20;
 
-async fn read(played: &Played) -> (Nats, Inbox) {
+async fn read(played: &Played) -> (Nats, NatsInbox) {
     let server = format!("nats://127.0.0.1:{}", played.port);
-    let mut config = Config::new(vec![server], ALPHA, "_INBOX_alpha");
+    let mut config = ConnectionConfig::new(vec![server], ALPHA, "_INBOX_alpha");
     config.mailbox = Some(Mailbox::of("alpha"));
     let (nats, mut inbox) = Nats::connect(config).await.unwrap();
     wait_for(&mut inbox, |arrival| *arrival == Arrival::Connected).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use signet_testkit::Proxy;
-use signet_transport::{Arrival, Config, Mailbox, Nats, Settlement, Storage};
+use signet_transport::{Arrival, ConnectionConfig, Mailbox, Nats, Settlement, Storage};
 use tokio::time::timeout;
 
 use crate::mailbox::{ALPHA, config, house, message, next, number, up, wait_for};
@@ -118,8 +118,8 @@ async fn a_line_cut_for_five_seconds_keeps_nobody_waiting_five_seconds_more() {
     assert!(copies < 6, "{copies}");
 }
 
-fn behind(line: &Proxy) -> Config {
-    let mut config = Config::new(vec![line.url()], ALPHA, "_INBOX_alpha");
+fn behind(line: &Proxy) -> ConnectionConfig {
+    let mut config = ConnectionConfig::new(vec![line.url()], ALPHA, "_INBOX_alpha");
     config.mailbox = Some(Mailbox::of("alpha"));
     config
 }

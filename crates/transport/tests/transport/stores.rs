@@ -6,7 +6,9 @@ use async_nats::jetstream;
 use bytes::Bytes;
 use signet_testkit::Server;
 use signet_testkit::server::MAILBOXES;
-use signet_transport::{Arrival, Config, Inbox, Mailbox, Nats, Place, Storage, set_up};
+use signet_transport::{
+    AgentPlace, Arrival, ConnectionConfig, Mailbox, Nats, NatsInbox, Storage, set_up,
+};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// Whoever does not log in is in one account; the inbox of beta is in another, in a stream of the same name.
@@ -107,20 +109,20 @@ async fn our_own_round_trip_is_not_kept_by_a_stream_and_read_as_somebodys_mail()
     }
 }
 
-fn config(server: &Server, agent: &str) -> Config {
+fn config(server: &Server, agent: &str) -> ConnectionConfig {
     let inbox = format!("agent.{agent}.inbox");
-    let mut config = Config::new(vec![server.url()], inbox, format!("_INBOX_{agent}"));
+    let mut config = ConnectionConfig::new(vec![server.url()], inbox, format!("_INBOX_{agent}"));
     config.mailbox = Some(Mailbox::of(agent));
     config
 }
 
 async fn set_up_all(server: &Server, agents: &[&str]) {
-    let admin = Config::new(vec![server.url()], "agent.admin.inbox", "_INBOX_admin");
-    let place = |agent: &&str| Place {
+    let admin = ConnectionConfig::new(vec![server.url()], "agent.admin.inbox", "_INBOX_admin");
+    let place = |agent: &&str| AgentPlace {
         inbox: format!("agent.{agent}.inbox"),
         mailbox: Mailbox::of(agent),
     };
-    let places: Vec<Place> = agents.iter().map(place).collect();
+    let places: Vec<AgentPlace> = agents.iter().map(place).collect();
     set_up(&admin, &places, None).await.unwrap();
 }
 
@@ -177,7 +179,7 @@ async fn stored(nats: &Nats, inbox: &str) {
     assert!(matches!(storage, Storage::Stored { .. }), "{storage:?}");
 }
 
-async fn wait_for(inbox: &mut Inbox, wanted: &Arrival) {
+async fn wait_for(inbox: &mut NatsInbox, wanted: &Arrival) {
     let found =
         async { while inbox.receive().await.expect("the connection was closed") != *wanted {} };
     timeout(Duration::from_secs(40), found)

@@ -6,10 +6,10 @@ use signet_proto::ids::Digest;
 
 use super::Walk;
 use crate::file::{measure, month_of};
-use crate::record::{Frame, Mark};
+use crate::record::{LineFrame, Mark};
 
 impl Walk<'_, '_> {
-    pub(super) fn prove_place(&mut self, frame: &Frame, faults: &mut Vec<String>) {
+    pub(super) fn prove_place(&mut self, frame: &LineFrame, faults: &mut Vec<String>) {
         let in_month = self.lies_in_month(frame);
         let mut fault = |what: &str| faults.push(what.to_owned());
         if !in_month {
@@ -34,7 +34,7 @@ impl Walk<'_, '_> {
     }
 
     /// Most lines are of the same day as the one before.
-    fn lies_in_month(&mut self, frame: &Frame) -> bool {
+    fn lies_in_month(&mut self, frame: &LineFrame) -> bool {
         let day = frame.ts.as_millis().div_euclid(DAY);
         if self.day != Some(day) {
             let month = month_of(&self.file);
@@ -46,7 +46,7 @@ impl Walk<'_, '_> {
         true
     }
 
-    pub(super) fn prove_mark(&mut self, frame: &Frame, mark: &Mark, faults: &mut Vec<String>) {
+    pub(super) fn prove_mark(&mut self, frame: &LineFrame, mark: &Mark, faults: &mut Vec<String>) {
         match mark {
             Mark::Open { previous, hash } => {
                 if *hash != frame.prev {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use signet::config::Config;
 use signet_api::Client;
 use signet_testkit::Home;
-use signet_testkit::tail::{Accepted, Tail};
+use signet_testkit::tail::{AcceptedLine, LogTail};
 
 pub struct Daemon {
     pub home: Home,
@@ -17,7 +17,7 @@ pub struct Daemon {
     /// How long it took from its start to its first answer.
     pub started: Duration,
     client: Client,
-    tail: Tail,
+    tail: LogTail,
 }
 
 /// Makes the home of a new agent, on core NATS: nobody pays for mailboxes who asks for none.
@@ -53,7 +53,7 @@ impl Daemon {
         client.raw("status", &json!({})).unwrap();
         let started = start.elapsed();
         home.connected();
-        let tail = Tail::of(&config.audit_dir);
+        let tail = LogTail::of(&config.audit_dir);
         Self {
             home,
             config,
@@ -80,7 +80,7 @@ impl Daemon {
     }
 
     /// What was accepted since the last look.
-    pub fn accepted(&mut self) -> Accepted {
+    pub fn accepted(&mut self) -> AcceptedLine {
         self.tail.accepted()
     }
 

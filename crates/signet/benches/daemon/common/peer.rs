@@ -10,7 +10,7 @@ use signet::memory::Memory;
 use signet::{clock, render};
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::node::{At, Content, Effect, Judged, Node, Outcome, Sending};
-use signet_transport::{Arrival, Inbox, Mailbox, Nats, Settlement};
+use signet_transport::{Arrival, Mailbox, Nats, NatsInbox, Settlement};
 
 use signet_testkit::Home;
 
@@ -24,7 +24,7 @@ const AHEAD: usize = 1_024;
 pub struct Peer {
     pub node: Node,
     nats: Nats,
-    inbox: Inbox,
+    inbox: NatsInbox,
     to: AgentId,
 }
 
@@ -85,7 +85,8 @@ impl Peer {
         let me = node.identity().agent().clone();
         let subject = render::inbox_subject(&me);
         let servers = vec![url.to_owned()];
-        let mut config = signet_transport::Config::new(servers, subject, format!("_INBOX_{me}"));
+        let mut config =
+            signet_transport::ConnectionConfig::new(servers, subject, format!("_INBOX_{me}"));
         config.mailbox = mailbox.then(|| Mailbox::of(me.as_str()));
         let (nats, inbox) = Nats::connect(config).await.unwrap();
         nats.ready(Duration::from_secs(5)).await.unwrap();

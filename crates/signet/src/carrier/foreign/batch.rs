@@ -8,15 +8,15 @@ use signet_proto::ids::encode_base64url;
 use signet_proto::node::{Disposition, Polled};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::kept::Kept;
-use crate::carrier::Settled;
+use super::kept::PollBoxes;
+use crate::carrier::Settling;
 
-type Done = Box<dyn FnOnce(Delivered) + Send>;
+type OnDelivered = Box<dyn FnOnce(Delivered) + Send>;
 
 /// The messages of one call.
-pub(super) struct Batch {
+pub(super) struct DeliveredBatch {
     counting: Mutex<Counting>,
-    kept: Arc<Kept>,
+    kept: Arc<PollBoxes>,
     /// How long a poll waits for something to be kept.
     wait: Duration,
 }
@@ -25,19 +25,19 @@ struct Counting {
     left: usize,
     counted: Delivered,
     polled: Option<Polled>,
-    done: Option<Done>,
+    done: Option<OnDelivered>,
 }
 
 /// One of them, and the room that it takes while it is under way.
-pub(super) struct Delivery {
-    batch: Arc<Batch>,
+pub(super) struct DeliveredMessage {
+    batch: Arc<DeliveredBatch>,
     _room: [OwnedSemaphorePermit; 2],
 }
 
-impl Batch {
+impl DeliveredBatch {
     pub(super) fn of(
         left: usize,
-        (kept, wait): (Arc<Kept>, Duration),
+        (kept, wait): (Arc<PollBoxes>, Duration),
         done: impl FnOnce(Delivered) + Send + 'static,
     ) -> Arc<Self> {
         let counting = Counting {
@@ -54,7 +54,7 @@ impl Batch {
         })
     }
 
-    fn note(&self, settled: Settled) {
+    fn note(&self, settled: Settling) {
         let mut counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
         let counted = &mut counting.counted;
         *match settled.ruled {
@@ -84,7 +84,7 @@ impl Batch {
         }
     }
 
-    fn answer(&self, polled: Polled, counted: Delivered, done: Done) {
+    fn answer(&self, polled: Polled, counted: Delivered, done: OnDelivered) {
         let (kept, wait) = (Arc::clone(&self.kept), self.wait);
         tokio::spawn(async move {
             let letters = kept.give(&polled, wait).await;
@@ -97,12 +97,12 @@ impl Batch {
     }
 }
 
-impl Delivery {
-    pub(super) fn new(batch: Arc<Batch>, room: [OwnedSemaphorePermit; 2]) -> Self {
+impl DeliveredMessage {
+    pub(super) fn new(batch: Arc<DeliveredBatch>, room: [OwnedSemaphorePermit; 2]) -> Self {
         Self { batch, _room: room }
     }
 
-    pub(super) fn settle(&self, settled: Settled) {
+    pub(super) fn settle(&self, settled: Settling) {
         self.batch.note(settled);
     }
 }

@@ -15,7 +15,7 @@ use crate::clock;
 
 /// Boxes by peer: of those alone whose address is that they poll.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<BTreeMap<AgentId, PollBox>>);
+pub(super) struct PollBoxes(Mutex<BTreeMap<AgentId, PollBox>>);
 
 #[derive(Default)]
 struct PollBox {
@@ -27,7 +27,7 @@ struct PollBox {
     polls: u64,
 }
 
-impl Kept {
+impl PollBoxes {
     /// Keeps a message for its recipient. A copy changes nothing; what has no room pushes out the oldest, which
     /// its ledger sends again.
     pub(super) fn put(&self, message: &Arc<Message>) {
@@ -157,7 +157,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_newer_poll_ends_the_older_one_of_the_same_peer_and_nobody_elses() {
-        let kept = Arc::new(Kept::default());
+        let kept = Arc::new(PollBoxes::default());
         let polls = |peer: &str| {
             let (kept, peer) = (Arc::clone(&kept), peer.parse().unwrap());
             tokio::spawn(async move {

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use signet_audit::{Line, Lines, LogError, log_files, read_file};
+use signet_audit::{Line, LogError, LogLines, log_files, read_file};
 
 /// A place in the files that a path stands for.
 pub(super) struct Cursor {
     path: PathBuf,
     finished: BTreeSet<PathBuf>,
-    current: Option<(PathBuf, Lines)>,
+    current: Option<(PathBuf, LogLines)>,
 }
 
 impl Cursor {

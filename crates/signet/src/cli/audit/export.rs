@@ -12,7 +12,7 @@ use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
 use super::{tell, unreadable};
-use crate::cli::{Exit, Failure};
+use crate::cli::Failure;
 use crate::config::Config;
 use crate::home::Home;
 
@@ -75,13 +75,13 @@ fn not_exported(error: ExportError, output: Option<&Path>, log: &Path) -> Failur
         (ExportError::Log(error), _) => unreadable(error),
         (error @ ExportError::DoesNotHold, _) => {
             let next = format!("see where: signet audit verify {}", log.display());
-            Failure::new(Exit::Refused, error, next)
+            Failure::refused(error, next)
         }
         (error @ ExportError::Nothing(..), _) => {
             let next = "widen --from and --to, or wait a minute for the next checkpoint";
-            Failure::new(Exit::Usage, error, next)
+            Failure::usage(error, next)
         }
-        (error, _) => Failure::new(Exit::Usage, error, "give all months of the log"),
+        (error, _) => Failure::usage(error, "give all months of the log"),
     }
 }
 

@@ -144,7 +144,7 @@ fn to_json(line: &Line, id: MessageId, opened: &Opened) -> String {
         Some(Entry::Draft(draft)) => ("out", Some(&draft.peer)),
         _ => ("-", None),
     };
-    let row = Row {
+    let row = OpenedLine {
         seq: line.seq,
         ts: line.ts.to_string(),
         kind: &line.kind,
@@ -161,7 +161,7 @@ fn to_json(line: &Line, id: MessageId, opened: &Opened) -> String {
 /// What a sealed line says, with where it stands in the log.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Row<'a> {
+struct OpenedLine<'a> {
     seq: u64,
     ts: String,
     kind: &'a str,

@@ -4,36 +4,34 @@ use std::io;
 
 use signet_api::ListPeers;
 use signet_audit::{counted, counted_doing};
-use signet_transport::{Config as NatsConfig, Error, Inspection, StoreUse, inspect};
+use signet_transport::{ConnectionConfig as NatsConfig, Error, Inspection, StoreUse, inspect};
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
 use crate::cli::install;
 use crate::cli::up::server::OwnServer;
 use crate::config::Config;
 use crate::daemon::{next_for_nats, transport};
-use crate::hint::{Daemon, as_root, quoted, told_where};
+use crate::hint::{DaemonKeeper, as_root, quoted, told_where};
 use crate::home::Home;
 use crate::render::inbox_subject;
 
 /// The server, then what it allows and keeps.
-pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
+pub(super) fn all(scene: &mut Scene) -> Vec<CheckResult> {
     if scene.config.nats.servers.is_empty() {
         return vec![without(scene)];
     }
     let servers = scene.config.nats.servers.join(" ");
-    let check = Check::of("broker", format!("the NATS server at {servers}"));
+    let check = DoctorCheck::of("broker", format!("the NATS server at {servers}"));
     match look(scene) {
         Err(found) => vec![found(check)],
         Ok(seen) => {
             let is_connected = scene.status.as_ref().map(|status| status.connected);
             let found = match is_connected {
                 Ok(false) => check.warning(
-                    format!("{} answers, and the daemon is not connected to it", seen.server),
-                    (
+                    format!("{} answers, and the daemon is not connected to it", seen.server), 
                         "no message arrives or leaves until the daemon connects, at most half a minute after the server is back",
                         &told_where(scene.home.path()),
-                    ),
                 ),
                 _ => check.well(format!("{} answers, nats-server {}", seen.server, seen.version)),
             };
@@ -46,18 +44,16 @@ pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
 }
 
 /// An agent that uses no NATS server is carried by whatever program attaches to its carrier socket.
-fn without(scene: &Scene) -> Finding {
-    let check = Check::of(
+fn without(scene: &Scene) -> CheckResult {
+    let check = DoctorCheck::of(
         "broker",
         "what carries messages, without a NATS server".to_owned(),
     );
     match scene.status.as_ref().map(|status| status.connected) {
         Ok(false) => check.warning(
             "nothing is attached to carrier.sock",
-            (
-                "no message arrives or leaves",
-                "signet gateway  # carries them",
-            ),
+            "no message arrives or leaves",
+            "signet gateway  # carries them",
         ),
         _ => {
             check.well("config.toml names no NATS server; programs at carrier.sock carry messages")
@@ -65,9 +61,9 @@ fn without(scene: &Scene) -> Finding {
     }
 }
 
-type Found = Box<dyn FnOnce(Check) -> Finding>;
+type Explain = Box<dyn FnOnce(DoctorCheck) -> CheckResult>;
 
-fn look(scene: &mut Scene) -> Result<Inspection, Found> {
+fn look(scene: &mut Scene) -> Result<Inspection, Explain> {
     let peers = scene.ask(ListPeers {}).unwrap_or_default();
     let inboxes = peers.iter().filter_map(|peer| peer.peer.parse().ok());
     let inboxes: Vec<String> = inboxes.map(|agent| inbox_subject(&agent)).collect();
@@ -76,24 +72,22 @@ fn look(scene: &mut Scene) -> Result<Inspection, Found> {
         Err(error) => {
             let means = "the daemon cannot log in";
             return Err(Box::new(move |check| {
-                check.fault(&error, (means, &error.next()))
+                check.fault(&error, means, &error.next())
             }));
         }
     };
     let (home, settings) = (scene.home.clone(), scene.config.clone());
-    inspect_by(&config, &inboxes).map_err(|unseen| -> Found {
+    inspect_by(&config, &inboxes).map_err(|unseen| -> Explain {
         Box::new(move |check| match unseen {
             Unseen::System(error) => {
-                check.unknown(error, ("the system is short of something", "try again"))
+                check.unknown(error, "the system is short of something", "try again")
             }
             Unseen::Server(error) => {
                 let next = next_for(&home, &settings, &error);
                 check.fault(
                     &error,
-                    (
-                        "no message arrives or leaves; what is sent waits here",
-                        &next,
-                    ),
+                    "no message arrives or leaves; what is sent waits here",
+                    &next,
                 )
             }
         })
@@ -125,18 +119,18 @@ fn inspect_by(config: &NatsConfig, inboxes: &[String]) -> Result<Inspection, Uns
 
 /// What to do about a server that does not let this agent in.
 pub(in crate::cli) fn next_for(home: &Home, config: &Config, error: &Error) -> String {
-    let keeper = Keeper::of(home, config);
+    let keeper = ServerKeeper::of(home, config);
     let next = match (error, &keeper) {
-        (Error::Unreachable { .. }, Keeper::Home(up)) => {
+        (Error::Unreachable { .. }, ServerKeeper::Home(up)) => {
             return format!("{up}  # starts the server of this home");
         }
-        (Error::Unreachable { .. }, Keeper::Machine(_)) => {
+        (Error::Unreachable { .. }, ServerKeeper::Machine(_)) => {
             return as_root("systemctl start signet-nats.service");
         }
-        (Error::LoginRefused { .. }, Keeper::Home(up)) => {
+        (Error::LoginRefused { .. }, ServerKeeper::Home(up)) => {
             return format!("signet down --keep-nats && {up}  # gives this agent its login again");
         }
-        (Error::LoginRefused { .. }, Keeper::Machine(install)) => {
+        (Error::LoginRefused { .. }, ServerKeeper::Machine(install)) => {
             return format!("{install}  # gives this agent its login again");
         }
         (Error::Unreachable { .. }, _) => {
@@ -153,11 +147,11 @@ pub(in crate::cli) fn next_for(home: &Home, config: &Config, error: &Error) -> S
 
 /// What makes the mailbox of the agent, which is not there.
 pub(in crate::cli) fn next_for_mailbox(home: &Home, config: &Config) -> String {
-    Keeper::of(home, config).mailbox(config)
+    ServerKeeper::of(home, config).mailbox(config)
 }
 
 /// Who keeps the NATS server of a home, and what they type.
-enum Keeper {
+enum ServerKeeper {
     /// `signet up`, in this home.
     Home(&'static str),
     /// `signet install`, on this machine.
@@ -166,21 +160,21 @@ enum Keeper {
     Other,
 }
 
-impl Keeper {
+impl ServerKeeper {
     fn of(home: &Home, config: &Config) -> Self {
         let servers = &config.nats.servers;
         let own = OwnServer::of(home).and_then(|own| own.url().ok());
         if own.is_some_and(|own| *servers == [own]) {
-            return Self::Home(match Daemon::of(home.path()) {
-                Daemon::UserUnit(_) => "signet up",
+            return Self::Home(match DaemonKeeper::of(home.path()) {
+                DaemonKeeper::UserUnit(_) => "signet up",
                 _ => "signet up --background",
             });
         }
         let is_ours = servers
             .iter()
             .any(|server| server.ends_with(install::LISTEN));
-        match Daemon::of(home.path()) {
-            Daemon::SystemUnit(_) if is_ours && install::keeps_server() => {
+        match DaemonKeeper::of(home.path()) {
+            DaemonKeeper::SystemUnit(_) if is_ours && install::keeps_server() => {
                 let agent = &config.agent;
                 Self::Machine(as_root(&format!(
                     "signet install --agent {} --principal {}",
@@ -207,8 +201,8 @@ impl Keeper {
     }
 }
 
-fn permissions(seen: &Inspection) -> Finding {
-    let check = Check::of("permissions", "what the server lets this login do");
+fn permissions(seen: &Inspection) -> CheckResult {
+    let check = DoctorCheck::of("permissions", "what the server lets this login do");
     let refused: Vec<&str> = seen.refused.iter().map(String::as_str).collect();
     match refused.is_empty() {
         true => check.well(format!(
@@ -216,23 +210,21 @@ fn permissions(seen: &Inspection) -> Finding {
             counted(seen.tried as u64, "peer")
         )),
         false => check.fault(
-            format!("the server refuses {}", refused.join(" ")),
-            (
+            format!("the server refuses {}", refused.join(" ")), 
                 "messages there never arrive, and nobody but this server knows",
                 "signet nats config --help  # write the server's configuration anew, with this agent in it",
-            ),
         ),
     }
 }
 
-fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<Finding> {
-    let check = Check::of("mailbox", "where mail waits while the daemon is away");
+fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<CheckResult> {
+    let check = DoctorCheck::of("mailbox", "where mail waits while the daemon is away");
     let held = match &seen.mailbox {
         None => return vec![check.well("none is wanted: mailbox = \"core\" in config.toml")],
         Some(Err(why)) => {
             let next = next_for_mailbox(&scene.home, &scene.config);
             let means = "senders keep what is sent while this daemon is away, and must be up when it is back";
-            return vec![check.fault(format!("there is none: {why}"), (means, &next))];
+            return vec![check.fault(format!("there is none: {why}"), means, &next)];
         }
         Some(Ok(held)) => held,
     };
@@ -244,18 +236,16 @@ fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<Finding> {
     let found = match fills(held.messages, held.most) {
         true => check.warning(
             found,
-            (
-                "a full mailbox takes nothing, and senders keep what they send",
-                &Daemon::of(scene.home.path()).start(),
-            ),
+            "a full mailbox takes nothing, and senders keep what they send",
+            &DaemonKeeper::of(scene.home.path()).start(),
         ),
         false => check.well(found),
     };
     vec![found]
 }
 
-fn store(seen: &Inspection) -> Finding {
-    let check = Check::of("store", "the room that the server has for mailboxes");
+fn store(seen: &Inspection) -> CheckResult {
+    let check = DoctorCheck::of("store", "the room that the server has for mailboxes");
     let stores = [
         ("the stream of the mailboxes", seen.stream),
         ("JetStream's disk for this account", seen.account),
@@ -273,7 +263,8 @@ fn store(seen: &Inspection) -> Finding {
             match fills(bytes, limit) {
                 true => check.fault(
                     found,
-                    ("when it is full the server takes no mail for anybody", next),
+                    "when it is full the server takes no mail for anybody",
+                    next,
                 ),
                 false => check.well(found),
             }

@@ -2,26 +2,24 @@
 
 use signet_api::Status;
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
-use crate::hint::{self, Daemon};
+use crate::hint::{self, DaemonKeeper};
 
 /// Whether it runs, works and is of this release.
-pub(super) fn all(scene: &Scene) -> Vec<Finding> {
-    let check = Check::of("daemon", scene.config.control_socket.display());
+pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
+    let check = DoctorCheck::of("daemon", scene.config.control_socket.display());
     match &scene.status {
         Err(why) => vec![check.fault(
             why,
-            (
-                "nothing is taken in and nothing is sent; mail waits in the mailbox, or at its senders",
-                &Daemon::of(scene.home.path()).start(),
-            ),
+            "nothing is taken in and nothing is sent; mail waits in the mailbox, or at its senders",
+            &DaemonKeeper::of(scene.home.path()).start(),
         )],
         Ok(status) => vec![works(check, status, scene), release(status, scene)],
     }
 }
 
-fn works(check: Check, status: &Status, scene: &Scene) -> Finding {
+fn works(check: DoctorCheck, status: &Status, scene: &Scene) -> CheckResult {
     let private = status.private.as_ref();
     if let Some(refusing) = &status.refusing {
         return check.fault(
@@ -29,34 +27,32 @@ fn works(check: Check, status: &Status, scene: &Scene) -> Finding {
                 "it refuses everything since {}: the disk is full",
                 refusing.since
             ),
-            (
-                "its log cannot grow, so nothing is taken in, answered or sent",
-                &format!(
-                    "df -h {}  # make room there; it goes on by itself",
-                    hint::word(&scene.config.audit_dir)
-                ),
+            "its log cannot grow, so nothing is taken in, answered or sent",
+            &format!(
+                "df -h {}  # make room there; it goes on by itself",
+                hint::word(&scene.config.audit_dir)
             ),
         );
     }
     if let Some(fault) = private.and_then(|private| private.log_fault.as_ref()) {
         return check.fault(
-            format!("it found the log changed: {fault}"),
-            (
+            format!("it found the log changed: {fault}"), 
                 "a finished month is not what this agent wrote, or the log's anchor was taken away",
                 &format!("signet audit verify {}  # says where; then find out who writes in the log's folder", hint::word(&scene.config.audit_dir)),
-            ),
         );
     }
     if status.revoked {
         return check.fault(
             "this agent's certificate was revoked by its person",
-            ("peers refuse what it signs", "signet key rotate signing"),
+            "peers refuse what it signs",
+            "signet key rotate signing",
         );
     }
     match status.paused {
         true => check.warning(
             "it runs, and the agents of this person pause",
-            ("nothing is handed out and nothing is sent", "signet resume"),
+            "nothing is handed out and nothing is sent",
+            "signet resume",
         ),
         false => check.well(format!(
             "it runs as process {}",
@@ -65,17 +61,15 @@ fn works(check: Check, status: &Status, scene: &Scene) -> Finding {
     }
 }
 
-fn release(status: &Status, scene: &Scene) -> Finding {
-    let check = Check::of("release", "the daemon's release and this command's");
+fn release(status: &Status, scene: &Scene) -> CheckResult {
+    let check = DoctorCheck::of("release", "the daemon's release and this command's");
     let mine = env!("CARGO_PKG_VERSION");
     match status.version == mine {
         true => check.well(mine),
         false => check.warning(
             format!("the daemon is {}, this command {mine}", status.version),
-            (
-                "the daemon was not started anew since signet was installed",
-                &Daemon::of(scene.home.path()).restart(),
-            ),
+            "the daemon was not started anew since signet was installed",
+            &DaemonKeeper::of(scene.home.path()).restart(),
         ),
     }
 }

@@ -2,28 +2,29 @@
 
 use signet_audit::counted;
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
 use crate::hint;
-use crate::room::Room;
+use crate::room::DiskSpace;
 
 /// The disks of the home and of the log: the fuller of the two.
-pub(super) fn space(scene: &Scene) -> Finding {
+pub(super) fn space(scene: &Scene) -> CheckResult {
     let dirs = [scene.home.path(), scene.config.audit_dir.as_path()];
-    let check = Check::of("disk", "the room on the disks of the home and of the log");
-    let rooms = dirs.into_iter().filter_map(Room::at);
+    let check = DoctorCheck::of("disk", "the room on the disks of the home and of the log");
+    let rooms = dirs.into_iter().filter_map(DiskSpace::at);
     let Some(least) = rooms.min_by_key(|room| room.bytes.min(room.files.saturating_mul(4096)))
     else {
         let next = format!("df {}", hint::word(scene.home.path()));
         return check.unknown(
             "the system does not say",
-            ("signet cannot tell how long there is room", &next),
+            "signet cannot tell how long there is room",
+            &next,
         );
     };
     weigh(check, least)
 }
 
-fn weigh(check: Check, room: Room) -> Finding {
+fn weigh(check: DoctorCheck, room: DiskSpace) -> CheckResult {
     let left = match room.files < FILES {
         true => format!("{} can be made", counted(room.files, "more file")),
         false => format!("{} MiB are left", room.bytes >> 20),
@@ -32,15 +33,13 @@ fn weigh(check: Check, room: Room) -> Finding {
         "make room (df -h shows which disk), or move the log by `dir` in [audit] of config.toml";
     if room.bytes < FULL || room.files == 0 {
         let means = "the daemon stops taking anything in when its log cannot grow";
-        return check.fault(left, (means, next));
+        return check.fault(left, means, next);
     }
     match room.bytes < NEARLY_FULL || room.files < FILES {
         true => check.warning(
             left,
-            (
-                "when the disk is full the daemon takes nothing in until there is room",
-                next,
-            ),
+            "when the disk is full the daemon takes nothing in until there is room",
+            next,
         ),
         false => check.well(left),
     }
@@ -65,7 +64,7 @@ mod tests {
             (600 << 20, 99, Health::Warning),
             (600 << 20, 0, Health::Fault),
         ] {
-            let found = weigh(Check::of("disk", ""), Room { bytes, files });
+            let found = weigh(DoctorCheck::of("disk", ""), DiskSpace { bytes, files });
             assert_eq!(found.health, health, "{bytes} {files}: {found:?}");
         }
     }

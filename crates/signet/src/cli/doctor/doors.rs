@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
 use crate::cli::{Failure, gateway};
-use crate::hint::{self, Daemon};
+use crate::hint::{self, DaemonKeeper};
 
 /// Both files, where they are there.
-pub(super) fn all(scene: &Scene) -> Vec<Finding> {
+pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
     let gateway = ("gateway", "--config", "no program with a token is let in");
     let handlers = (
         "handlers",
@@ -26,8 +26,12 @@ pub(super) fn all(scene: &Scene) -> Vec<Finding> {
     ]
 }
 
-fn look(scene: &Scene, name: &'static str, (file, option, means): (&str, &str, &str)) -> Finding {
-    let check = Check::of(name, format!("{file}.toml, where there is one"));
+fn look(
+    scene: &Scene,
+    name: &'static str,
+    (file, option, means): (&str, &str, &str),
+) -> CheckResult {
+    let check = DoctorCheck::of(name, format!("{file}.toml, where there is one"));
     let files: Vec<PathBuf> = places(scene, file)
         .into_iter()
         .filter(|place| place.exists())
@@ -35,7 +39,7 @@ fn look(scene: &Scene, name: &'static str, (file, option, means): (&str, &str, &
     if let Some(file) = files.iter().find(|file| is_of_another_user(scene, file)) {
         let look = format!("signet-gateway check {option} {}", hint::word(file));
         let what = format!("{} is for another user to read", file.display());
-        return check.unknown(what, ("nobody looked at it here", &hint::as_root(&look)));
+        return check.unknown(what, "nobody looked at it here", &hint::as_root(&look));
     }
     match files
         .iter()
@@ -43,7 +47,7 @@ fn look(scene: &Scene, name: &'static str, (file, option, means): (&str, &str, &
         .find_map(Result::err)
     {
         None => check.well("it is not there, or can be used"),
-        Some((what, next)) => check.fault(what, (means, &next)),
+        Some((what, next)) => check.fault(what, means, &next),
     }
 }
 
@@ -56,7 +60,7 @@ fn is_of_another_user(scene: &Scene, file: &Path) -> bool {
 /// Where that file is: in the home, or where the units of an installed agent have it.
 fn places(scene: &Scene, file: &str) -> Vec<PathBuf> {
     let mut places = vec![scene.home.join(format!("{file}.toml"))];
-    if let Daemon::SystemUnit(unit) = Daemon::of(scene.home.path()) {
+    if let DaemonKeeper::SystemUnit(unit) = DaemonKeeper::of(scene.home.path()) {
         let instance = unit
             .trim_start_matches("signet@")
             .trim_end_matches(".service");

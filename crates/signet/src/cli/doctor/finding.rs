@@ -27,7 +27,7 @@ pub(super) enum Health {
 /// What one check found.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct Finding {
+pub(super) struct CheckResult {
     /// The name of the check, which stays.
     pub(super) check: &'static str,
     pub(super) health: Health,
@@ -44,40 +44,40 @@ pub(super) struct Finding {
 
 /// A check, before anything was found.
 #[derive(Clone, Debug)]
-pub(super) struct Check {
+pub(super) struct DoctorCheck {
     name: &'static str,
     looked_at: String,
 }
 
-impl Check {
+impl DoctorCheck {
     pub(super) fn of(name: &'static str, looked_at: impl ToString) -> Self {
         let looked_at = looked_at.to_string();
         Self { name, looked_at }
     }
 
-    pub(super) fn well(self, found: impl ToString) -> Finding {
+    pub(super) fn well(self, found: impl ToString) -> CheckResult {
         self.found(Health::Well, found.to_string(), None)
     }
 
-    pub(super) fn advice(self, found: impl ToString, (means, next): (&str, &str)) -> Finding {
+    pub(super) fn advice(self, found: impl ToString, means: &str, next: &str) -> CheckResult {
         self.found(Health::Advice, found.to_string(), Some((means, next)))
     }
 
-    pub(super) fn warning(self, found: impl ToString, (means, next): (&str, &str)) -> Finding {
+    pub(super) fn warning(self, found: impl ToString, means: &str, next: &str) -> CheckResult {
         self.found(Health::Warning, found.to_string(), Some((means, next)))
     }
 
-    pub(super) fn unknown(self, found: impl ToString, (means, next): (&str, &str)) -> Finding {
+    pub(super) fn unknown(self, found: impl ToString, means: &str, next: &str) -> CheckResult {
         self.found(Health::Unknown, found.to_string(), Some((means, next)))
     }
 
-    pub(super) fn fault(self, found: impl ToString, (means, next): (&str, &str)) -> Finding {
+    pub(super) fn fault(self, found: impl ToString, means: &str, next: &str) -> CheckResult {
         self.found(Health::Fault, found.to_string(), Some((means, next)))
     }
 
-    fn found(self, health: Health, found: String, more: Option<(&str, &str)>) -> Finding {
+    fn found(self, health: Health, found: String, more: Option<(&str, &str)>) -> CheckResult {
         let (means, next) = more.unzip();
-        Finding {
+        CheckResult {
             check: self.name,
             health,
             looked_at: self.looked_at,
@@ -88,7 +88,7 @@ impl Check {
     }
 }
 
-impl Finding {
+impl CheckResult {
     /// As a person reads it: a line, and two more where something is to be said.
     pub(super) fn page(&self) -> String {
         let (word, style) = self.health.word();

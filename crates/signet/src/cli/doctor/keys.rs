@@ -9,18 +9,18 @@ use signet_audit::counted;
 use signet_proto::certificate::Certificate;
 use signet_proto::ids::Version;
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
 use crate::attention::ENDS_SOON;
 use crate::hint;
 use crate::home::Home;
-use crate::keystore::{CONTROL, Keys, ROOT};
+use crate::keystore::{AgentKeys, CONTROL, ROOT};
 use crate::private::{self, PrivateError};
 
 /// Who may write in the home, and where its keys are.
-pub(super) fn home(home: &Home) -> Finding {
+pub(super) fn home(home: &Home) -> CheckResult {
     let path = home.path();
-    let check = Check::of("home", path.display());
+    let check = DoctorCheck::of("home", path.display());
     // A home that this user may not look into shows nothing of what lies there, not even whether it does.
     let facts = path.metadata().and_then(|facts| {
         let keys = home.join("keys");
@@ -45,40 +45,34 @@ pub(super) fn home(home: &Home) -> Finding {
                 "{} has mode {mode:04o}: others may write there",
                 folder.display()
             ),
-            (
-                "others can put keys and settings in the place of yours; no daemon starts",
-                &format!(
-                    "chmod 700 {}  # and look at what lies in it",
-                    hint::word(&folder)
-                ),
+            "others can put keys and settings in the place of yours; no daemon starts",
+            &format!(
+                "chmod 700 {}  # and look at what lies in it",
+                hint::word(&folder)
             ),
         ),
     }
 }
 
-fn not_seen(check: Check, path: &Path, error: &io::Error) -> Finding {
+fn not_seen(check: DoctorCheck, path: &Path, error: &io::Error) -> CheckResult {
     match error.kind() {
         io::ErrorKind::PermissionDenied => check.fault(
             error,
-            (
-                "this user may not look at it, so that nothing of the agent can be said",
-                &hint::unreadable(path),
-            ),
+            "this user may not look at it, so that nothing of the agent can be said",
+            &hint::unreadable(path),
         ),
         _ => check.fault(
             error,
-            (
-                "there is no agent here",
-                "signet up --help  # makes a home; --home names another one",
-            ),
+            "there is no agent here",
+            "signet up --help  # makes a home; --home names another one",
         ),
     }
 }
 
 /// Who may read secrets.
-pub(super) fn files(home: &Home) -> Finding {
+pub(super) fn files(home: &Home) -> CheckResult {
     let dirs = [home.join("keys"), home.join("checkpoint-keys")];
-    let check = Check::of(
+    let check = DoctorCheck::of(
         "key-files",
         format!("{} and checkpoint-keys/", dirs[0].display()),
     );
@@ -102,7 +96,7 @@ pub(super) fn files(home: &Home) -> Finding {
                      remove it afterwards; signet up makes another"
                 }
             };
-            return check.fault(&error, (means, &error.next()));
+            return check.fault(&error, means, &error.next());
         }
     }
     check.well(format!(
@@ -129,12 +123,12 @@ fn secrets(dir: &Path, deep: u8) -> Vec<PathBuf> {
 }
 
 /// What needs the configuration.
-pub(super) fn all(scene: &Scene) -> Vec<Finding> {
-    let check = Check::of("keys", scene.home.join("keys").display());
-    let mut findings = match Keys::open(&scene.home, &scene.config.agent) {
+pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
+    let check = DoctorCheck::of("keys", scene.home.join("keys").display());
+    let mut findings = match AgentKeys::open(&scene.home, &scene.config.agent) {
         Err(error) => {
             let means = "the daemon cannot start: keys and certificate do not belong together";
-            vec![check.fault(&error, (means, &error.next()))]
+            vec![check.fault(&error, means, &error.next())]
         }
         Ok(keys) => vec![
             check.well("keys, certificate and configuration belong together"),
@@ -147,25 +141,21 @@ pub(super) fn all(scene: &Scene) -> Vec<Finding> {
     findings
 }
 
-fn certificate(scene: &Scene, certificate: &Certificate) -> Finding {
+fn certificate(scene: &Scene, certificate: &Certificate) -> CheckResult {
     let (from, to) = (certificate.not_before, certificate.not_after);
-    let check = Check::of("certificate", "the dates of the agent's certificate");
+    let check = DoctorCheck::of("certificate", "the dates of the agent's certificate");
     if scene.now < from {
         return check.fault(
             format!("it begins {from}, and the clock says {}", scene.now),
-            (
-                "nothing is signed and all that is sent waits",
-                "timedatectl set-ntp true  # sets the clock; if it is right: signet key rotate signing",
-            ),
+            "nothing is signed and all that is sent waits",
+            "timedatectl set-ntp true  # sets the clock; if it is right: signet key rotate signing",
         );
     }
     if to <= scene.now {
         return check.fault(
             format!("it ended {to}"),
-            (
-                "nothing is signed and all that is sent waits",
-                "signet key rotate signing  # if the clock is ahead: timedatectl set-ntp true",
-            ),
+            "nothing is signed and all that is sent waits",
+            "signet key rotate signing  # if the clock is ahead: timedatectl set-ntp true",
         );
     }
     let left = to.since(scene.now);
@@ -173,17 +163,15 @@ fn certificate(scene: &Scene, certificate: &Certificate) -> Finding {
     match left < ENDS_SOON {
         true => check.warning(
             format!("it ends {to}, in {}", counted(days, "day")),
-            (
-                "from then on nothing is signed and all that is sent waits",
-                "signet key rotate signing",
-            ),
+            "from then on nothing is signed and all that is sent waits",
+            "signet key rotate signing",
         ),
         false => check.well(format!("it holds until {to}, for {}", counted(days, "day"))),
     }
 }
 
-fn own_versions(certificate: &Certificate) -> Finding {
-    let check = Check::of("own-versions", "the versions in the agent's certificate");
+fn own_versions(certificate: &Certificate) -> CheckResult {
+    let check = DoctorCheck::of("own-versions", "the versions in the agent's certificate");
     let listed: Vec<String> = certificate
         .versions
         .iter()
@@ -197,17 +185,15 @@ fn own_versions(certificate: &Certificate) -> Finding {
         true => check.well(listed),
         false => check.warning(
             format!("it lists {listed} alone"),
-            (
-                "peers speak nothing newer with this agent: no progress, no offers of programs",
-                "signet key rotate signing",
-            ),
+            "peers speak nothing newer with this agent: no progress, no offers of programs",
+            "signet key rotate signing",
         ),
     }
 }
 
 /// What decides for the person need not lie where the agent runs.
-fn persons_keys(home: &Home) -> Finding {
-    let check = Check::of("control-key", "the person's keys in keys/");
+fn persons_keys(home: &Home) -> CheckResult {
+    let check = DoctorCheck::of("control-key", "the person's keys in keys/");
     let here: Vec<&str> = [ROOT, CONTROL]
         .into_iter()
         .filter(|name| home.key_file(name).exists())
@@ -215,18 +201,16 @@ fn persons_keys(home: &Home) -> Finding {
     match here.is_empty() {
         true => check.well("they are not on this machine"),
         false => check.advice(
-            format!("{} lies in this home", here.join(" and ")),
-            (
+            format!("{} lies in this home", here.join(" and ")), 
                 "whoever takes over this machine can decide as the person, not only as the agent",
                 "move it to a stick of the person's, and name it with --key or --root when it is asked for",
-            ),
         ),
     }
 }
 
 /// The key that signs this month's checkpoints of the log.
-fn checkpoint_key(scene: &Scene) -> Finding {
-    let check = Check::of(
+fn checkpoint_key(scene: &Scene) -> CheckResult {
+    let check = DoctorCheck::of(
         "checkpoint-key",
         scene.home.join("checkpoint-keys").display(),
     );
@@ -245,15 +229,12 @@ fn checkpoint_key(scene: &Scene) -> Finding {
     match key.symlink_metadata() {
         Ok(_) => check.well(format!("the key of {month} is there")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => check.warning(
-            format!("the key of {month} is missing"),
-            (
+            format!("the key of {month} is missing"), 
                 "this month's log gets no checkpoints any more: a log made anew to its end would not show",
                 "put the key back from a copy of the home; the next month begins with a new one",
-            ),
         ),
         Err(error) => check.unknown(
-            error,
-            ("whether the key is there cannot be told", &format!("ls -l {}", hint::word(&scene.home.join("checkpoint-keys")))),
+            error, "whether the key is there cannot be told", &format!("ls -l {}", hint::word(&scene.home.join("checkpoint-keys"))),
         ),
     }
 }

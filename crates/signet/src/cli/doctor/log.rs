@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use signet_audit::{
-    Depth, Line, LogError, Outlook, Progress, Settings, counted, counted_doing,
+    Depth, Line, LogError, Outlook, ProgressFn, Settings, counted, counted_doing,
     hold_against_anchor, log_files, put_the_log_back, read_file, refuse_open_folders, verify_with,
 };
 use signet_proto::entry::{ClockLine, Did, Entry, OutcomeLine, Ruling};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::time::Timestamp;
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
-use crate::hint::{self, Daemon};
+use crate::hint::{self, DaemonKeeper};
 use crate::memory::{Memory, MemoryError};
 
 /// The log itself, then what it tells.
-pub(super) fn all(scene: &Scene) -> Vec<Finding> {
-    let recent = Recent::of(scene);
+pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
+    let recent = RecentMonths::of(scene);
     vec![
         end(scene),
         month(scene),
@@ -29,8 +29,8 @@ pub(super) fn all(scene: &Scene) -> Vec<Finding> {
 }
 
 /// What a start would be refused for.
-fn end(scene: &Scene) -> Finding {
-    let check = Check::of(
+fn end(scene: &Scene) -> CheckResult {
+    let check = DoctorCheck::of(
         "log-end",
         "the end of the log and what the home remembers of it",
     );
@@ -41,23 +41,19 @@ fn end(scene: &Scene) -> Finding {
                 "{} is gone, and this agent has written its log there",
                 dir.display()
             ),
-            (
-                "what it said and was told stands nowhere else",
-                &put_the_log_back(dir),
-            ),
+            "what it said and was told stands nowhere else",
+            &put_the_log_back(dir),
         );
     }
     match outlook(scene) {
         Ok(Outlook::Holds) => check.well("the log ends where this agent left it"),
         Ok(Outlook::LacksAnchor) => check.warning(
             format!("{} is gone", scene.home.log_anchor().display()),
-            (
                 "the state and the checkpoints vouch for the log in its place; the next start makes it anew, and rings",
                 &format!(
                     "{}  # or first put it back where it was moved from",
-                    Daemon::of(scene.home.path()).start()
+                    DaemonKeeper::of(scene.home.path()).start()
                 ),
-            ),
         ),
         Err(error) => {
             let means = match &error {
@@ -66,7 +62,7 @@ fn end(scene: &Scene) -> Finding {
                 }
                 _ => "no daemon starts on this log: it is not what this agent left",
             };
-            check.fault(&error, (means, &error.next()))
+            check.fault(&error, means, &error.next())
         }
     }
 }
@@ -84,8 +80,8 @@ fn outlook(scene: &Scene) -> Result<Outlook, MemoryError> {
     Ok(Outlook::Holds)
 }
 
-fn month(scene: &Scene) -> Finding {
-    let check = Check::of(
+fn month(scene: &Scene) -> CheckResult {
+    let check = DoctorCheck::of(
         "log-month",
         "the chain and the checkpoints of the log's newest month",
     );
@@ -100,7 +96,7 @@ fn month(scene: &Scene) -> Finding {
         verify_with(
             std::slice::from_ref(&newest),
             settings,
-            &mut Progress::new(|_, _| {}),
+            &mut ProgressFn::new(|_, _| {}),
         )
     };
     // A daemon may be about to write the last line.
@@ -115,13 +111,11 @@ fn month(scene: &Scene) -> Finding {
         }
         Some(fault) => check.fault(
             fault,
-            (
                 "the log was changed or damaged after it was written",
                 &format!(
                     "signet audit verify {}  # says all that is wrong; keep a copy of the log before anything else",
                     hint::word(&scene.config.audit_dir)
                 ),
-            ),
         ),
     }
 }
@@ -134,12 +128,12 @@ fn files(scene: &Scene) -> Vec<PathBuf> {
 
 /// When each peer was last heard of, as far back as two months.
 pub(super) fn last_heard(scene: &Scene) -> BTreeMap<AgentId, Timestamp> {
-    Recent::of(scene).heard
+    RecentMonths::of(scene).heard
 }
 
 /// What the newest two months of the log tell.
 #[derive(Default)]
-struct Recent {
+struct RecentMonths {
     heard: BTreeMap<AgentId, Timestamp>,
     /// The peer's clock minus ours, in milliseconds, in the last days.
     clocks: BTreeMap<AgentId, i64>,
@@ -147,7 +141,7 @@ struct Recent {
     failing: BTreeMap<(AgentId, MessageId), String>,
 }
 
-impl Recent {
+impl RecentMonths {
     fn of(scene: &Scene) -> Self {
         let mut recent = Self::default();
         let files = files(scene);
@@ -195,8 +189,8 @@ impl Recent {
         }
     }
 
-    fn clocks(&self, scene: &Scene) -> Finding {
-        let check = Check::of(
+    fn clocks(&self, scene: &Scene) -> CheckResult {
+        let check = DoctorCheck::of(
             "clock",
             "the clock against those of peers, by the log of the last week",
         );
@@ -211,10 +205,8 @@ impl Recent {
                     "it says {}, and the certificate holds from {} to {}",
                     clock.now, clock.not_before, clock.not_after
                 ),
-                (
-                    "nothing is signed and all that is sent waits",
-                    "timedatectl set-ntp true  # if the clock is right: signet key rotate signing",
-                ),
+                "nothing is signed and all that is sent waits",
+                "timedatectl set-ntp true  # if the clock is right: signet key rotate signing",
             );
         }
         let worst = self
@@ -246,13 +238,12 @@ impl Recent {
             "behind"
         };
         check.warning(
-            format!("{peer} is {seconds} s {way} us; {} peers in all, {whose}", self.clocks.len()),
-            ("messages are refused when clocks are more than a minute apart, and end too early or late", next),
+            format!("{peer} is {seconds} s {way} us; {} peers in all, {whose}", self.clocks.len()), "messages are refused when clocks are more than a minute apart, and end too early or late", next,
         )
     }
 
-    fn handlers(&self) -> Finding {
-        let check = Check::of("handlers", "tries to handle messages in the last day");
+    fn handlers(&self) -> CheckResult {
+        let check = DoctorCheck::of("handlers", "tries to handle messages in the last day");
         let Some(((peer, message), why)) = self.failing.iter().next() else {
             return check.well("no try failed, or a later one succeeded");
         };
@@ -261,10 +252,8 @@ impl Recent {
                 "{} could not be handled; {message} of {peer}: {why}",
                 counted(self.failing.len() as u64, "message")
             ),
-            (
                 "a message that fails five times goes into the quarantine, and who asked waits",
                 "signet inbox  # and see to the handler's own log; what failed too often: signet quarantine list",
-            ),
         )
     }
 }

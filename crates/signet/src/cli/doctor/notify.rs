@@ -5,13 +5,13 @@ use signet_audit::counted;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
 use crate::config::NotifyCommand;
 use crate::hint;
 
-pub(super) fn command(scene: &Scene) -> Finding {
-    let check = Check::of(
+pub(super) fn command(scene: &Scene) -> CheckResult {
+    let check = DoctorCheck::of(
         "notify",
         "the command that tells the person, [notify] in config.toml",
     );
@@ -20,15 +20,13 @@ pub(super) fn command(scene: &Scene) -> Finding {
     };
     let Some(program) = found(command) else {
         return check.fault(
-            format!("{} is no program that may be run here", command.program),
-            (
+            format!("{} is no program that may be run here", command.program), 
                 NOBODY,
                 &format!(
                     "grep -n command {}  # shows where it is named: correct that, or install the program; then: signet \
                      reload",
                     hint::word(&scene.home.config_file())
                 ),
-            ),
         );
     };
     if let Some(mode) = mode_for_others(&program) {
@@ -37,22 +35,18 @@ pub(super) fn command(scene: &Scene) -> Finding {
                 "{} has mode {mode:04o}: others may change it",
                 program.display()
             ),
-            (
-                "whoever changes it acts as the daemon's user, who may read the keys",
-                &format!("chmod go-w {}", hint::word(&program)),
-            ),
+            "whoever changes it acts as the daemon's user, who may read the keys",
+            &format!("chmod go-w {}", hint::word(&program)),
         );
     }
     let state = scene.status.as_ref().ok();
     let state = state.and_then(|status| status.private.as_ref()?.notify.as_ref());
     match state.and_then(|state| Some((state, state.fault.as_ref()?))) {
         Some((state, why)) => check.fault(
-            format!("{} failed {}: {why}", state.program, counted(state.tries.into(), "time")),
-            (
+            format!("{} failed {}: {why}", state.program, counted(state.tries.into(), "time")), 
                 NOBODY,
                 "run it by hand: echo '{}' | COMMAND, as the daemon's user; what came waits for it; signet reload \
                  takes another one",
-            ),
         ),
         None => check.well(format!("{} tells", program.display())),
     }

@@ -6,12 +6,12 @@ use signet_api::{ListAlarms, ListPeers, ListQuarantine, Peer};
 use signet_audit::{counted, counted_doing};
 use signet_proto::ids::Version;
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use super::log::last_heard;
 use super::scene::{Scene, Unconfirmed};
-use crate::hint::Daemon;
+use crate::hint::DaemonKeeper;
 
-pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
+pub(super) fn all(scene: &mut Scene) -> Vec<CheckResult> {
     vec![
         quarantine(scene),
         alarms(scene),
@@ -21,8 +21,8 @@ pub(super) fn all(scene: &mut Scene) -> Vec<Finding> {
     ]
 }
 
-fn quarantine(scene: &mut Scene) -> Finding {
-    let check = Check::of("quarantine", "messages whose handling failed five times");
+fn quarantine(scene: &mut Scene) -> CheckResult {
+    let check = DoctorCheck::of("quarantine", "messages whose handling failed five times");
     match scene.ask(ListQuarantine::default()) {
         Err(why) => unasked(check, scene, &why),
         Ok(held) if held.waiting == 0 => check.well("it is empty"),
@@ -31,16 +31,14 @@ fn quarantine(scene: &mut Scene) -> Finding {
                 "{} for your decision",
                 counted_doing(held.waiting as u64, "message", "waits")
             ),
-            (
                 "nobody handles them, and who asked gets no answer",
                 "signet quarantine list  # then signet quarantine retry MESSAGE, or signet quarantine drop MESSAGE",
-            ),
         ),
     }
 }
 
-fn alarms(scene: &mut Scene) -> Finding {
-    let check = Check::of("alarms", "alarms, which only the person can judge");
+fn alarms(scene: &mut Scene) -> CheckResult {
+    let check = DoctorCheck::of("alarms", "alarms, which only the person can judge");
     match scene.ask(ListAlarms {}) {
         Err(why) => unasked(check, scene, &why),
         Ok(ringing) => match ringing.alarms.first() {
@@ -53,18 +51,16 @@ fn alarms(scene: &mut Scene) -> Finding {
                     alarm.peer,
                     alarm.since
                 ),
-                (
-                    &alarm.text,
-                    "signet alarms  # and, when you have seen to it: signet alarms clear",
-                ),
+                &alarm.text,
+                "signet alarms  # and, when you have seen to it: signet alarms clear",
             ),
         },
     }
 }
 
 /// Peers with whom there was no session for a week, or ever.
-fn peers(scene: &mut Scene) -> Finding {
-    let check = Check::of("peers", "when each peer was last heard of");
+fn peers(scene: &mut Scene) -> CheckResult {
+    let check = DoctorCheck::of("peers", "when each peer was last heard of");
     let peers = match scene.ask(ListPeers {}) {
         Err(why) => return unasked(check, scene, &why),
         Ok(peers) => peers,
@@ -89,16 +85,14 @@ fn peers(scene: &mut Scene) -> Finding {
     let more = silent.count();
     check.warning(
         format!("{} was heard of {last}; {} for a week or longer", first.peer, counted(more as u64, "more peer")),
-        (
             "its daemon does not run, cannot be reached, or its person has not made this agent known there",
             &format!("signet ping {}", first.peer),
-        ),
     )
 }
 
 /// Messages without a receipt, though a peer that is there gives one at once.
-fn outbox(scene: &mut Scene) -> Finding {
-    let check = Check::of("outbox", "messages of this agent without a receipt");
+fn outbox(scene: &mut Scene) -> CheckResult {
+    let check = DoctorCheck::of("outbox", "messages of this agent without a receipt");
     let now = scene.now;
     let late: Vec<Unconfirmed> = match scene.unconfirmed() {
         Err(why) => return unasked(check, scene, &why),
@@ -125,19 +119,17 @@ fn outbox(scene: &mut Scene) -> Finding {
             oldest.since,
             late.len() - for_peer,
         ),
-        (
             "its daemon is away, or cannot be reached; they go out again by themselves until their life ends",
             &format!(
                 "signet ping {}  # and signet outbox shows where each message is",
                 oldest.peer
             ),
-        ),
     )
 }
 
 /// Peers whose certificates do not list the newest version.
-fn versions(scene: &mut Scene) -> Finding {
-    let check = Check::of("peer-versions", "the versions in the certificates of peers");
+fn versions(scene: &mut Scene) -> CheckResult {
+    let check = DoctorCheck::of("peer-versions", "the versions in the certificates of peers");
     let peers = match scene.ask(ListPeers {}) {
         Err(why) => return unasked(check, scene, &why),
         Ok(peers) => peers,
@@ -158,10 +150,8 @@ fn versions(scene: &mut Scene) -> Finding {
                 peer.peer,
                 listed(peer).join(" ")
             ),
-            (
-                "nothing can be said to it or heard from it",
-                "install the newest signet on both sides",
-            ),
+            "nothing can be said to it or heard from it",
+            "install the newest signet on both sides",
         );
     }
     let older: Vec<&Peer> = peers
@@ -178,22 +168,18 @@ fn versions(scene: &mut Scene) -> Finding {
                 peer.peer,
                 listed(peer).join(" ")
             ),
-            (
-                "with them there is no progress and no offers of programs",
-                "their person renews the certificate there, by `key rotate signing`",
-            ),
+            "with them there is no progress and no offers of programs",
+            "their person renews the certificate there, by `key rotate signing`",
         ),
     }
 }
 
-fn unasked(check: Check, scene: &Scene, why: &str) -> Finding {
-    let start = Daemon::of(scene.home.path()).start();
+fn unasked(check: DoctorCheck, scene: &Scene, why: &str) -> CheckResult {
+    let start = DaemonKeeper::of(scene.home.path()).start();
     check.unknown(
         why,
-        (
-            "neither a daemon nor the state that it left can be asked",
-            &format!("see to the log and the keys first, then: {start}"),
-        ),
+        "neither a daemon nor the state that it left can be asked",
+        &format!("see to the log and the keys first, then: {start}"),
     )
 }
 

@@ -6,7 +6,7 @@ use signet_api::{ListOutbox, ShowStatus, State, Status, WaitsFor};
 use signet_proto::node::{self, At, Node};
 use signet_proto::time::Timestamp;
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use crate::clock;
 use crate::config::Config;
 use crate::control::{Client, ClientError};
@@ -22,11 +22,11 @@ pub(super) struct Scene {
     pub(super) now: Timestamp,
     /// What the daemon says of itself, or why it says nothing.
     pub(super) status: Result<Status, String>,
-    source: Source,
+    source: FactSource,
 }
 
 /// Who knows of peers, messages and alarms.
-enum Source {
+enum FactSource {
     Daemon(Client),
     /// What the last daemon left, read without its lock.
     Left(Box<Node>),
@@ -36,13 +36,13 @@ enum Source {
 
 impl Scene {
     /// Reads the configuration, and finds whom to ask.
-    pub(super) fn open(home: &Home) -> (Finding, Option<Self>) {
-        let check = Check::of("configuration", home.config_file().display());
+    pub(super) fn open(home: &Home) -> (CheckResult, Option<Self>) {
+        let check = DoctorCheck::of("configuration", home.config_file().display());
         let config = match Config::load(home) {
             Ok(config) => config,
             Err(error) => {
                 let means = "no command and no daemon can use this home";
-                return (check.fault(&error, (means, &error.next())), None);
+                return (check.fault(&error, means, &error.next()), None);
             }
         };
         let found = check.well(format!(
@@ -58,8 +58,8 @@ impl Scene {
             Ok((client, status))
         });
         let (source, status) = match asked {
-            Ok((client, status)) => (Source::Daemon(client), Ok(status)),
-            Err(error) => (Source::left(home, &config), Err(error.to_string())),
+            Ok((client, status)) => (FactSource::Daemon(client), Ok(status)),
+            Err(error) => (FactSource::left(home, &config), Err(error.to_string())),
         };
         Self {
             home: home.clone(),
@@ -73,9 +73,9 @@ impl Scene {
     /// Every message of ours that went out, or waits for a session, and has no receipt.
     pub(super) fn unconfirmed(&mut self) -> Result<Vec<Unconfirmed>, String> {
         match &mut self.source {
-            Source::Daemon(client) => listed(client).map_err(|error| error.to_string()),
-            Source::Left(node) => Ok(node.outbox().filter_map(|out| left(&out)).collect()),
-            Source::Nobody(why) => Err(why.clone()),
+            FactSource::Daemon(client) => listed(client).map_err(|error| error.to_string()),
+            FactSource::Left(node) => Ok(node.outbox().filter_map(|out| left(&out)).collect()),
+            FactSource::Nobody(why) => Err(why.clone()),
         }
     }
 
@@ -87,14 +87,14 @@ impl Scene {
             head: None,
         };
         match &mut self.source {
-            Source::Daemon(client) => client.call(&request).map_err(|error| error.to_string()),
-            Source::Left(node) => {
+            FactSource::Daemon(client) => client.call(&request).map_err(|error| error.to_string()),
+            FactSource::Left(node) => {
                 let served = request.serve(node, at, &Reach::default());
                 served
                     .map(|(answer, _)| answer)
                     .map_err(|error| error.to_string())
             }
-            Source::Nobody(why) => Err(why.clone()),
+            FactSource::Nobody(why) => Err(why.clone()),
         }
     }
 }
@@ -138,7 +138,7 @@ fn left(out: &node::Outgoing) -> Option<Unconfirmed> {
     })
 }
 
-impl Source {
+impl FactSource {
     fn left(home: &Home, config: &Config) -> Self {
         match Memory::glance(home, config) {
             Ok(node) => Self::Left(Box::new(node)),

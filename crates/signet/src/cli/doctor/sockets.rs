@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
-use super::finding::{Check, Finding};
+use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
 use crate::config::Access;
 use crate::config::Sign;
@@ -12,9 +12,9 @@ use crate::group;
 use crate::hint;
 
 /// All of them: the first thing that is wrong.
-pub(super) fn all(scene: &Scene) -> Finding {
+pub(super) fn all(scene: &Scene) -> CheckResult {
     let config = &scene.config;
-    let check = Check::of("sockets", "modes and groups of control.sock and agent.sock");
+    let check = DoctorCheck::of("sockets", "modes and groups of control.sock and agent.sock");
     let carrier = config.carrier_socket.as_ref();
     let agent = config.agent_socket.as_ref();
     let sockets = [
@@ -33,17 +33,15 @@ pub(super) fn all(scene: &Scene) -> Finding {
                 ),
             };
             let means = "whoever should reach the daemon may not, or others may";
-            return check.fault(format!("{}: {wrong}", path.display()), (means, &next));
+            return check.fault(format!("{}: {wrong}", path.display()), means, &next);
         }
     }
     let shared = agent.is_some_and(|agent| number(&agent.access) == number(&config.control_access));
     match shared && config.people_sign == Sign::Nothing {
         true => check.advice(
-            "the person's socket and the agent's have the same group, and no decision needs the person's key",
-            (
+            "the person's socket and the agent's have the same group, and no decision needs the person's key", 
                 "a program that may open agent.sock may open control.sock as well, and decide as the person",
                 "give each a `group` of its own, or set sign = \"all\" in [people] of config.toml",
-            ),
         ),
         false => check.well("who may open them is as config.toml says"),
     }

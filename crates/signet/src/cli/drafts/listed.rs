@@ -10,9 +10,9 @@ use signet_json::Limits;
 use signet_proto::draft;
 
 use super::next_for;
+use crate::cli::Failure;
 use crate::cli::ask::decide;
 use crate::cli::names::{Candidate, ambiguous, refuse_short};
-use crate::cli::{Exit, Failure};
 
 /// A draft with all that a machine without the daemon needs to sign the decision about it.
 #[derive(Serialize, Deserialize)]
@@ -57,11 +57,7 @@ pub(super) fn named(home: Option<PathBuf>, name: &str) -> Result<Vec<Listed>, Fa
 pub(super) fn read(file: &Path) -> Result<Vec<Listed>, Failure> {
     let fault = |what: String| {
         let what = format!("{}: {what}", file.display());
-        Failure::new(
-            Exit::Usage,
-            what,
-            "make it with: signet drafts --json > FILE",
-        )
+        Failure::usage(what, "make it with: signet drafts --json > FILE")
     };
     let size = std::fs::metadata(file).map_err(|error| fault(error.to_string()))?;
     if !size.is_file() || size.len() > LARGEST {
@@ -93,8 +89,7 @@ pub(super) fn only(waiting: Vec<Listed>, name: &str) -> Result<Listed, Failure> 
     match (found.pop(), candidates.len()) {
         (Some(listed), 1) => Ok(listed),
         (Some(_), _) => Err(ambiguous(name, &candidates)),
-        (None, _) => Err(Failure::new(
-            Exit::Refused,
+        (None, _) => Err(Failure::refused(
             format!("draft-unknown: no draft {name} waits"),
             "signet drafts  # shows what waits; where a message is that has left: signet status ID",
         )),
@@ -108,12 +103,11 @@ impl Listed {
         let shown = &self.draft;
         if shown.waits_for != WaitsFor::Approval {
             let what = format!("draft-unknown: {} waits for no approval", shown.message_id);
-            return Err(Failure::new(Exit::Refused, what, next_for(shown)));
+            return Err(Failure::refused(what, next_for(shown)));
         }
         let value = shown.draft.as_ref();
         value.filter(|value| says(value, shown)).ok_or_else(|| {
-            Failure::new(
-                Exit::Refused,
+            Failure::refused(
                 "the list of drafts shows something else than what would be signed",
                 "make it anew with signet drafts --json, and see who could change it on its way",
             )

@@ -6,15 +6,16 @@ use std::time::Duration;
 use clap::Args;
 use signet_api::{SendHandoff, Sent, State, WaitsFor};
 
-use crate::cli::ask::{acknowledge_read, change, connect, or_dash, print_json};
+use crate::cli::ask::{acknowledge_read, change, connect};
 use crate::cli::input::{Input, short};
-use crate::cli::whereabouts::Whereabouts;
+use crate::cli::print::{or_dash, print_json};
+use crate::cli::whereabouts::MessageReport;
 use crate::cli::{Exit, Failure, exit, print, refusal};
 use crate::hint;
 
 /// See `signet handoff send --help`.
 #[derive(Debug, Args)]
-pub(super) struct SendArgs {
+pub(super) struct HandoffSendArgs {
     /// The peer's agent-id
     #[arg(value_name = "PEER")]
     peer: String,
@@ -59,7 +60,7 @@ pub(super) struct SendArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &SendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(args: &HandoffSendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     short("--summary", args.summary.as_deref())?;
     let mut given = Input::default();
     let goal = given.words(&args.goal)?;
@@ -81,7 +82,7 @@ pub(super) fn run(args: &SendArgs, home: Option<PathBuf>) -> Result<(), Failure>
     };
     let wait = Duration::try_from_secs_f64(args.wait).map_err(|_| {
         let what = "--wait is not a number of seconds";
-        Failure::new(Exit::Usage, what, "give for example --wait 10")
+        Failure::usage(what, "give for example --wait 10")
     })?;
     let mut client = connect(home, wait)?;
     let sent = change(&mut client, &handoff)?;
@@ -92,25 +93,25 @@ pub(super) fn run(args: &SendArgs, home: Option<PathBuf>) -> Result<(), Failure>
     told
 }
 
-fn tell(args: &SendArgs, sent: &Sent) -> Result<(), Failure> {
+fn tell(args: &HandoffSendArgs, sent: &Sent) -> Result<(), Failure> {
     if args.json {
         print_json(sent)?;
     }
     let (task, peer) = (or_dash(sent.task.as_deref()), &args.peer);
-    let place = Whereabouts::of_sent(sent, peer);
+    let place = MessageReport::of_sent(sent, peer);
     let next =
         format!("signet handoff show {task}  # says what was offered; hand it to somebody else");
     if let Some(answer) = &sent.answer
         && let Some(error) = &answer.error
     {
         let what = refusal::refused_by(peer, error, answer.summary.as_deref());
-        return Err(Failure::new(Exit::Refused, what, next));
+        return Err(Failure::refused(what, next));
     }
     let word = place.word();
     let how = match place.state {
         State::Refused | State::Expired | State::Unknown => {
             let what = format!("task {task} is {word}: {}", place.sentence());
-            return Err(Failure::new(Exit::Refused, what, next));
+            return Err(Failure::refused(what, next));
         }
         state if place.stopping && state != State::Received => {
             let what = format!(
@@ -118,7 +119,7 @@ fn tell(args: &SendArgs, sent: &Sent) -> Result<(), Failure> {
                 place.sentence()
             );
             let next = format!("{}  # then: signet handoff show {task}", hint::start());
-            return Err(Failure::new(Exit::NotReachable, what, next));
+            return Err(Failure::not_reachable(what, next));
         }
         State::Answered => "took it",
         State::Received => "has it, durably, and has yet to take it",

@@ -6,9 +6,10 @@ use std::time::Duration;
 use clap::Args;
 use signet_api::{Acknowledge, Name};
 
-use crate::cli::ask::{change, connect, print_json};
+use crate::cli::ask::{change, connect};
 use crate::cli::names::{self, Candidate};
-use crate::cli::{Exit, Failure, print};
+use crate::cli::print::print_json;
+use crate::cli::{Failure, print};
 
 /// See `signet inbox done --help`.
 #[derive(Debug, Args)]
@@ -45,16 +46,12 @@ fn sender(waiting: &[Candidate], message_id: &str) -> Result<String, Failure> {
         (Some(only), None) => Ok(only.peer.clone()),
         (Some(one), Some(other)) => {
             let what = format!("{} and {} both used this id", one.peer, other.peer);
-            Err(Failure::new(
-                Exit::Usage,
-                what,
-                "say whose it is: --from PEER",
-            ))
+            Err(Failure::usage(what, "say whose it is: --from PEER"))
         }
         (None, _) => {
             let what = format!("message-unknown: no message {message_id} waits in the inbox");
             let next = format!("{LIST} shows what waits");
-            Err(Failure::new(Exit::Refused, what, next).named("message-unknown"))
+            Err(Failure::refused(what, next).named("message-unknown"))
         }
     }
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use signet_proto::ids::{AgentId, PrincipalId};
 
 use super::machine::Machine;
-use super::names::Name;
-use crate::cli::{Exit, Failure};
+use super::names::Instance;
+use crate::cli::Failure;
 
 /// One agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,19 +24,23 @@ pub(super) struct Installed {
 }
 
 /// What is noted of `name`.
-pub(super) fn find(machine: &Machine, name: &Name) -> Result<Option<Installed>, Failure> {
+pub(super) fn find(machine: &Machine, name: &Instance) -> Result<Option<Installed>, Failure> {
     read(machine.at(&file(name.as_str())))
 }
 
 /// Notes it.
-pub(super) fn note(machine: &Machine, name: &Name, installed: &Installed) -> Result<(), Failure> {
+pub(super) fn note(
+    machine: &Machine,
+    name: &Instance,
+    installed: &Installed,
+) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(installed).unwrap_or_default();
     machine.write(&file(name.as_str()), &format!("{text}\n"), None)?;
     Ok(())
 }
 
 /// Forgets it.
-pub(super) fn forget(machine: &Machine, name: &Name) -> Result<(), Failure> {
+pub(super) fn forget(machine: &Machine, name: &Instance) -> Result<(), Failure> {
     machine.delete(&file(name.as_str()))
 }
 
@@ -68,7 +72,7 @@ fn read(path: PathBuf) -> Result<Option<Installed>, Failure> {
     };
     serde_json::from_str(&text).map(Some).map_err(|_| {
         let what = format!("{} is not what signet install wrote", path.display());
-        Failure::new(Exit::Usage, what, "put it back from a backup, or remove it")
+        Failure::usage(what, "put it back from a backup, or remove it")
     })
 }
 

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use signet_audit::visible;
 
-use super::machine::{Machine, Owner, make_all, unmade};
+use super::machine::{FileOwner, Machine, make_all, unmade};
 use super::names::HOMES;
-use crate::cli::{Exit, Failure};
+use crate::cli::Failure;
 
 impl Machine {
     /// A directory with that owner and mode. What is there already is taken if it is a directory of that user or of
     /// root's: no link is followed, because whoever owns the directory above may have put one there.
-    pub(super) fn directory(&self, path: &str, owner: Owner, mode: u32) -> Result<(), Failure> {
+    pub(super) fn directory(&self, path: &str, owner: FileOwner, mode: u32) -> Result<(), Failure> {
         let place = self.at(path);
         if self.is_dry() {
             return self.say(path, "a directory");
@@ -32,16 +32,16 @@ impl Machine {
         let parent = self.open(parent, path).map_err(fail)?;
         let made = settle(parent.as_fd(), Path::new(name), owner, mode).map_err(fail)?;
         match made {
-            Settled::Made => self.say(path, "made"),
-            Settled::Changed => self.say(path, "set right"),
-            Settled::Kept => self.kept(path),
-            Settled::Foreign => Err(in_the_way(&place)),
+            FolderChange::Made => self.say(path, "made"),
+            FolderChange::Changed => self.say(path, "set right"),
+            FolderChange::Kept => self.kept(path),
+            FolderChange::Foreign => Err(in_the_way(&place)),
         }
     }
 
     /// Gives what belongs to root in a home to its user: root's commands and root's copies leave such files, which the
     /// daemon cannot use. Says whether there was any.
-    pub(super) fn give_back(&self, path: &str, owner: Owner) -> Result<bool, Failure> {
+    pub(super) fn give_back(&self, path: &str, owner: FileOwner) -> Result<bool, Failure> {
         if self.is_dry() {
             return Ok(false);
         }
@@ -90,7 +90,7 @@ impl Machine {
 
 /// Gives everything in a directory to `owner`, and lets the directory itself be. Only for one that nobody else can
 /// enter meanwhile.
-pub(super) fn give_all(directory: &Path, owner: Owner) -> io::Result<()> {
+pub(super) fn give_all(directory: &Path, owner: FileOwner) -> io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let (entry, path) = entry.map(|entry| (entry.file_type(), entry.path()))?;
         if entry?.is_dir() {
@@ -112,7 +112,7 @@ struct RootsFiles {
 
 /// Gives each file and directory of root's to `owner`, and says which. The directory is its user's to change meanwhile: what
 /// was looked at is what is given, no link is followed, and a file of two names may be another's too.
-fn give_in(directory: BorrowedFd<'_>, owner: Owner, deep: u8) -> io::Result<RootsFiles> {
+fn give_in(directory: BorrowedFd<'_>, owner: FileOwner, deep: u8) -> io::Result<RootsFiles> {
     let mut found = RootsFiles::default();
     for entry in rustix::fs::Dir::read_from(directory)? {
         let entry = entry?;
@@ -147,7 +147,7 @@ fn give_in(directory: BorrowedFd<'_>, owner: Owner, deep: u8) -> io::Result<Root
     Ok(found)
 }
 
-enum Settled {
+enum FolderChange {
     Made,
     Changed,
     Kept,
@@ -155,7 +155,12 @@ enum Settled {
     Foreign,
 }
 
-fn settle(parent: BorrowedFd<'_>, name: &Path, owner: Owner, mode: u32) -> io::Result<Settled> {
+fn settle(
+    parent: BorrowedFd<'_>,
+    name: &Path,
+    owner: FileOwner,
+    mode: u32,
+) -> io::Result<FolderChange> {
     let made = rustix::fs::mkdirat(parent, name, Mode::RWXU);
     if let Err(error) = made
         && error != rustix::io::Errno::EXIST
@@ -165,20 +170,20 @@ fn settle(parent: BorrowedFd<'_>, name: &Path, owner: Owner, mode: u32) -> io::R
     let directory = rustix::fs::openat(parent, name, DIRECTORY, Mode::empty())?;
     let facts = rustix::fs::fstat(&directory)?;
     if facts.st_uid != 0 && facts.st_uid != owner.user {
-        return Ok(Settled::Foreign);
+        return Ok(FolderChange::Foreign);
     }
     let is = (facts.st_uid, facts.st_gid, facts.st_mode & 0o7777);
     if is == (owner.user, owner.group, mode) {
-        return Ok(Settled::Kept);
+        return Ok(FolderChange::Kept);
     }
     let (user, group) = (Uid::from_raw(owner.user), Gid::from_raw(owner.group));
     rustix::fs::fchown(&directory, Some(user), Some(group))?;
     // After the owner, which may take the setgid bit away.
     rustix::fs::fchmod(&directory, Mode::from_raw_mode(mode))?;
     Ok(if made.is_ok() {
-        Settled::Made
+        FolderChange::Made
     } else {
-        Settled::Changed
+        FolderChange::Changed
     })
 }
 
@@ -187,11 +192,7 @@ fn in_the_way(path: &Path) -> Failure {
         "{} is no directory, or belongs to somebody else",
         path.display()
     );
-    Failure::new(
-        Exit::Refused,
-        what,
-        "look who put it there; move it away, then again",
-    )
+    Failure::refused(what, "look who put it there; move it away, then again")
 }
 
 /// Keys that were replaced stand in folders below folders.

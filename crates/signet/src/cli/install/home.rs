@@ -8,11 +8,11 @@ use signet_transport::new_user;
 use zeroize::Zeroizing;
 
 use super::directories::give_all;
-use super::machine::{Machine, Owner};
-use super::names::{AUDIT_GROUP, HOMES, Name};
-use super::server::Broker;
+use super::machine::{FileOwner, Machine};
+use super::names::{AUDIT_GROUP, HOMES, Instance};
+use super::server::ServerChoice;
+use crate::cli::Failure;
 use crate::cli::init::{self, NewHome};
-use crate::cli::{Exit, Failure};
 use crate::config::Config;
 use crate::home::Home;
 use crate::keystore::Root;
@@ -28,11 +28,7 @@ impl NatsKey {
     pub(super) fn new() -> Result<Self, Failure> {
         let random = random::bytes().ok().and_then(new_user);
         let (seed, public) = random.ok_or_else(|| {
-            Failure::new(
-                Exit::Refused,
-                "the system's random bytes make no key",
-                "try again",
-            )
+            Failure::refused("the system's random bytes make no key", "try again")
         })?;
         Ok(Self {
             seed: Zeroizing::new(format!("{seed}\n")),
@@ -44,13 +40,13 @@ impl NatsKey {
 /// Makes the home of a new agent. What goes wrong leaves none.
 pub(super) fn make(
     machine: &Machine,
-    name: &Name,
+    name: &Instance,
     (agent, principal, root): (&AgentId, &PrincipalId, Root),
-    broker: &Broker,
+    broker: &ServerChoice,
     key: Option<&NatsKey>,
 ) -> Result<(), Failure> {
     let owner = machine.owner(&name.user(), &name.user())?;
-    machine.directory(HOMES, Owner { user: 0, group: 0 }, 0o755)?;
+    machine.directory(HOMES, FileOwner { user: 0, group: 0 }, 0o755)?;
     if machine.is_dry() {
         return machine.say(&name.home(), "made, with new keys");
     }
@@ -74,7 +70,7 @@ pub(super) fn make(
 
 /// Owners and modes, as docs/operations.md has them: the setgid bit gives sockets and logs to their groups. Says whether
 /// root had left a file there that the daemon could not use.
-pub(super) fn settle(machine: &Machine, name: &Name) -> Result<bool, Failure> {
+pub(super) fn settle(machine: &Machine, name: &Instance) -> Result<bool, Failure> {
     let user = name.user();
     let places = [
         (String::new(), user.clone(), 0o711),
@@ -89,7 +85,7 @@ pub(super) fn settle(machine: &Machine, name: &Name) -> Result<bool, Failure> {
 }
 
 /// Puts the key of a login into a home that is there already.
-pub(super) fn add_key(machine: &Machine, name: &Name, key: &NatsKey) -> Result<(), Failure> {
+pub(super) fn add_key(machine: &Machine, name: &Instance, key: &NatsKey) -> Result<(), Failure> {
     let owner = machine.owner(&name.user(), &name.user())?;
     if machine.is_dry() {
         return machine.say(&format!("{}/nats.nk", name.home()), "made");
@@ -113,7 +109,7 @@ pub(super) fn add_key(machine: &Machine, name: &Name, key: &NatsKey) -> Result<(
     machine.say(&format!("{}/nats.nk", name.home()), "made")
 }
 
-fn configuration(agent: &AgentId, principal: &PrincipalId, broker: &Broker) -> String {
+fn configuration(agent: &AgentId, principal: &PrincipalId, broker: &ServerChoice) -> String {
     let mut text = Config::template(agent, principal)
         .replacen(
             "# socket = \"agent.sock\"\n",
@@ -121,7 +117,7 @@ fn configuration(agent: &AgentId, principal: &PrincipalId, broker: &Broker) -> S
             1,
         )
         .replacen("# mode = 0o640  ", "mode = 0o640    ", 1);
-    if let Broker::Named(url) = broker {
+    if let ServerChoice::Named(url) = broker {
         let usual = "# servers = [\"nats://127.0.0.1:4222\"]";
         text = text.replacen(usual, &format!("servers = [{url:?}]"), 1);
     }
@@ -143,7 +139,7 @@ mod tests {
         let text = configuration(
             &agent,
             &principal,
-            &Broker::Named("nats://house:4222".to_owned()),
+            &ServerChoice::Named("nats://house:4222".to_owned()),
         );
         let home = Home::at("/var/lib/signet/alpha");
         let config = Config::parse(&text, &home, None).unwrap();

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::cli::{Exit, Failure, print};
+use crate::cli::{Failure, print};
 
 /// A user and a group, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(super) struct FileOwner {
     pub(super) user: u32,
     pub(super) group: u32,
 }
@@ -30,7 +30,7 @@ impl Machine {
         if !is_dry && !rustix::process::geteuid().is_root() {
             let what = "users, groups and units are for root to make";
             let next = "type it with sudo in front; with --dry-run it only says what it would do";
-            return Err(Failure::new(Exit::Usage, what, next));
+            return Err(Failure::usage(what, next));
         }
         let root = sysroot.unwrap_or(Path::new("/"));
         let root = root.canonicalize().map_err(|error| {
@@ -59,8 +59,7 @@ impl Machine {
             Ok(()) => Ok(Some(directory)),
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let what = "another signet install is at work on this machine";
-                Err(Failure::new(
-                    Exit::Refused,
+                Err(Failure::refused(
                     what,
                     "wait until it has ended, then again",
                 ))
@@ -179,11 +178,7 @@ impl Machine {
             return Ok(());
         }
         let next = "its own words stand above; mend that, then again";
-        Err(Failure::new(
-            Exit::Refused,
-            format!("systemd-sysusers: {end}"),
-            next,
-        ))
+        Err(Failure::refused(format!("systemd-sysusers: {end}"), next))
     }
 
     /// Runs a tool on this machine and tells whether it ended well. It prints for itself.
@@ -250,8 +245,8 @@ impl Machine {
     }
 
     /// The number of a user and of its group, as the machine knows them.
-    pub(super) fn owner(&self, user: &str, group: &str) -> Result<Owner, Failure> {
-        Ok(Owner {
+    pub(super) fn owner(&self, user: &str, group: &str) -> Result<FileOwner, Failure> {
+        Ok(FileOwner {
             user: self.number("/etc/passwd", user)?,
             group: self.number("/etc/group", group)?,
         })
@@ -276,8 +271,7 @@ impl Machine {
         // Name, password and number are the first three fields of both files.
         crate::group::number_in(&text, name).ok_or_else(|| {
             let what = format!("{name} is not in {file}, where system users belong");
-            Failure::new(
-                Exit::Refused,
+            Failure::refused(
                 what,
                 "make it there, or take it out of other directories of users, then again",
             )

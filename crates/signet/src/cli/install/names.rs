@@ -2,13 +2,13 @@
 
 use signet_proto::ids::AgentId;
 
-use crate::cli::{Exit, Failure};
+use crate::cli::Failure;
 
 /// The name of an instance: `signet@NAME`, the user `signet-NAME`, the home `/var/lib/signet/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Name(String);
+pub(super) struct Instance(String);
 
-impl Name {
+impl Instance {
     /// The one that was asked for, else the agent's id without `agent-` in front.
     pub(super) fn choose(asked: Option<&str>, agent: &AgentId) -> Result<Self, Failure> {
         let own = agent.as_str();
@@ -38,7 +38,7 @@ impl Name {
         let next = format!(
             "name the instance with --name: 1 to {LONGEST} of a-z, 0-9 and '-', such as alice"
         );
-        Err(Failure::new(Exit::Usage, what, next))
+        Err(Failure::usage(what, next))
     }
 
     /// As it stands behind the `@` of a unit.
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn name(asked: Option<&str>, agent: &str) -> Option<String> {
-        let name = Name::choose(asked, &agent.parse().unwrap()).ok()?;
+        let name = Instance::choose(asked, &agent.parse().unwrap()).ok()?;
         Some(name.as_str().to_owned())
     }
 
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn every_user_and_group_has_a_name_that_the_system_takes() {
-        let name = Name::choose(Some(&"x".repeat(LONGEST)), &"x".parse().unwrap()).unwrap();
+        let name = Instance::choose(Some(&"x".repeat(LONGEST)), &"x".parse().unwrap()).unwrap();
         for user in [
             name.user(),
             name.handlers(),

@@ -4,13 +4,13 @@ use signet_proto::ids::AgentId;
 
 use super::agents;
 use super::machine::Machine;
-use super::names::Name;
+use super::names::Instance;
 use super::server;
-use crate::cli::{Exit, Failure, print};
+use crate::cli::{Failure, print};
 
 pub(super) fn run(
     machine: &Machine,
-    name: &Name,
+    name: &Instance,
     agent: &AgentId,
     is_purge: bool,
 ) -> Result<(), Failure> {
@@ -18,7 +18,7 @@ pub(super) fn run(
     let Some(mut known) = known else {
         let what = format!("install has put no {agent} at {}", name.home());
         let next = "the files in /etc/signet/agents name agents and instances: --agent and --name";
-        return Err(Failure::new(Exit::Refused, what, next));
+        return Err(Failure::refused(what, next));
     };
     stop(machine, name)?;
     known.removed = true;
@@ -35,7 +35,7 @@ pub(super) fn run(
     ))
 }
 
-fn stop(machine: &Machine, name: &Name) -> Result<(), Failure> {
+fn stop(machine: &Machine, name: &Instance) -> Result<(), Failure> {
     let (daemon, handlers) = (name.unit(), name.handlers_unit());
     let mut args = vec!["disable"];
     if machine.has_manager() {
@@ -47,15 +47,11 @@ fn stop(machine: &Machine, name: &Name) -> Result<(), Failure> {
         return Ok(());
     }
     let next = format!("systemctl status {daemon}  # then again");
-    Err(Failure::new(
-        Exit::Refused,
-        format!("{daemon} was not stopped"),
-        next,
-    ))
+    Err(Failure::refused(format!("{daemon} was not stopped"), next))
 }
 
 /// Files before users: no file is left to a number that somebody else may get.
-fn purge(machine: &Machine, name: &Name) -> Result<(), Failure> {
+fn purge(machine: &Machine, name: &Instance) -> Result<(), Failure> {
     machine.delete_all(&name.home())?;
     machine.delete_all(&name.handlers_directory())?;
     machine.delete(&name.handlers_command())?;
@@ -86,9 +82,5 @@ fn gone(is_gone: bool, user: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let what = format!("{user} is still a user or group of this machine");
-    Err(Failure::new(
-        Exit::Refused,
-        what,
-        "end what runs as it, then again",
-    ))
+    Err(Failure::refused(what, "end what runs as it, then again"))
 }

@@ -3,16 +3,16 @@
 use std::time::{Duration, Instant};
 
 use super::agents;
-use super::machine::{Machine, Owner};
-use crate::cli::nats::conf::{Server, User};
+use super::machine::{FileOwner, Machine};
+use crate::cli::Failure;
+use crate::cli::nats::conf::{ServerConf, User};
 use crate::cli::nats::{key, mailboxes};
 use crate::cli::up::server::speaks_nats;
-use crate::cli::{Exit, Failure};
 use signet_proto::ids::AgentId;
 
 /// Whose server the agents use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Broker {
+pub(super) enum ServerChoice {
     /// The one that signet keeps on this machine: `signet-nats.service`.
     Ours,
     /// One that was named, whose keeper gives logins and mailboxes.
@@ -23,7 +23,7 @@ pub(super) enum Broker {
     Missing,
 }
 
-impl Broker {
+impl ServerChoice {
     pub(super) fn find(machine: &Machine, named: Option<&str>) -> Self {
         match named {
             Some(url) => Self::Named(url.to_owned()),
@@ -54,7 +54,7 @@ pub(in crate::cli) fn keeps_server() -> bool {
 pub(super) fn configure(machine: &Machine) -> Result<bool, Failure> {
     machine.sysusers(SYSUSERS)?;
     let group = machine.group("signet-nats")?;
-    machine.directory(DIRECTORY, Owner { user: 0, group }, 0o750)?;
+    machine.directory(DIRECTORY, FileOwner { user: 0, group }, 0o750)?;
     let seed = machine.at(ADMIN);
     let admin = match (seed.exists(), machine.is_dry()) {
         (true, _) => key::read(&seed)?,
@@ -71,13 +71,12 @@ pub(super) fn configure(machine: &Machine) -> Result<bool, Failure> {
     let users: Vec<User> = users.collect();
     if users.len() > SHARES {
         let what = format!("the server of this machine has room for {SHARES} agents");
-        return Err(Failure::new(
-            Exit::Refused,
+        return Err(Failure::refused(
             what,
             "use another server for this one: --server URL",
         ));
     }
-    let server = Server {
+    let server = ServerConf {
         listen: LISTEN,
         store: STORE,
         admin: &admin,
@@ -102,7 +101,7 @@ pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), Failure> 
         if begin.elapsed() > PATIENCE {
             let what = format!("{UNIT} was started, and nothing answers at {LISTEN}");
             let next = format!("journalctl -n 20 -u {UNIT}  # says why; then again");
-            return Err(Failure::new(Exit::NotReachable, what, next));
+            return Err(Failure::not_reachable(what, next));
         }
         std::thread::sleep(Duration::from_millis(50));
     }

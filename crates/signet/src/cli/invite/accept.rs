@@ -12,10 +12,11 @@ use signet_proto::statement::{Invitation, InvitationError};
 use super::addresses::{addresses_of, meets, nats_of};
 use super::carriers::{carriers_of, keep};
 use super::{WEEK, made, read_pasted};
-use crate::cli::ask::{decide_signed, print_json};
+use crate::cli::ask::decide_signed;
 use crate::cli::input::Input;
 use crate::cli::person::ControlKey;
-use crate::cli::{Exit, Failure, print};
+use crate::cli::print::print_json;
+use crate::cli::{Failure, print};
 use crate::clock;
 use crate::config::Config;
 use crate::hint;
@@ -41,7 +42,7 @@ pub(in crate::cli) struct AcceptArgs {
 /// What `signet accept --json` prints.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Accepted<'a> {
+struct AcceptedInvitation<'a> {
     peer: &'a str,
     principal: &'a str,
     fingerprint: &'a str,
@@ -61,7 +62,7 @@ pub(in crate::cli) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result
     if peer.agent == config.agent.agent {
         let what = format!("this is an invitation to {} itself", peer.agent);
         let next = "the line goes to the other person; theirs comes back";
-        return Err(Failure::new(Exit::Usage, what, next));
+        return Err(Failure::usage(what, next));
     }
     let words = fingerprint(&peer.root);
     // What may fail comes before anybody is bound.
@@ -79,7 +80,7 @@ pub(in crate::cli) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result
         keep(&home, &peer.agent, carriers)?;
     }
     if args.json {
-        return print_json(&Accepted {
+        return print_json(&AcceptedInvitation {
             peer: peer.agent.as_str(),
             principal: peer.principal.as_str(),
             fingerprint: &words,
@@ -126,7 +127,7 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
              somebody else's",
             peer.principal
         );
-        Failure::new(Exit::Refused, what, next)
+        Failure::refused(what, next)
     };
     if let Some(said) = &args.words {
         let said = said.to_lowercase();
@@ -144,7 +145,7 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
     if !io::stdin().is_terminal() {
         let what = "nobody can be asked here whether the words are right: nobody is trusted yet";
         let next = "give the words that the other person says: signet accept LINE --words \"…\"";
-        return Err(Failure::new(Exit::Usage, what, next));
+        return Err(Failure::usage(what, next));
     }
     anstream::eprint!("Does {} say the same words? [y/N] ", peer.principal);
     if said_yes()? { Ok(()) } else { Err(differ()) }
@@ -154,9 +155,7 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
 pub(in crate::cli) fn said_yes() -> Result<bool, Failure> {
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
-    read.map_err(|error| {
-        Failure::new(Exit::Usage, format!("standard input: {error}"), "try again")
-    })?;
+    read.map_err(|error| Failure::usage(format!("standard input: {error}"), "try again"))?;
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
 
@@ -181,7 +180,7 @@ fn unusable(error: &InvitationError) -> Failure {
         InvitationError::Early(_) => "look at the clocks of both machines",
         _ => "ask for a new line, which their `invite` prints",
     };
-    Failure::new(Exit::Refused, error, next)
+    Failure::refused(error, next)
 }
 
 const INVITATION: &str = "signet:1:";

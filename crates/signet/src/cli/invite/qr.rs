@@ -9,7 +9,7 @@ use qrcode::render::unicode::Dense1x2;
 use qrcode::{Color, EcLevel, QrCode};
 use rustix::termios::tcgetwinsize;
 
-use crate::cli::{Exit, Failure, print};
+use crate::cli::{Failure, print};
 
 /// How many columns the terminal has; `None` where something else reads.
 pub(super) fn columns() -> Option<usize> {
@@ -55,7 +55,7 @@ fn code_of(line: &str) -> Result<QrCode, Failure> {
     QrCode::with_error_correction_level(line, EcLevel::L).map_err(|_| {
         let what = "the line is too long for a QR code";
         let next = "leave --qr and --qr-file out, or name fewer addresses";
-        Failure::new(Exit::Refused, what, next)
+        Failure::refused(what, next)
     })
 }
 

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::control::{Client, ClientError};
 use crate::home::Home;
-use crate::keystore::{self, Change, Keys};
+use crate::keystore::{self, AgentKeys, KeyChange};
 use crate::lock::HomeLock;
 
 /// `signet key adopt`.
@@ -30,10 +30,14 @@ pub(super) fn run(home: &Home) -> Result<(), Failure> {
 }
 
 /// Stages `change` and takes it into use. The keys as they are then.
-pub(super) fn apply(home: &Home, config: &Config, change: &Change) -> Result<Keys, Failure> {
+pub(super) fn apply(
+    home: &Home,
+    config: &Config,
+    change: &KeyChange,
+) -> Result<AgentKeys, Failure> {
     keystore::stage(home, change)?;
     adopt(home, config)?;
-    Ok(Keys::open(home, &config.agent)?)
+    Ok(AgentKeys::open(home, &config.agent)?)
 }
 
 fn adopt(home: &Home, config: &Config) -> Result<bool, Failure> {

@@ -10,13 +10,15 @@ use super::{Failure, open, print};
 use crate::clock;
 use crate::config::Config;
 use crate::home::Home;
-use crate::keystore::{self, AUDIT, Bundle, CONTROL, Form, NEXT_ROOT, Passphrase, ROOT, Recovered};
+use crate::keystore::{
+    self, AUDIT, Bundle, CONTROL, KeyFormat, NEXT_ROOT, Passphrase, ROOT, Recovered,
+};
 use crate::private;
 
 /// See `signet key export --help`.
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLE)]
-pub(super) struct ExportArgs {
+pub(super) struct KeyExportArgs {
     /// The new file
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -78,7 +80,7 @@ enum To {
     Pkcs8,
 }
 
-pub(super) fn export(args: ExportArgs, home: &Home) -> Result<(), Failure> {
+pub(super) fn export(args: KeyExportArgs, home: &Home) -> Result<(), Failure> {
     let (_, keys) = open(home)?;
     let named = |file: Option<PathBuf>, name| file.unwrap_or_else(|| home.key_file(name));
     let mut files = vec![named(args.root, ROOT), named(args.next_root, NEXT_ROOT)];
@@ -152,8 +154,8 @@ pub(super) fn recover(args: &RecoverArgs, home: &Home) -> Result<(), Failure> {
 
 pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failure> {
     let form = match args.to {
-        To::Openssh => Form::Openssh,
-        To::Pkcs8 => Form::Pkcs8,
+        To::Openssh => KeyFormat::Openssh,
+        To::Pkcs8 => KeyFormat::Pkcs8,
     };
     keystore::convert(&args.from, form, &args.out)?;
     print(&format!("{} holds the same key\n", args.out.display()))

@@ -4,14 +4,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use signet_audit::visible;
 use signet_json::Value;
 
 use super::adopt::apply;
-use super::{Exit, Failure, json_line, open, print, read_json};
+use super::{Failure, json_line, open, print, read_json};
+use crate::cli::visible_lines;
 use crate::clock;
 use crate::home::Home;
-use crate::keystore::{self, Answer, Request};
+use crate::keystore::{self, RootAnswer, RootRequest};
 
 /// See `signet key certify --help`.
 #[derive(Debug, Args)]
@@ -43,9 +43,8 @@ pub(super) fn request(home: &Home) -> Result<(), Failure> {
 }
 
 pub(super) fn certify(args: &CertifyArgs) -> Result<(), Failure> {
-    let request = Request::parse(&read_json(&args.request)?).ok_or_else(|| {
-        Failure::new(
-            Exit::Refused,
+    let request = RootRequest::parse(&read_json(&args.request)?).ok_or_else(|| {
+        Failure::refused(
             format!("{} is no request, or was changed", args.request.display()),
             "carry the output of signet key request here, unchanged",
         )
@@ -72,9 +71,8 @@ pub(super) fn install(home: &Home, file: &Path) -> Result<(), Failure> {
         apply(home, &config, &change)?;
         return print("the control certificate is in use\n");
     }
-    let answer = Answer::parse(&value).ok_or_else(|| {
-        Failure::new(
-            Exit::Refused,
+    let answer = RootAnswer::parse(&value).ok_or_else(|| {
+        Failure::refused(
             format!("{} is no answer, or was changed", file.display()),
             "carry the output of signet key certify here, unchanged",
         )
@@ -93,12 +91,6 @@ pub(super) fn install(home: &Home, file: &Path) -> Result<(), Failure> {
 fn tell(text: &str) {
     // Whoever reads only standard output misses nothing that it needs.
     let _ = anstream::stderr().write_all(visible_lines(text).as_bytes());
-}
-
-fn visible_lines(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("{}\n", visible(line)))
-        .collect()
 }
 
 const CERTIFY_EXAMPLE: &str = "\

@@ -8,7 +8,7 @@ use signet_api::TakeRevocation;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::statement::Revocation;
 
-use super::{Exit, Failure, json_line, open, print};
+use super::{Failure, json_line, open, print};
 use crate::clock;
 use crate::control::{Client, ClientError};
 use crate::hint::word;
@@ -49,7 +49,7 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), Failure
             let own = keys.certificate;
             if *root.public() != own.root {
                 let path = args.root;
-                return Err(crate::keystore::KeystoreError::OtherRoot { path }.into());
+                return Err(crate::keystore::KeystoreError::OtherRoot(path).into());
             }
             let serial = serial.unwrap_or(own.serial);
             let agent = agent.unwrap_or(own.agent);
@@ -64,9 +64,8 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), Failure
         clock::now(),
         &root,
     );
-    let statement = statement.map_err(|error| {
-        Failure::new(Exit::Usage, error, "give a --reason of 1 to 200 characters")
-    })?;
+    let statement = statement
+        .map_err(|error| Failure::usage(error, "give a --reason of 1 to 200 characters"))?;
     let text = json_line(statement.to_value());
     let file = match &args.out {
         Some(out) => {
@@ -111,8 +110,7 @@ fn tell_daemon(socket: &Path, statement: &Revocation, file: &str) -> Result<bool
     let statement = statement.to_value().clone();
     match client.call(&TakeRevocation { statement }) {
         Ok(_) => Ok(true),
-        Err(error) => Err(Failure::new(
-            Exit::Refused,
+        Err(error) => Err(Failure::refused(
             format!("the statement is made, but the running daemon did not take it: {error}"),
             format!(
                 "signet trust revoke --statement {}  # gives it to the daemon again",

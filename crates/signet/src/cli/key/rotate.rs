@@ -11,7 +11,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::hint;
 use crate::home::Home;
-use crate::keystore::{self, Keys, NEXT_ROOT, Person, ROOT};
+use crate::keystore::{self, AgentKeys, NEXT_ROOT, PersonKey, ROOT};
 
 /// See `signet key rotate --help`.
 #[derive(Debug, Args)]
@@ -93,8 +93,8 @@ pub(super) fn run(args: RotateArgs, home: &Home) -> Result<(), Failure> {
                 keys.statement.sealing_key, keys.statement.serial, keys.statement.not_after,
             ))
         }
-        What::Audit { root } => person(home, &config, &keys, Person::Audit, &root_or(root)),
-        What::Control { root } => person(home, &config, &keys, Person::Control, &root_or(root)),
+        What::Audit { root } => person(home, &config, &keys, PersonKey::Audit, &root_or(root)),
+        What::Control { root } => person(home, &config, &keys, PersonKey::Control, &root_or(root)),
         What::Root { root, next_root } => {
             let root = root.unwrap_or_else(|| home.key_file(NEXT_ROOT));
             take_over(home, &config, &keys, &root, next_root)
@@ -105,8 +105,8 @@ pub(super) fn run(args: RotateArgs, home: &Home) -> Result<(), Failure> {
 fn person(
     home: &Home,
     config: &Config,
-    keys: &Keys,
-    which: Person,
+    keys: &AgentKeys,
+    which: PersonKey,
     root: &Path,
 ) -> Result<(), Failure> {
     let change = keystore::rotate_person(keys, which, root, clock::now())?;
@@ -152,7 +152,7 @@ fn person(
 fn take_over(
     home: &Home,
     config: &Config,
-    keys: &Keys,
+    keys: &AgentKeys,
     root: &Path,
     next: Option<PathBuf>,
 ) -> Result<(), Failure> {

@@ -6,22 +6,22 @@ use serde::Serialize;
 use signet_audit::visible;
 use signet_proto::keys::{SealSecret, fingerprint};
 
-use super::super::ask::print_json;
-use super::{Failure, open, print};
+use super::super::print::print_as;
+use super::{Failure, open};
 use crate::hint;
 use crate::home::Home;
 use crate::keystore::{
-    self, AUDIT, Algorithm, CONTROL, Kept, Keys, NEXT_ROOT, ROOT, SEALING, SIGNING, read_secret,
-    read_signing_key,
+    self, AUDIT, AgentKeys, Algorithm, CONTROL, NEXT_ROOT, ROOT, RetiredKey, SEALING, SIGNING,
+    read_secret, read_signing_key,
 };
 
 /// Every key of an agent and its person.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Shown {
+struct ShownKeys {
     agent: String,
     principal: String,
-    keys: Vec<Row>,
+    keys: Vec<KeyRow>,
     change_waits: bool,
     request_waits: bool,
 }
@@ -29,7 +29,7 @@ struct Shown {
 /// One key.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Row {
+struct KeyRow {
     key: String,
     what: &'static str,
     /// The command that makes it, where it is not there.
@@ -49,15 +49,15 @@ struct Row {
     not_after: Option<String>,
     /// Absent where there is no such key.
     #[serde(flatten)]
-    place: Option<Place>,
+    place: Option<KeyPlace>,
     /// Of old keys.
     #[serde(flatten)]
-    end: Option<End>,
+    end: Option<KeyEnd>,
 }
 
 /// Where a secret is.
 #[derive(Serialize)]
-struct Place {
+struct KeyPlace {
     /// The file in the home; null where it is elsewhere.
     secret: Option<String>,
     /// Of a person's key, whether it should be taken off this machine.
@@ -66,12 +66,12 @@ struct Place {
 }
 
 #[derive(Serialize)]
-struct End {
+struct KeyEnd {
     /// When the daemon destroys it; null for never.
     destroyed: Option<String>,
 }
 
-impl Place {
+impl KeyPlace {
     /// What the agent itself needs.
     fn own(file: &str) -> Self {
         Self {
@@ -95,119 +95,116 @@ pub(super) fn run(home: &Home, json: bool) -> Result<(), Failure> {
     rows.push(next_root(home, &keys));
     rows.extend(person(home, &keys));
     rows.extend(keystore::kept(home)?.iter().map(old));
-    let shown = Shown {
+    let shown = ShownKeys {
         agent: keys.certificate.agent.to_string(),
         principal: keys.certificate.principal.to_string(),
         keys: rows,
         change_waits: keystore::is_waiting(home),
         request_waits: home.key_file("request").exists(),
     };
-    match json {
-        true => print_json(&shown),
-        false => print(&page(&shown)),
-    }
+    print_as(json, &shown, || page(&shown))
 }
 
-fn signing(keys: &Keys) -> Row {
+fn signing(keys: &AgentKeys) -> KeyRow {
     let certificate = &keys.certificate;
-    Row {
+    KeyRow {
         key: "signing".to_owned(),
         what: "signs the agent's messages",
         id: Some(certificate.signing_key.id().to_string()),
         serial: Some(certificate.serial),
         not_before: Some(certificate.not_before.to_string()),
         not_after: Some(certificate.not_after.to_string()),
-        place: Some(Place::own(SIGNING)),
-        ..Row::default()
+        place: Some(KeyPlace::own(SIGNING)),
+        ..KeyRow::default()
     }
 }
 
-fn sealing(keys: &Keys) -> Row {
-    Row {
+fn sealing(keys: &AgentKeys) -> KeyRow {
+    KeyRow {
         key: "sealing".to_owned(),
         what: "opens what is sealed for the agent; the daemon makes a new one monthly",
         id: Some(keys.statement.sealing_key.to_string()),
         serial: Some(keys.statement.serial),
         not_after: Some(keys.statement.not_after.to_string()),
-        place: Some(Place::own(SEALING)),
-        ..Row::default()
+        place: Some(KeyPlace::own(SEALING)),
+        ..KeyRow::default()
     }
 }
 
-fn root(home: &Home, keys: &Keys) -> Row {
+fn root(home: &Home, keys: &AgentKeys) -> KeyRow {
     let root = &keys.certificate.root;
     let here = read_signing_key(&home.key_file(ROOT)).is_ok_and(|key| key.public() == root);
-    Row {
+    KeyRow {
         key: "root".to_owned(),
         what: "certifies this person's agents",
         id: Some(root.id().to_string()),
         fingerprint: Some(fingerprint(root)),
-        place: Some(Place::persons(ROOT, here)),
-        ..Row::default()
+        place: Some(KeyPlace::persons(ROOT, here)),
+        ..KeyRow::default()
     }
 }
 
-fn next_root(home: &Home, keys: &Keys) -> Row {
+fn next_root(home: &Home, keys: &AgentKeys) -> KeyRow {
     let file = read_signing_key(&home.key_file(NEXT_ROOT));
     let here = file.is_ok_and(|key| keystore::is_next_root(key.public(), &keys.certificate));
-    Row {
+    KeyRow {
         key: "next root".to_owned(),
         what: "takes over when the root key is rotated; only its hash is known",
         hash: Some(keys.certificate.next_root.to_string()),
-        place: Some(Place::persons(NEXT_ROOT, here)),
-        ..Row::default()
+        place: Some(KeyPlace::persons(NEXT_ROOT, here)),
+        ..KeyRow::default()
     }
 }
 
-fn person(home: &Home, keys: &Keys) -> [Row; 2] {
+fn person(home: &Home, keys: &AgentKeys) -> [KeyRow; 2] {
     let Some(control) = &keys.control else {
-        return ["control", "audit"].map(|key| Row {
+        return ["control", "audit"].map(|key| KeyRow {
             key: key.to_owned(),
             what: "there is none yet",
             next: Some(hint::typed(
                 "signet key rotate control  # makes the control and the audit key",
             )),
-            ..Row::default()
+            ..KeyRow::default()
         });
     };
     let signs = read_signing_key(&home.key_file(CONTROL))
         .is_ok_and(|key| *key.public() == control.control_key);
     let reads = read_secret(&home.key_file(AUDIT), Algorithm::X25519)
         .is_ok_and(|secret| SealSecret::of(secret).public() == control.audit_key);
-    let certified = || Row {
+    let certified = || KeyRow {
         serial: Some(control.serial),
         not_before: Some(control.not_before.to_string()),
         not_after: Some(control.not_after.to_string()),
-        ..Row::default()
+        ..KeyRow::default()
     };
-    let control_key = Row {
+    let control_key = KeyRow {
         key: "control".to_owned(),
         what: "approves, pauses and resumes",
         id: Some(control.control_key.id().to_string()),
-        place: Some(Place::persons(CONTROL, signs)),
+        place: Some(KeyPlace::persons(CONTROL, signs)),
         ..certified()
     };
-    let audit_key = Row {
+    let audit_key = KeyRow {
         key: "audit".to_owned(),
         what: "reads sealed messages in the log",
         id: Some(control.audit_key.to_string()),
-        place: Some(Place::persons(AUDIT, reads)),
+        place: Some(KeyPlace::persons(AUDIT, reads)),
         ..certified()
     };
     [control_key, audit_key]
 }
 
-fn old(old: &Kept) -> Row {
+fn old(old: &RetiredKey) -> KeyRow {
     let file = old.path.file_name().unwrap_or_default().display();
-    Row {
+    KeyRow {
         key: format!("old {}", old.kind),
         what: old_use(old.kind),
         serial: Some(old.serial),
-        place: Some(Place::own(&file.to_string())),
-        end: Some(End {
+        place: Some(KeyPlace::own(&file.to_string())),
+        end: Some(KeyEnd {
             destroyed: old.until.map(|until| until.to_string()),
         }),
-        ..Row::default()
+        ..KeyRow::default()
     }
 }
 
@@ -220,7 +217,7 @@ fn old_use(kind: &str) -> &'static str {
     }
 }
 
-fn page(shown: &Shown) -> String {
+fn page(shown: &ShownKeys) -> String {
     let mut page = format!("{} of {}\n", shown.agent, shown.principal);
     for row in &shown.keys {
         // Writing to a String cannot fail.
@@ -253,7 +250,7 @@ fn page(shown: &Shown) -> String {
         .collect()
 }
 
-fn span(row: &Row) -> String {
+fn span(row: &KeyRow) -> String {
     let end = row.end.as_ref().and_then(|end| end.destroyed.as_ref());
     match (&row.not_before, &row.not_after, end) {
         (Some(from), Some(to), _) => format!(", from {from} to {to}"),
@@ -263,7 +260,7 @@ fn span(row: &Row) -> String {
     }
 }
 
-fn place(row: &Row) -> String {
+fn place(row: &KeyRow) -> String {
     let place = row.place.as_ref();
     let secret = place.and_then(|place| Some((place.secret.as_ref()?, place.moves)));
     match secret {

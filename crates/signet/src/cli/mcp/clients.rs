@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::super::{Exit, Failure, print};
 use super::McpArgs;
-use super::document::{Added, Unfit, with_server};
+use super::document::{Added, DocumentFault, with_server};
 
 /// A client whose configuration is known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Client {
+pub(super) enum McpClient {
     /// Claude Code: .mcp.json in this directory
     Claude,
     /// Claude Desktop: claude_desktop_config.json under $XDG_CONFIG_HOME/Claude or ~/.config/Claude
@@ -27,21 +27,21 @@ pub(super) enum Client {
 
 /// How a client starts the gateway.
 #[derive(Serialize)]
-pub(super) struct Started {
+pub(super) struct GatewayStart {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     transport: Option<&'static str>,
     command: String,
     args: Vec<String>,
 }
 
-impl Started {
+impl GatewayStart {
     /// # Errors
     /// Where a path is no text, as JSON asks for.
     pub(super) fn new(program: PathBuf, words: Vec<OsString>) -> Result<Self, Failure> {
         let text = |word: OsString| {
             word.into_string().map_err(|word| {
                 let what = format!("{} is no text that JSON can hold", word.display());
-                Failure::new(Exit::Usage, what, "choose a path of UTF-8")
+                Failure::usage(what, "choose a path of UTF-8")
             })
         };
         let args: Result<Vec<String>, Failure> = words.into_iter().map(text).collect();
@@ -54,9 +54,13 @@ impl Started {
 }
 
 /// Writes or prints the configuration of `client`.
-pub(super) fn install(client: Client, args: &McpArgs, started: Started) -> Result<(), Failure> {
-    let started = Started {
-        transport: (client == Client::Vscode).then_some("stdio"),
+pub(super) fn install(
+    client: McpClient,
+    args: &McpArgs,
+    started: GatewayStart,
+) -> Result<(), Failure> {
+    let started = GatewayStart {
+        transport: (client == McpClient::Vscode).then_some("stdio"),
         ..started
     };
     let entry = serde_json::to_string_pretty(&started);
@@ -106,7 +110,7 @@ pub(super) fn install(client: Client, args: &McpArgs, started: Started) -> Resul
     }
 }
 
-impl Client {
+impl McpClient {
     /// Under which name its document lists servers.
     const fn section(self) -> &'static str {
         match self {
@@ -137,7 +141,7 @@ fn settings() -> Result<PathBuf, Failure> {
     };
     settings.or_else(of_home).ok_or_else(|| {
         let what = "neither XDG_CONFIG_HOME nor HOME says where the client keeps its settings";
-        Failure::new(Exit::Usage, what, "name the file with --file")
+        Failure::usage(what, "name the file with --file")
     })
 }
 
@@ -148,7 +152,7 @@ fn read(file: &Path) -> Result<Option<String>, Failure> {
         Err(error) => {
             let what = format!("{}: {error}", file.display());
             let next = "name another file with --file, or add it yourself: --print shows it";
-            Err(Failure::new(Exit::Usage, what, next))
+            Err(Failure::usage(what, next))
         }
     }
 }
@@ -195,13 +199,13 @@ fn unwritten(file: &Path, error: &io::Error) -> Failure {
     )
 }
 
-fn refused(file: &Path, name: &str, unfit: &Unfit) -> Failure {
+fn refused(file: &Path, name: &str, unfit: &DocumentFault) -> Failure {
     let what = format!("{}: {unfit}; it stays as it is", file.display());
     let next = match unfit {
-        Unfit::Taken => {
+        DocumentFault::Taken => {
             format!("give this one another name than {name} with --name, or remove the other")
         }
         _ => "mend the file, or add it yourself: --print shows it".to_owned(),
     };
-    Failure::new(Exit::Usage, what, next)
+    Failure::usage(what, next)
 }

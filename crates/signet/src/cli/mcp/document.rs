@@ -16,7 +16,7 @@ pub(super) enum Added {
 
 /// Why nothing can be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unfit {
+pub(super) enum DocumentFault {
     /// Not strict JSON.
     #[error("it is no JSON (comments are none): {0}")]
     NoJson(String),
@@ -37,7 +37,7 @@ pub(super) fn with_server(
     section: &'static str,
     name: &str,
     entry: &str,
-) -> Result<Added, Unfit> {
+) -> Result<Added, DocumentFault> {
     let bare = text.trim_start_matches('\u{feff}');
     let text = match bare.trim().is_empty() {
         true => "{}\n",
@@ -45,15 +45,15 @@ pub(super) fn with_server(
     };
     let strict = text.trim_start_matches('\u{feff}');
     let value: Value =
-        serde_json::from_str(strict).map_err(|error| Unfit::NoJson(error.to_string()))?;
+        serde_json::from_str(strict).map_err(|error| DocumentFault::NoJson(error.to_string()))?;
     if !value.is_object() {
-        return Err(Unfit::NoObject);
+        return Err(DocumentFault::NoObject);
     }
-    let unfit = || Unfit::NoSection(section);
+    let unfit = || DocumentFault::NoSection(section);
     let root = text
         .find('{')
         .and_then(|open| Object::at(text, open))
-        .ok_or(Unfit::NoObject)?;
+        .ok_or(DocumentFault::NoObject)?;
     let key = Value::from(name).to_string();
     let servers = match root.named(section).as_slice() {
         [] => {
@@ -79,7 +79,7 @@ pub(super) fn with_server(
     match servers.named(name).as_slice() {
         [] => Ok(Added::Text(servers.with(text, &format!("{key}: "), entry))),
         [one] if same(one) => Ok(Added::Already),
-        _ => Err(Unfit::Taken),
+        _ => Err(DocumentFault::Taken),
     }
 }
 
@@ -87,10 +87,10 @@ pub(super) fn with_server(
 struct Object {
     open: usize,
     close: usize,
-    members: Vec<Member>,
+    members: Vec<JsonMember>,
 }
 
-struct Member {
+struct JsonMember {
     name: String,
     begins: usize,
     value: Range<usize>,
@@ -114,7 +114,7 @@ impl Object {
             let value = space(text, space(text, named.end)? + 1)?;
             let value = value..value_end(text, value)?;
             at = space(text, value.end)?;
-            members.push(Member {
+            members.push(JsonMember {
                 name,
                 begins: named.start,
                 value,
@@ -284,18 +284,25 @@ mod tests {
     fn a_broken_document_and_a_name_that_is_taken_are_refused() {
         let refused = |text: &str| with_server(text, "mcpServers", "signet", ENTRY).unwrap_err();
         for broken in ["{", "{\"a\": 1,}", "// comment\n{}", "{} {}", "nonsense"] {
-            assert!(matches!(refused(broken), Unfit::NoJson(_)), "{broken}");
+            assert!(
+                matches!(refused(broken), DocumentFault::NoJson(_)),
+                "{broken}"
+            );
         }
-        assert_eq!(refused("[]"), Unfit::NoObject);
+        assert_eq!(refused("[]"), DocumentFault::NoObject);
         for odd in [
             "{\"mcpServers\": []}",
             "{\"mcpServers\": {}, \"mcpServers\": {}}",
         ] {
-            assert_eq!(refused(odd), Unfit::NoSection("mcpServers"), "{odd}");
+            assert_eq!(
+                refused(odd),
+                DocumentFault::NoSection("mcpServers"),
+                "{odd}"
+            );
         }
         assert_eq!(
             refused("{\"mcpServers\": {\"signet\": {\"command\": \"y\"}}}"),
-            Unfit::Taken
+            DocumentFault::Taken
         );
     }
 }

@@ -15,7 +15,7 @@ pub(in crate::cli) struct User {
 }
 
 /// What a server is to be.
-pub(in crate::cli) struct Server<'a> {
+pub(in crate::cli) struct ServerConf<'a> {
     /// Where it listens: HOST:PORT.
     pub(in crate::cli) listen: &'a str,
     /// Where it keeps the mailboxes.
@@ -32,7 +32,7 @@ pub(in crate::cli) struct Server<'a> {
     pub(in crate::cli) files: Option<(&'a str, &'a str)>,
 }
 
-impl Server<'_> {
+impl ServerConf<'_> {
     /// The text of its configuration.
     pub(in crate::cli) fn render(&self) -> String {
         let users: String = self.users.iter().map(user).collect();

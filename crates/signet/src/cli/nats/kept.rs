@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use signet_proto::ids::AgentId;
 use signet_transport::is_user;
 
-use super::conf::{Server, User, is_plain};
-use super::{Exit, Failure};
+use super::Failure;
+use super::conf::{ServerConf, User, is_plain};
 
 /// What such a configuration says.
-pub(super) struct Kept {
+pub(super) struct ServerSettings {
     pub(super) listen: String,
     pub(super) store: String,
     pub(super) admin: String,
@@ -18,7 +18,7 @@ pub(super) struct Kept {
     pub(super) shares: usize,
 }
 
-impl Kept {
+impl ServerSettings {
     /// Reads the file. Whether nothing else stands in it is told by writing it once more: what was changed by
     /// hand would be lost.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
@@ -49,8 +49,8 @@ impl Kept {
     }
 
     /// The server that it describes.
-    pub(super) fn server(&self) -> Server<'_> {
-        Server {
+    pub(super) fn server(&self) -> ServerConf<'_> {
+        ServerConf {
             listen: &self.listen,
             store: &self.store,
             admin: &self.admin,
@@ -97,5 +97,5 @@ fn foreign(path: PathBuf) -> Failure {
         path.display()
     );
     let next = "add the agents by hand, or print all of it anew: signet nats config --admin NKEY AGENT=NKEY …";
-    Failure::new(Exit::Refused, what, next)
+    Failure::refused(what, next)
 }

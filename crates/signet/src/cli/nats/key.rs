@@ -6,7 +6,7 @@ use clap::Args;
 use signet_transport::{new_user, user_of_seed};
 use zeroize::Zeroizing;
 
-use super::{Exit, Failure, print};
+use super::{Failure, print};
 use crate::hint;
 use crate::home::Home;
 use crate::lock::refuse_foreign;
@@ -16,14 +16,14 @@ use crate::random;
 /// See `signet nats key --help`.
 #[derive(Debug, Args)]
 #[command(after_help = "EXAMPLE:\n  signet nats key\n  signet nats key --file admin.nk")]
-pub(super) struct KeyArgs {
+pub(super) struct NatsKeyArgs {
     /// The file of the seed [default: nats.nk in the home, which the daemon then logs in with]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 /// What is there is kept: the server knows it.
-pub(super) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(args: NatsKeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     let file = match args.file {
         Some(file) => file,
         None => {
@@ -63,7 +63,7 @@ pub(in crate::cli) fn read_or(
             true => format!("{} is empty, and should hold an nkey seed", file.display()),
             false => format!("{} is no nkey seed of a user", file.display()),
         };
-        Failure::new(Exit::Refused, what, next())
+        Failure::refused(what, next())
     })
 }
 
@@ -73,13 +73,8 @@ pub(in crate::cli) fn make(file: &Path) -> Result<String, Failure> {
         path: file.to_owned(),
         source,
     })?;
-    let made = new_user(random).ok_or_else(|| {
-        Failure::new(
-            Exit::Refused,
-            "the system's random bytes make no key",
-            "try again",
-        )
-    })?;
+    let made = new_user(random)
+        .ok_or_else(|| Failure::refused("the system's random bytes make no key", "try again"))?;
     let (seed, public) = (Zeroizing::new(made.0), made.1);
     private::create_whole(file, format!("{}\n", *seed).as_bytes())?;
     Ok(public)

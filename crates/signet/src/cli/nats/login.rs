@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
-use signet_transport::{Config, Login, Secret};
+use signet_transport::{ConnectionConfig, Login, Secret};
 
+use super::Failure;
 use super::mailboxes::administrator;
-use super::{Exit, Failure};
 use crate::cli::up::server::OwnServer;
 use crate::config::Config as OfHome;
 use crate::home::Home;
@@ -33,7 +33,10 @@ pub(super) struct LoginArgs {
 impl LoginArgs {
     /// A connection's settings: what is given comes before what the context says, and both before what the
     /// configuration of `home` says.
-    pub(super) fn config(&self, home: Option<&(Home, OfHome)>) -> Result<Config, Failure> {
+    pub(super) fn config(
+        &self,
+        home: Option<&(Home, OfHome)>,
+    ) -> Result<ConnectionConfig, Failure> {
         let name = self.context.clone().or_else(|| variable("NATS_CONTEXT"));
         let context = name.as_deref().map(read_context).transpose()?;
         let context = context.unwrap_or_default();
@@ -123,8 +126,7 @@ fn variable(name: &str) -> Option<String> {
 
 fn read_context(name: &str) -> Result<Value, Failure> {
     let unusable = |what: String| {
-        Failure::new(
-            Exit::Usage,
+        Failure::usage(
             what,
             "nats context ls shows the names; or give --server and --nkey",
         )

@@ -4,33 +4,33 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use signet_proto::ids::AgentId;
-use signet_transport::{Config, Error, Login, Mailbox, Place, Report, set_up};
+use signet_transport::{AgentPlace, ConnectionConfig, Error, Login, Mailbox, SetupReport, set_up};
 
-use super::{Exit, Failure};
+use super::Failure;
 use crate::render;
 
 /// Why there are no mailboxes.
-pub(in crate::cli) enum Fault {
+pub(in crate::cli) enum MailboxFault {
     /// The server did not make them.
     Server(Error),
     /// This process could not ask it.
     System(std::io::Error),
 }
 
-impl Fault {
+impl MailboxFault {
     /// For a person who asked for just that.
     pub(in crate::cli) fn told(self) -> Failure {
         match self {
             Self::Server(error) => refused(error),
-            Self::System(error) => Failure::new(Exit::Refused, error, "try again"),
+            Self::System(error) => Failure::refused(error, "try again"),
         }
     }
 }
 
 /// The connection of whoever makes the mailboxes on `servers`, without a login yet; `name` is what the server's
 /// monitoring shows.
-pub(in crate::cli) fn administrator(servers: Vec<String>, name: &str) -> Config {
-    let mut config = Config::new(servers, "agent.admin.inbox", "_INBOX_admin");
+pub(in crate::cli) fn administrator(servers: Vec<String>, name: &str) -> ConnectionConfig {
+    let mut config = ConnectionConfig::new(servers, "agent.admin.inbox", "_INBOX_admin");
     name.clone_into(&mut config.name);
     config
 }
@@ -56,68 +56,52 @@ pub(in crate::cli) fn make_patiently(
 
 /// Makes the mailboxes of `agents`, or brings them in line; `share` is the room of each, in bytes.
 pub(in crate::cli) fn make(
-    config: &Config,
+    config: &ConnectionConfig,
     agents: &[AgentId],
     share: Option<u64>,
-) -> Result<Report, Fault> {
-    let places: Vec<Place> = agents.iter().map(place).collect();
+) -> Result<SetupReport, MailboxFault> {
+    let places: Vec<AgentPlace> = agents.iter().map(place).collect();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let asked = set_up(config, &places, share);
-    let made = runtime.map_err(Fault::System)?.block_on(asked);
-    made.map_err(Fault::Server)
+    let made = runtime.map_err(MailboxFault::System)?.block_on(asked);
+    made.map_err(MailboxFault::Server)
 }
 
 /// An agent's place: its inbox and its mailbox.
-fn place(agent: &AgentId) -> Place {
-    Place {
+fn place(agent: &AgentId) -> AgentPlace {
+    AgentPlace {
         inbox: render::inbox_subject(agent),
         mailbox: Mailbox::of(agent.as_str()),
     }
 }
 
 fn refused(error: Error) -> Failure {
-    match &error {
-        Error::Unreachable { .. } => Failure::new(
-            Exit::NotReachable,
-            &error,
-            "name the server with --server or NATS_URL",
-        ),
-        Error::NoRoom { .. } => Failure::new(
-            Exit::Refused,
-            &error,
-            "give the server more (max_file in its jetstream block, then start it again), or each mailbox less: --mailbox-mib 16",
-        ),
-        Error::Tls { .. } => Failure::new(
-            Exit::Refused,
-            &error,
-            "name the home whose [nats.tls] has `ca`, `cert` and `key`: --home DIR; or a context that names them: --context NAME",
-        ),
-        Error::Setup { .. } => Failure::new(
-            Exit::Refused,
-            &error,
-            "is JetStream enabled for the account, and may this login use $JS.API.>? signet nats config",
-        ),
-        Error::LoginRefused { .. } => Failure::new(
-            Exit::Refused,
-            &error,
-            "give --nkey or --creds of an administrator of the server",
-        ),
-        Error::LoginFile { .. } | Error::TlsFile { .. } => {
-            Failure::new(Exit::Usage, &error, "name the right file")
+    let next = match &error {
+        Error::Unreachable { .. } => {
+            return Failure::not_reachable(&error, "name the server with --server or NATS_URL");
         }
-        Error::Setting { .. } => Failure::new(
-            Exit::Usage,
-            &error,
-            "correct --server, NATS_URL or the context: bare addresses, the login by --nkey or --creds",
-        ),
-        _ => Failure::new(
-            Exit::Refused,
-            &error,
-            "give --server, and --nkey or --creds of an administrator",
-        ),
-    }
+        Error::LoginFile { .. } | Error::TlsFile { .. } => {
+            return Failure::usage(&error, "name the right file");
+        }
+        Error::Setting { .. } => {
+            let next = "correct --server, NATS_URL or the context: bare addresses, the login by --nkey or --creds";
+            return Failure::usage(&error, next);
+        }
+        Error::NoRoom { .. } => {
+            "give the server more (max_file in its jetstream block, then start it again), or each mailbox less: --mailbox-mib 16"
+        }
+        Error::Tls { .. } => {
+            "name the home whose [nats.tls] has `ca`, `cert` and `key`: --home DIR; or a context that names them: --context NAME"
+        }
+        Error::Setup { .. } => {
+            "is JetStream enabled for the account, and may this login use $JS.API.>? signet nats config"
+        }
+        Error::LoginRefused { .. } => "give --nkey or --creds of an administrator of the server",
+        _ => "give --server, and --nkey or --creds of an administrator",
+    };
+    Failure::refused(&error, next)
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);

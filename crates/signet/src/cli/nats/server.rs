@@ -8,8 +8,8 @@ use signet_proto::ids::AgentId;
 use signet_transport::is_user;
 
 use super::conf::{User, is_plain};
-use super::kept::Kept;
-use super::{Exit, Failure, print};
+use super::kept::ServerSettings;
+use super::{Failure, print};
 
 /// See `signet nats config --help`.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ impl User {
 
 pub(super) fn run(args: &ServerArgs) -> Result<(), Failure> {
     let mut kept = match &args.add {
-        Some(file) => Kept::read(file)?,
+        Some(file) => ServerSettings::read(file)?,
         None => asked(args)?,
     };
     for text in &args.agents {
@@ -64,8 +64,8 @@ pub(super) fn run(args: &ServerArgs) -> Result<(), Failure> {
 }
 
 /// A new configuration, without its agents.
-fn asked(args: &ServerArgs) -> Result<Kept, Failure> {
-    Ok(Kept {
+fn asked(args: &ServerArgs) -> Result<ServerSettings, Failure> {
+    Ok(ServerSettings {
         listen: args.listen.clone(),
         store: args.store.clone(),
         admin: parse_nkey(args.admin.as_deref().unwrap_or_default())?,
@@ -75,7 +75,7 @@ fn asked(args: &ServerArgs) -> Result<Kept, Failure> {
     })
 }
 
-fn refuse_shared(kept: &Kept) -> Result<(), Failure> {
+fn refuse_shared(kept: &ServerSettings) -> Result<(), Failure> {
     let others = [
         ("the administrator", Some(&kept.admin)),
         ("the system user", kept.system.as_ref()),
@@ -99,11 +99,7 @@ fn refuse_shared(kept: &Kept) -> Result<(), Failure> {
 }
 
 fn twice(what: &str) -> Failure {
-    Failure::new(
-        Exit::Usage,
-        what,
-        "give each agent a key of its own: signet nats key",
-    )
+    Failure::usage(what, "give each agent a key of its own: signet nats key")
 }
 
 /// Not by the command line's own parser: it repeats what it refuses, and that may be a secret.
@@ -125,7 +121,7 @@ fn parse_nkey(text: &str) -> Result<String, Failure> {
 }
 
 fn unusable(what: &str, next: &str) -> Failure {
-    Failure::new(Exit::Usage, what, next)
+    Failure::usage(what, next)
 }
 
 fn parse_text(text: &str) -> Result<String, String> {

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
-use signet_transport::{Done, Report};
+use signet_transport::{SetupReport, SetupStep};
 
 use super::login::LoginArgs;
-use super::mailboxes::{Fault, make};
-use super::{Exit, Failure, print};
+use super::mailboxes::{MailboxFault, make};
+use super::{Failure, print};
 use crate::config;
 use crate::home::Home;
 
@@ -36,13 +36,12 @@ pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), Failure>
     };
     let config = args.login.config(home.as_ref())?;
     let share = args.mailbox_mib.map(|mib| mib << 20);
-    let report = make(&config, &agents, share).map_err(Fault::told)?;
+    let report = make(&config, &agents, share).map_err(MailboxFault::told)?;
     print(&page(&report))?;
     if report.made.iter().all(|made| made.differences.is_empty()) {
         return Ok(());
     }
-    Err(Failure::new(
-        Exit::Refused,
+    Err(Failure::refused(
         "the server has it otherwise than it was asked",
         "use a newer nats-server, or set what differs by hand",
     ))
@@ -68,13 +67,13 @@ fn own_home(
     }
 }
 
-fn page(report: &Report) -> String {
+fn page(report: &SetupReport) -> String {
     let mut page = format!("nats-server {} at {}\n", report.server, report.address);
     for made in &report.made {
         let done = match made.done {
-            Done::Created => "created",
-            Done::Updated => "updated",
-            Done::Kept => "as it should be",
+            SetupStep::Created => "created",
+            SetupStep::Updated => "updated",
+            SetupStep::Kept => "as it should be",
         };
         // Writing to a String cannot fail.
         let _ = writeln!(page, "{}: {done}", made.what);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use signet_api::{By, Capability, Finding, Grant, Offer, PeerPolicy, Policy};
 use signet_audit::{counted, visible};
 
-use super::super::ask::{or_dash, safe_json};
+use super::super::print::{or_dash, safe_json};
 use super::{source, visible_lines};
 
 /// The whole policy, for a person.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use signet_api::{Bound, Pending, Revoked, StrangerDecided, Trust, TrustedPeer, Withdrawn};
 
-use crate::cli::ask::or_dash;
+use crate::cli::print::or_dash;
 use crate::cli::visible_lines;
 use crate::hint::typed;
 

@@ -17,10 +17,10 @@ use crate::config::Sign;
 use crate::daemon::Serve as _;
 use crate::hint;
 use crate::home::Home;
-use crate::keystore::{CONTROL, Keys, ROOT};
+use crate::keystore::{AgentKeys, CONTROL, ROOT};
 use crate::memory::Memory;
 use crate::reach::Reach;
-use crate::room::{self, Room};
+use crate::room::{self, DiskSpace};
 
 /// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.
 pub(super) fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Result<(), Failure> {
@@ -41,7 +41,7 @@ pub(super) fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Res
         config.nats.servers.join(", ")
     );
     let next = "signet down --keep-nats  # ends it; then the same command again";
-    Err(Failure::new(Exit::Refused, what, next))
+    Err(Failure::refused(what, next))
 }
 
 /// Two agents of one id would take each other's login and mail: looked at before the server of the other home, or anything
@@ -59,7 +59,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), Failure> {
             "signet up --home {} --help  # makes it first; or name the home of another agent: --beside DIR",
             hint::word(other.path())
         );
-        return Err(Failure::new(Exit::Usage, what, next));
+        return Err(Failure::usage(what, next));
     }
     let beside = config::load(&other)?;
     let own = match home.config_file().exists() {
@@ -69,7 +69,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), Failure> {
     let Some(agent) = own.as_ref().map(|own| &own.agent).or(args.agent.as_ref()) else {
         return Ok(());
     };
-    let root = own.as_ref().and_then(|own| Keys::open(home, own).ok());
+    let root = own.as_ref().and_then(|own| AgentKeys::open(home, own).ok());
     let root = root.map(|keys| fingerprint(&keys.certificate.root));
     let known = peers_of(&other, &beside).into_iter();
     let known = known
@@ -99,7 +99,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), Failure> {
          login by: signet invite --login {agent} --replace --home {}",
         hint::word(other.path())
     );
-    Err(Failure::new(Exit::Refused, what, next))
+    Err(Failure::refused(what, next))
 }
 
 /// Whom the agent of a home knows, by its daemon or by the state that it left.
@@ -140,7 +140,7 @@ pub(super) fn refuse_second_root(args: &UpArgs, principal: &PrincipalId) -> Resu
         true => format!("the same command with --root {}", hint::word(&root)),
         false => "the same command with --root FILE, where that key is kept".to_owned(),
     };
-    Err(Failure::new(Exit::Usage, what, next))
+    Err(Failure::usage(what, next))
 }
 
 pub(super) fn refuse_itself(home: &Home, other: &Home) -> Result<(), Failure> {
@@ -149,8 +149,7 @@ pub(super) fn refuse_itself(home: &Home, other: &Home) -> Result<(), Failure> {
         return Ok(());
     }
     let what = format!("{} is this home itself", other.path().display());
-    Err(Failure::new(
-        Exit::Usage,
+    Err(Failure::usage(
         what,
         "name the home of another agent: --beside DIR",
     ))
@@ -162,7 +161,7 @@ pub(super) fn needs_room(home: &Home, config: &Config) -> Result<(), Failure> {
     let needed = if is_new { FIRST_ROOM } else { ROOM };
     let places = [home.path(), config.audit_dir.as_path()];
     let short = places.into_iter().find_map(|place| {
-        let room = Room::at(place)?;
+        let room = DiskSpace::at(place)?;
         (room.bytes < needed).then_some((place, room.bytes))
     });
     match short.filter(|_| daemon::status_of(config).is_none()) {
@@ -197,7 +196,7 @@ pub(super) fn needs_control_key(home: &Home, beside: &Home) -> Result<(), Failur
         key.display()
     );
     let next = "put it there for the moment; or use signet invite and signet accept --key FILE";
-    Err(Failure::new(Exit::Usage, what, next))
+    Err(Failure::usage(what, next))
 }
 
 /// A daemon that hangs is one that does not answer.

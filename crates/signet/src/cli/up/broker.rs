@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use crate::cli::input::Input;
 use crate::cli::invite::read_pasted;
 use crate::cli::nats::{key, mailboxes};
-use crate::cli::{Exit, Failure, doctor, print};
+use crate::cli::{Failure, doctor, print};
 use crate::config::Config;
 use crate::daemon::transport;
 use crate::hint;
@@ -22,7 +22,7 @@ use crate::{private, random};
 use super::config::{load, servers_of, set_servers};
 use super::interrupt::Interrupts;
 use super::lock::UpLock;
-use super::server::{Admitted, OwnServer, Started, USUAL, speaks_nats};
+use super::server::{LoginResult, OwnServer, ServerStart, USUAL, speaks_nats};
 
 /// How a person names the server.
 #[derive(Debug, Args)]
@@ -53,13 +53,13 @@ impl BrokerArgs {
 
 /// The server that one agent uses, while it is being found. A server of the home's own that has to be started is
 /// held by `interrupts`.
-pub(super) struct Broker<'a> {
+pub(super) struct FoundServer<'a> {
     pub(super) home: &'a Home,
     pub(super) agent: &'a AgentId,
     pub(super) interrupts: &'a Interrupts,
 }
 
-impl Broker<'_> {
+impl FoundServer<'_> {
     /// Finds or makes the server, writes it into the configuration, and makes the mailbox.
     pub(super) fn find(&self, args: &BrokerArgs) -> Result<(), Failure> {
         let home = self.home;
@@ -86,7 +86,7 @@ impl Broker<'_> {
                 // The daemon would use the one now and the other after its next start.
                 let what = "NATS_URL names another NATS server than config.toml does";
                 let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
-                Err(Failure::new(Exit::Usage, what, next))
+                Err(Failure::usage(what, next))
             }
             (Some(servers), Some(own), _) if servers == [own.url()?] => self.own(&own),
             (Some(servers), ..) => self.named(&servers.join(","), ", from config.toml"),
@@ -133,10 +133,10 @@ impl Broker<'_> {
         let started = own.start(self.interrupts)?;
         let url = enter(self.home, self.agent, own)?;
         let how = match started {
-            Started::Now => {
+            ServerStart::Now => {
                 "started: a server of this home's own, with logins, and its store in nats/store"
             }
-            Started::Before => "this home's own server, which runs",
+            ServerStart::Before => "this home's own server, which runs",
         };
         print(&format!("nats     {url}, {how}\nmailbox  made\n"))?;
         warn_of_readers(own)
@@ -153,14 +153,14 @@ impl Broker<'_> {
     fn with_login(&self, line: &str) -> Result<(), Failure> {
         let (home, agent) = (self.home, self.agent);
         let text = Zeroizing::new(Input::default().words(line)?);
-        let login = read_pasted(&text, PREFIX, Login::parse, |_| false)?;
+        let login = read_pasted(&text, PREFIX, NewLogin::parse, |_| false)?;
         if login.agent != *agent {
             let what = format!(
                 "this login is for {}, and this home is that of {agent}",
                 login.agent
             );
             let next = "ask for one for this agent, which `invite --login ID` makes on the server's machine";
-            return Err(Failure::new(Exit::Refused, what, next));
+            return Err(Failure::refused(what, next));
         }
         // First what can be refused: a key that worked is not thrown away for a line that does not.
         set_servers(home, &login.servers)?;
@@ -190,10 +190,10 @@ impl Broker<'_> {
         connection.mailbox = None;
         let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), None) {
             Ok(_) => "made".to_owned(),
-            Err(mailboxes::Fault::Server(Error::Unreachable { .. })) => {
+            Err(mailboxes::MailboxFault::Server(Error::Unreachable { .. })) => {
                 "not looked at: the server does not answer".to_owned()
             }
-            Err(mailboxes::Fault::Server(error)) => format!(
+            Err(mailboxes::MailboxFault::Server(error)) => format!(
                 "not looked at ({error}); where there is none, mail waits with its sender, and whoever keeps the \
                  server makes it: signet nats setup {agent}"
             ),
@@ -252,7 +252,7 @@ fn asked_to_use() -> Result<bool, Failure> {
 }
 
 /// A login of a NATS server for one agent: secret, and its own line, beside an invitation.
-pub(in crate::cli) struct Login {
+pub(in crate::cli) struct NewLogin {
     agent: AgentId,
     servers: Vec<String>,
     nkey: Zeroizing<String>,
@@ -261,26 +261,20 @@ pub(in crate::cli) struct Login {
 /// The same as its line holds it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written<'a> {
+struct LoginLine<'a> {
     agent: AgentId,
     servers: Vec<String>,
     nkey: Cow<'a, str>,
 }
 
-impl Login {
+impl NewLogin {
     /// A new one for `agent` on the home's own server, which must run.
     pub(in crate::cli) fn make(
         own: &OwnServer,
         agent: &AgentId,
         servers: Vec<String>,
-    ) -> Result<(Self, Admitted), Failure> {
-        let failed = || {
-            Failure::new(
-                Exit::Refused,
-                "the system's random bytes make no key",
-                "try again",
-            )
-        };
+    ) -> Result<(Self, LoginResult), Failure> {
+        let failed = || Failure::refused("the system's random bytes make no key", "try again");
         let bytes = random::bytes().map_err(|_| failed())?;
         let (seed, public) = new_user(bytes).ok_or_else(failed)?;
         let nkey = Zeroizing::new(seed);
@@ -295,7 +289,7 @@ impl Login {
 
     /// The line that a person hands over.
     pub(in crate::cli) fn to_line(&self) -> Zeroizing<String> {
-        let written = Written {
+        let written = LoginLine {
             agent: self.agent.clone(),
             servers: self.servers.clone(),
             nkey: Cow::Borrowed(&self.nkey),
@@ -307,15 +301,11 @@ impl Login {
     fn parse(line: &str) -> Result<Self, Failure> {
         let unusable = || {
             let what = "this is no login: the line of signet invite --login is expected, which begins with signet-login:1:";
-            Failure::new(
-                Exit::Usage,
-                what,
-                "copy it whole; - reads it from standard input",
-            )
+            Failure::usage(what, "copy it whole; - reads it from standard input")
         };
         let rest = line.trim().strip_prefix(PREFIX).ok_or_else(unusable)?;
         let bytes = Zeroizing::new(decode_base64url(rest).map_err(|_| unusable())?);
-        let written: Written<'_> = serde_json::from_slice(&bytes).map_err(|_| unusable())?;
+        let written: LoginLine<'_> = serde_json::from_slice(&bytes).map_err(|_| unusable())?;
         let login = Self {
             agent: written.agent,
             servers: written.servers,
@@ -326,13 +316,8 @@ impl Login {
     }
 
     fn public(&self) -> Result<String, Failure> {
-        user_of_seed(&self.nkey).ok_or_else(|| {
-            Failure::new(
-                Exit::Usage,
-                "the key in this login is none",
-                "ask for another login",
-            )
-        })
+        user_of_seed(&self.nkey)
+            .ok_or_else(|| Failure::usage("the key in this login is none", "ask for another login"))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use signet_proto::policy::NamePattern;
 
-use crate::cli::{Exit, Failure};
+use crate::cli::Failure;
 use crate::config::Config;
 use crate::home::Home;
 use crate::private;
@@ -53,7 +53,7 @@ fn set(
             home.config_file().display()
         );
         let next = format!("write it by hand: {name} = {values:?}, then signet up again");
-        Failure::new(Exit::Usage, what, next)
+        Failure::usage(what, next)
     };
     let at = setting(&text, (section, name)).ok_or_else(by_hand)?;
     let (before, rest) = text.split_at_checked(at).ok_or_else(by_hand)?;
@@ -73,7 +73,7 @@ pub(in crate::cli) fn check(servers: &[String]) -> Result<(), Failure> {
     for server in servers {
         if server.contains('@') {
             let next = "an address holds no login: give --login, or put nkey, creds or user into config.toml";
-            return Err(Failure::new(Exit::Usage, what, next));
+            return Err(Failure::usage(what, next));
         }
         let rest = server
             .strip_prefix("nats://")
@@ -81,7 +81,7 @@ pub(in crate::cli) fn check(servers: &[String]) -> Result<(), Failure> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
         if !rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(plain)) {
             let next = "write nats://HOST:PORT or tls://HOST:PORT";
-            return Err(Failure::new(Exit::Usage, what, next));
+            return Err(Failure::usage(what, next));
         }
     }
     Ok(())

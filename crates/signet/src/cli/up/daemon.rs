@@ -76,13 +76,13 @@ pub(super) fn wait(
 
 /// What the daemon said of why it does not start.
 #[derive(Debug, PartialEq, Eq)]
-struct Said {
+struct StartReport {
     what: String,
     next: Option<String>,
 }
 
 /// The daemon's own words and exit code, where it gave any.
-fn not_started(said: Option<Said>, code: Option<i32>) -> Failure {
+fn not_started(said: Option<StartReport>, code: Option<i32>) -> Failure {
     let same = |exit: &Exit| Some(i32::from(exit.number())) == code;
     let exit = Exit::ALL.into_iter().find(same);
     let exit = exit.filter(|exit| *exit != Exit::Done);
@@ -104,20 +104,20 @@ fn not_started(said: Option<Said>, code: Option<i32>) -> Failure {
 }
 
 /// The last error that the daemon wrote down.
-fn fault_in(home: &Home, from: u64) -> Option<Said> {
+fn fault_in(home: &Home, from: u64) -> Option<StartReport> {
     let bytes = std::fs::read(home.join(LOG)).ok()?;
     last_fault(&String::from_utf8_lossy(
         bytes.get(usize::try_from(from).ok()?..)?,
     ))
 }
 
-fn last_fault(text: &str) -> Option<Said> {
+fn last_fault(text: &str) -> Option<StartReport> {
     let mut below = None;
     for line in text.lines().rev() {
         let traced = line.split_once(" ERROR ").map(|(_, said)| said.trim());
         if let Some(what) = line.strip_prefix("error: ").or(traced) {
             let next: Option<&str> = below;
-            return Some(Said {
+            return Some(StartReport {
                 what: what.to_owned(),
                 next: next.map(str::to_owned),
             });
@@ -161,8 +161,7 @@ pub(super) fn stop(home: &Home) -> Result<bool, Failure> {
         "process {holder} holds {} and does not end",
         home.path().display()
     );
-    Err(Failure::new(
-        Exit::Refused,
+    Err(Failure::refused(
         what,
         "look at it with ps, and end it by hand",
     ))

@@ -21,12 +21,12 @@ use crate::cli::{Exit, Failure};
 
 /// Listens for signals until the process ends, and holds the server that this command has started.
 pub(in crate::cli) struct Interrupts {
-    work: Arc<Mutex<Work>>,
+    work: Arc<Mutex<Undoing>>,
     asked: watch::Receiver<bool>,
 }
 
 #[derive(Default)]
-struct Work {
+struct Undoing {
     server: Option<Child>,
     /// The daemon runs in this process, and ends it.
     is_handed_over: bool,
@@ -35,13 +35,8 @@ struct Work {
 impl Interrupts {
     /// From here on no signal ends the process by itself.
     pub(in crate::cli) fn listen() -> Result<Self, Failure> {
-        let failed = |error: io::Error| {
-            Failure::new(
-                Exit::Refused,
-                error,
-                "free memory or threads, then try again",
-            )
-        };
+        let failed =
+            |error: io::Error| Failure::refused(error, "free memory or threads, then try again");
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().map_err(failed)?;
         let within = runtime.enter();
@@ -50,7 +45,7 @@ impl Interrupts {
         let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
         drop(within);
         let (said, asked) = watch::channel(false);
-        let work = Arc::new(Mutex::new(Work::default()));
+        let work = Arc::new(Mutex::new(Undoing::default()));
         let held = Arc::clone(&work);
         let listen = async move {
             loop {
@@ -122,7 +117,7 @@ impl Drop for Interrupts {
     }
 }
 
-fn locked(work: &Mutex<Work>) -> MutexGuard<'_, Work> {
+fn locked(work: &Mutex<Undoing>) -> MutexGuard<'_, Undoing> {
     // Nothing panics while it is held, and what it holds is whole at every step.
     work.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -145,7 +140,7 @@ fn interrupted() -> ! {
     let what = "interrupted before the agent ran; a NATS server that was started is ended again";
     let next = "signet up  # goes on where this one stopped";
     // The exit code is given below.
-    let _ = Failure::new(Exit::Refused, what, next).report(false);
+    let _ = Failure::refused(what, next).report(false);
     std::process::exit(i32::from(Exit::Refused.number()))
 }
 

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::{Duration, Instant};
 
-use crate::cli::{Exit, Failure};
+use crate::cli::Failure;
 use crate::hint;
 use crate::home::Home;
 use crate::lock::refuse_open;
@@ -48,11 +48,7 @@ impl UpLock {
                         "another signet up or down is at work in {}",
                         home.path().display()
                     );
-                    return Err(Failure::new(
-                        Exit::Refused,
-                        what,
-                        "wait for its end, then try again",
-                    ));
+                    return Err(Failure::refused(what, "wait for its end, then try again"));
                 }
                 Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
             }

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use signet_driver::find_nats_server;
 use signet_proto::ids::AgentId;
 
-use crate::cli::nats::conf::{Server, User, is_quotable};
+use crate::cli::Failure;
+use crate::cli::nats::conf::{ServerConf, User, is_quotable};
 use crate::cli::nats::{key, mailboxes};
-use crate::cli::{Exit, Failure};
 use crate::hint;
 use crate::home::Home;
 use crate::{private, room};
@@ -57,7 +57,7 @@ impl OwnServer {
                 home.path().display()
             );
             let next = "name a home without quotes, \\ and $; or a server: --nats URL";
-            return Err(Failure::new(Exit::Usage, what, next));
+            return Err(Failure::usage(what, next));
         }
         program()?;
         let listen = match listen {
@@ -106,7 +106,7 @@ impl OwnServer {
                 facts.listen
             );
             let next = "signet down  # ends it; whoever was invited by the old address needs a new line then";
-            return Err(Failure::new(Exit::Refused, what, next));
+            return Err(Failure::refused(what, next));
         }
         facts.listen = free(listen)?;
         self.write(&facts)
@@ -131,32 +131,36 @@ impl OwnServer {
     }
 
     /// Gives `agent` a login by the public key `nkey`, and a mailbox; the server must run.
-    pub(in crate::cli) fn admit(&self, agent: &AgentId, nkey: &str) -> Result<Admitted, Failure> {
+    pub(in crate::cli) fn admit(
+        &self,
+        agent: &AgentId,
+        nkey: &str,
+    ) -> Result<LoginResult, Failure> {
         let mut facts = self.facts()?;
         let before = facts.users.insert(agent.clone(), nkey.to_owned());
         if facts.users.len() > SHARES {
             let what =
                 format!("this server has room for {SHARES} agents, and all of it is given away");
             let next = "keep a server for the household: signet nats config --help";
-            return Err(Failure::new(Exit::Refused, what, next));
+            return Err(Failure::refused(what, next));
         }
         let all: Vec<AgentId> = facts.users.keys().cloned().collect();
         mailboxes::make_patiently((self.url()?, "signet up"), self.admin_seed(), &all)?;
         if before.as_deref() == Some(nkey) {
-            return Ok(Admitted::Known);
+            return Ok(LoginResult::Known);
         }
         // Written down when the mailbox is there: what fails gives nothing away.
         self.write(&facts)?;
         self.signal(Signal::HUP);
         Ok(match before {
-            Some(_) => Admitted::Anew,
-            None => Admitted::New,
+            Some(_) => LoginResult::Anew,
+            None => LoginResult::New,
         })
     }
 
     /// Starts it if it does not run. Its process belongs to no terminal; it outlives this one where `interrupts`
     /// keeps it.
-    pub(super) fn start(&self, interrupts: &Interrupts) -> Result<Started, Failure> {
+    pub(super) fn start(&self, interrupts: &Interrupts) -> Result<ServerStart, Failure> {
         let mut facts = self.facts()?;
         let admin = self.administrator()?;
         let is_new_admin = admin != facts.admin;
@@ -187,11 +191,11 @@ impl OwnServer {
             Failure::file(&error, format!("nats-server does not start: {error}"), next)
         })?;
         self.wait(interrupts, &facts.listen)?;
-        Ok(Started::Now)
+        Ok(ServerStart::Now)
     }
 
     /// One that runs was perhaps started just now, by a command that was killed.
-    fn wait_for(&self, pid: Pid, listen: &str) -> Result<Started, Failure> {
+    fn wait_for(&self, pid: Pid, listen: &str) -> Result<ServerStart, Failure> {
         let start = Instant::now();
         while !speaks_nats(listen) {
             if start.elapsed() > PATIENCE {
@@ -203,11 +207,11 @@ impl OwnServer {
                     "tail -n 20 {}  # says more; signet down ends it, then: signet up",
                     hint::word(&self.log_file())
                 );
-                return Err(Failure::new(Exit::NotReachable, what, next));
+                return Err(Failure::not_reachable(what, next));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(Started::Before)
+        Ok(ServerStart::Before)
     }
 
     /// Ends it, and says whether it ran.
@@ -271,7 +275,7 @@ impl OwnServer {
         serde_json::from_str(&text).map_err(|_| {
             let what = format!("{} is not what signet up wrote", path.display());
             let next = "put it back from a backup, or name a server: signet up --nats URL";
-            Failure::new(Exit::Usage, what, next)
+            Failure::usage(what, next)
         })
     }
 
@@ -283,7 +287,7 @@ impl OwnServer {
         let users: Vec<User> = users.collect();
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let (pid, log) = (text(self.directory.join(PID)), text(self.log_file()));
-        let server = Server {
+        let server = ServerConf {
             listen: &facts.listen,
             store: &text(self.directory.join("store")),
             admin: &facts.admin,
@@ -343,7 +347,7 @@ impl OwnServer {
                     "tail -n 20 {}  # says more; then: signet up",
                     hint::word(&log)
                 );
-                return Err(Failure::new(Exit::NotReachable, what, next));
+                return Err(Failure::not_reachable(what, next));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -352,7 +356,7 @@ impl OwnServer {
 
 /// What became of an agent's login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Admitted {
+pub(in crate::cli) enum LoginResult {
     /// It had none.
     New,
     /// It had another one, which has ended.
@@ -363,7 +367,7 @@ pub(in crate::cli) enum Admitted {
 
 /// Whether the server was started, or ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Started {
+pub(super) enum ServerStart {
     /// By this command.
     Now,
     /// It ran before.
@@ -390,7 +394,7 @@ pub(in crate::cli) fn program() -> Result<PathBuf, Failure> {
         let what = "there is no nats-server on this machine: none where NATS_SERVER says, or in PATH and /usr/sbin";
         let next = "install it (apt-get install nats-server, or nats.io/download), or use one that runs: \
                     signet up --nats URL";
-        Failure::new(Exit::NotReachable, what, next)
+        Failure::not_reachable(what, next)
     })
 }
 
@@ -399,12 +403,12 @@ fn free(listen: &str) -> Result<String, Failure> {
     let busy = |error: std::io::Error| {
         if error.kind() == std::io::ErrorKind::InvalidInput {
             let next = "write HOST:PORT, such as 127.0.0.1:4222";
-            return Failure::new(Exit::Usage, format!("--listen {listen}: {error}"), next);
+            return Failure::usage(format!("--listen {listen}: {error}"), next);
         }
         let what = format!("nobody can listen at {listen}: {error}");
         let next = "free the port, or name another: signet up --listen HOST:PORT; or use the server that \
                     is there: signet up --nats URL";
-        Failure::new(Exit::Refused, what, next)
+        Failure::refused(what, next)
     };
     let listener = TcpListener::bind(listen).map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
@@ -434,7 +438,7 @@ fn taken(listen: &str) -> Failure {
         "ss -ltnp 'sport = :{port}'  # shows its process: if it is this home's from before, end it with kill, then: signet \
          up; or name another address: signet up --listen HOST:PORT"
     );
-    Failure::new(Exit::Refused, what, next)
+    Failure::refused(what, next)
 }
 
 /// The process of this user whose program is called `program` and runs by that configuration.

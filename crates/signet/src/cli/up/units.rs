@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use signet_proto::ids::AgentId;
 
-use crate::cli::{Exit, Failure};
+use crate::cli::Failure;
 use crate::home::Home;
 
 use super::server::OwnServer;
@@ -156,7 +156,7 @@ fn done(args: &[&str]) -> Result<(), Failure> {
     };
     let what = format!("systemctl --user {}: {why}", args.join(" "));
     let next = "systemctl --user status  # and journalctl --user say more; without the service manager: signet up --background";
-    Err(Failure::new(Exit::Refused, what, next))
+    Err(Failure::refused(what, next))
 }
 
 fn systemctl(args: &[&str]) -> std::io::Result<Output> {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use signet_api::{Attention, AttentionKind};
 use signet_audit::printable;
 
-use crate::attention::{Next, Pace};
-use crate::cli::{Exit, Failure};
+use crate::attention::{NotifyPace, PaceStep};
+use crate::cli::Failure;
 use crate::clock;
 use crate::hint::typed;
 
@@ -26,18 +26,13 @@ impl Desktop {
             let what =
                 "there is no notify-send in PATH, and nothing else shows things on a desktop here";
             let next = "install it (Debian: apt-get install libnotify-bin), or leave out --desktop";
-            Failure::new(Exit::Usage, what, next)
+            Failure::usage(what, next)
         })?;
         let (records, coming) = channel();
         let thread = std::thread::Builder::new().name("desktop".into());
         let thread = thread.spawn(move || show_all(&program, &coming));
-        thread.map_err(|error| {
-            Failure::new(
-                Exit::Refused,
-                error,
-                "free memory or threads, then try again",
-            )
-        })?;
+        thread
+            .map_err(|error| Failure::refused(error, "free memory or threads, then try again"))?;
         Ok(Self { records })
     }
 
@@ -57,11 +52,11 @@ fn found(path: &std::ffi::OsStr) -> Option<PathBuf> {
 }
 
 fn show_all(program: &Path, coming: &Receiver<Attention>) {
-    let (mut pace, mut is_told) = (Pace::default(), false);
+    let (mut pace, mut is_told) = (NotifyPace::default(), false);
     loop {
         let now = clock::elapsed();
         let waited = match pace.take(now) {
-            Next::Due(attention) => {
+            PaceStep::Due(attention) => {
                 if let Err(why) = show(program, &attention)
                     && !std::mem::replace(&mut is_told, true)
                 {
@@ -71,8 +66,8 @@ fn show_all(program: &Path, coming: &Receiver<Attention>) {
                 }
                 continue;
             }
-            Next::Later(at) => coming.recv_timeout(at.saturating_sub(now)),
-            Next::Nothing => coming.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            PaceStep::Later(at) => coming.recv_timeout(at.saturating_sub(now)),
+            PaceStep::Nothing => coming.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match waited {
             Ok(attention) => pace.put(attention),

@@ -12,16 +12,16 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::send;
-use crate::control::Reply;
+use crate::control::ReplySender;
 
 /// What was last taken of the views that workers verify by.
 pub(super) struct Snapshots {
     views: watch::Receiver<TrustView>,
-    last: Arc<Mutex<Option<Taken>>>,
+    last: Arc<Mutex<Option<TakenTrust>>>,
 }
 
 #[derive(Clone)]
-struct Taken {
+struct TakenTrust {
     view: TrustView,
     epoch: String,
     snapshot: Value,
@@ -37,7 +37,7 @@ impl Snapshots {
 
     /// Answers with the present one, beside the event loop; where the caller has it, with the next that comes
     /// within `wait`.
-    pub(super) fn take(&self, known: Option<String>, wait: Duration, reply: Reply) {
+    pub(super) fn take(&self, known: Option<String>, wait: Duration, reply: ReplySender) {
         let (mut views, last) = (self.views.clone(), Arc::clone(&self.last));
         let until = Instant::now() + wait;
         tokio::spawn(async move {
@@ -60,14 +60,14 @@ impl Snapshots {
     }
 }
 
-fn present(last: &Mutex<Option<Taken>>, view: TrustView) -> Taken {
+fn present(last: &Mutex<Option<TakenTrust>>, view: TrustView) -> TakenTrust {
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(taken) = last.as_ref().filter(|taken| taken.view.is_same(&view)) {
         return taken.clone();
     }
     let snapshot = view.to_snapshot();
     let epoch = Digest::of(&[&canonical(&snapshot)]).to_string();
-    let taken = Taken {
+    let taken = TakenTrust {
         view,
         epoch,
         snapshot,

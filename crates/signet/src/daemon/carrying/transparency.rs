@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use signet_api::{ApiError, Transparency, Transparent};
-use signet_audit::{Head, Line, Lines, LogError, log_files, read_file};
+use signet_api::{Transparency, Transparent};
+use signet_audit::{Head, Line, LogError, LogLines, log_files, read_file};
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::envelope::{Class, Message};
 use signet_proto::ids::{AgentId, encode_base64url};
@@ -16,35 +16,36 @@ use signet_proto::trust::{Peer, TrustView};
 use tokio::sync::watch;
 
 use super::send;
-use crate::control::Reply;
+use crate::control::ReplySender;
+use crate::daemon::calls::serve::unreadable;
 use crate::reach::Reach;
 
 /// Where the reading of the log stands.
 #[derive(Clone, Default)]
-pub(super) struct Reader(Arc<Mutex<Option<Place>>>);
+pub(in crate::daemon) struct TransparencyReader(Arc<Mutex<Option<LogCursor>>>);
 
-struct Place {
+struct LogCursor {
     /// The last line that was read.
     line: u64,
     file: PathBuf,
-    lines: Lines,
+    lines: LogLines,
 }
 
 /// What a caller may see, and by what names people are known.
-pub(super) struct Sight {
-    pub(super) reach: Arc<Reach>,
-    pub(super) trust: TrustView,
-    pub(super) log: PathBuf,
+pub(in crate::daemon) struct TransparencyView {
+    pub(in crate::daemon) reach: Arc<Reach>,
+    pub(in crate::daemon) trust: TrustView,
+    pub(in crate::daemon) log: PathBuf,
 }
 
-impl Reader {
+impl TransparencyReader {
     /// Answers with what stands behind line `after`, or comes within `wait`; `None` stands for the log's end.
-    pub(super) fn follow(
+    pub(in crate::daemon) fn follow(
         &self,
-        sight: Sight,
+        sight: TransparencyView,
         (after, limit, wait): (Option<u64>, usize, Duration),
         mut head: watch::Receiver<Option<Head>>,
-        reply: Reply,
+        reply: ReplySender,
     ) {
         let end = head.borrow_and_update().as_ref().map_or(0, |head| head.seq);
         let after = after.unwrap_or(end);
@@ -78,11 +79,16 @@ impl Reader {
         });
     }
 
-    fn read(&self, sight: &Sight, after: u64, limit: usize) -> Result<Transparency, LogError> {
+    fn read(
+        &self,
+        sight: &TransparencyView,
+        after: u64,
+        limit: usize,
+    ) -> Result<Transparency, LogError> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = match place.take().filter(|place| place.line == after) {
             Some(place) => Some(place),
-            None => Place::before(&sight.log, after)?,
+            None => LogCursor::before(&sight.log, after)?,
         };
         let mut read = Transparency {
             messages: Vec::new(),
@@ -91,7 +97,7 @@ impl Reader {
         let (until, mut bytes) = (Instant::now() + PATIENCE, 0);
         while let Some(open) = at.as_mut() {
             let Some(line) = open.lines.next() else {
-                match Place::after(&sight.log, &open.file, open.line)? {
+                match LogCursor::after(&sight.log, &open.file, open.line)? {
                     Some(next) => at = Some(next),
                     None => break,
                 }
@@ -116,7 +122,7 @@ impl Reader {
     }
 }
 
-impl Place {
+impl LogCursor {
     /// The beginning of the newest file that begins at or before the line behind `after`.
     fn before(log: &Path, after: u64) -> Result<Option<Self>, LogError> {
         let files = log_files(log)?;
@@ -146,7 +152,7 @@ impl Place {
     }
 }
 
-impl Sight {
+impl TransparencyView {
     fn shown(&self, line: &Line) -> Option<Transparent> {
         let Some(Entry::Message(verdict)) = &line.entry else {
             return None;
@@ -194,11 +200,6 @@ fn whole(verdict: &Verdict) -> Option<&Arc<Message>> {
         (Evidence::Whole(message), Ruling::Accepted | Ruling::Sent) => Some(message),
         _ => None,
     }
-}
-
-fn unreadable(why: &str) -> ApiError {
-    let text = format!("the log cannot be read: {why}; `signet doctor` says more");
-    ApiError::refused("history-unreadable", text)
 }
 
 /// How many messages one call gives at most, and how long their envelopes are together.

@@ -25,9 +25,9 @@ fn a_root_that_never_comes_here_certifies_a_new_key() {
     );
     let text = asked.to_value().to_string();
     assert!(!text.contains("PRIVATE"), "{text}");
-    let asked = carried(&asked.to_value(), Request::parse);
+    let asked = carried(&asked.to_value(), RootRequest::parse);
     let answer = asked.certify(&away, None, later()).unwrap();
-    let answer = carried(&answer.to_value(), Answer::parse);
+    let answer = carried(&answer.to_value(), RootAnswer::parse);
     let change = install(&made.home, &old, &answer, later()).unwrap();
     made.take(&change, later()).unwrap();
     clear_request(&made.home).unwrap();
@@ -69,19 +69,19 @@ fn a_foreign_answer_json_is_refused() {
     let theirs = request(&other.home, &other.open().unwrap()).unwrap();
     let good = mine.certify(&made.file(ROOT), None, later()).unwrap();
     // By another root, who forged a request about this agent's key.
-    let forged = Request {
+    let forged = RootRequest {
         signing_key: mine.signing_key.clone(),
         ..theirs.clone()
     };
     let forged = forged.certify(&other.file(ROOT), None, later()).unwrap();
     // By the right root, for a key that somebody else slipped in.
-    let slipped = Request {
+    let slipped = RootRequest {
         signing_key: theirs.signing_key.clone(),
         ..mine.clone()
     };
     let slipped = slipped.certify(&made.file(ROOT), None, later()).unwrap();
     // With control keys that nobody here has asked for.
-    let swapped = Request {
+    let swapped = RootRequest {
         control: None,
         person: Some((
             theirs.signing_key.clone(),
@@ -101,7 +101,7 @@ fn a_foreign_answer_json_is_refused() {
     }
     let mut changed = good.to_value();
     changed["certificate"]["serial"] = 9_999_999_999_u64.into();
-    assert!(Answer::parse(&changed).is_none());
+    assert!(RootAnswer::parse(&changed).is_none());
     install(&made.home, &keys, &good, later()).unwrap();
 }
 
@@ -117,11 +117,11 @@ fn a_request_cannot_ask_for_another_name_or_more_layers() {
     ] {
         let mut changed = asked.clone();
         changed["certificate"][name] = value;
-        assert!(Request::parse(&changed).is_none(), "{name}");
+        assert!(RootRequest::parse(&changed).is_none(), "{name}");
     }
     let mut more = asked;
     more["not-after"] = "2099-01-01T00:00:00.000Z".into();
-    assert!(Request::parse(&more).is_none());
+    assert!(RootRequest::parse(&more).is_none());
 }
 
 fn exported(made: &Made, passphrase: Option<&Passphrase>) -> PathBuf {
@@ -155,7 +155,7 @@ fn an_agent_is_made_again_from_an_exported_file() {
             bundle: &bundle,
         };
         recover(&home, &from, now()).unwrap();
-        let keys = Keys::open(&home, &made.agent).unwrap();
+        let keys = AgentKeys::open(&home, &made.agent).unwrap();
         assert!(keys.certificate.serial > old.certificate.serial);
         assert_eq!(keys.certificate.root, old.certificate.root);
         assert_ne!(keys.certificate.signing_key, old.certificate.signing_key);
@@ -223,22 +223,27 @@ fn a_torn_or_foreign_export_is_refused_and_never_quoted() {
 fn an_openssh_key_can_be_a_root_and_goes_there_and_back() {
     let made = Made::new("agent-alice-001");
     let (ssh, back) = (made.home.join("id_ed25519"), made.home.join("back.pem"));
-    convert(&made.file(ROOT), Form::Openssh, &ssh).unwrap();
+    convert(&made.file(ROOT), KeyFormat::Openssh, &ssh).unwrap();
     assert!(
         std::fs::read_to_string(&ssh)
             .unwrap()
             .starts_with("-----BEGIN OPENSSH")
     );
-    convert(&ssh, Form::Pkcs8, &back).unwrap();
+    convert(&ssh, KeyFormat::Pkcs8, &back).unwrap();
     assert_eq!(std::fs::read_to_string(&back).unwrap(), made.text(ROOT));
     let line = public_line(&ssh).unwrap();
     assert!(line.starts_with("ssh-ed25519 AAAA") && line == public_line(&back).unwrap());
     rotate_signing(&made.open().unwrap(), &ssh, None, later()).unwrap();
     assert!(
-        convert(&ssh, Form::Pkcs8, &back).is_err(),
+        convert(&ssh, KeyFormat::Pkcs8, &back).is_err(),
         "nothing is overwritten"
     );
-    let error = convert(&made.file(SEALING), Form::Openssh, &made.home.join("x")).unwrap_err();
+    let error = convert(
+        &made.file(SEALING),
+        KeyFormat::Openssh,
+        &made.home.join("x"),
+    )
+    .unwrap_err();
     assert!(
         matches!(error, KeystoreError::NoOpensshForm { .. }),
         "{error}"

@@ -6,7 +6,7 @@ fn later(days: u32) -> Timestamp {
     now().saturating_add(days * DAY)
 }
 
-fn refused(change: Result<Change, KeystoreError>) -> KeystoreError {
+fn refused(change: Result<KeyChange, KeystoreError>) -> KeystoreError {
     match change {
         Ok(_) => panic!("it was made"),
         Err(error) => error,
@@ -18,9 +18,9 @@ fn a_new_sealing_key_is_made_after_thirty_days_and_not_before() {
     let made = Made::new("agent-alice-001");
     let (lock, old) = (made.lock(), made.open().unwrap());
     let almost = Timestamp::from_millis(later(30).as_millis() - 1);
-    let keys = Keys::settle(&lock, &made.agent, almost).unwrap();
+    let keys = AgentKeys::settle(&lock, &made.agent, almost).unwrap();
     assert_eq!(keys.statement, old.statement);
-    let keys = Keys::settle(&lock, &made.agent, later(30)).unwrap();
+    let keys = AgentKeys::settle(&lock, &made.agent, later(30)).unwrap();
     assert!(keys.statement.serial > old.statement.serial);
     assert_ne!(keys.sealing.public(), old.sealing.public());
     assert_eq!(keys.statement.not_after, later(75));
@@ -28,7 +28,7 @@ fn a_new_sealing_key_is_made_after_thirty_days_and_not_before() {
     assert_eq!(older, [old.sealing.public()]);
     let identity = keys.into_identity(made.agent.layers);
     assert!(identity.secret(old.sealing.public()).is_some());
-    let again = Keys::settle(&lock, &made.agent, later(30)).unwrap();
+    let again = AgentKeys::settle(&lock, &made.agent, later(30)).unwrap();
     assert_eq!(again.statement, identity.keys);
 }
 
@@ -37,7 +37,7 @@ fn an_old_sealing_secret_is_destroyed_a_week_and_a_minute_after_its_statement() 
     let made = Made::new("agent-alice-001");
     let lock = made.lock();
     let end = made.open().unwrap().statement.not_after;
-    Keys::settle(&lock, &made.agent, later(30)).unwrap();
+    AgentKeys::settle(&lock, &made.agent, later(30)).unwrap();
     let old = kept(&made.home).unwrap().remove(0);
     assert_eq!(
         (old.kind, old.until),
@@ -63,7 +63,7 @@ fn years_of_rotation_leave_two_old_sealing_secrets_at_most() {
     let made = Made::new("agent-alice-001");
     let lock = made.lock();
     for day in 1..400 {
-        let keys = Keys::settle(&lock, &made.agent, later(day)).unwrap();
+        let keys = AgentKeys::settle(&lock, &made.agent, later(day)).unwrap();
         assert!(keys.older.len() <= 1, "{day}: {:?}", made.names());
         assert!(keys.statement.not_after > later(day));
     }
@@ -111,7 +111,7 @@ fn a_root_of_somebody_else_certifies_nothing_here() {
         refused(rotate_signing(&keys, &other.file(ROOT), None, later(1))),
         refused(rotate_person(
             &keys,
-            Person::Audit,
+            PersonKey::Audit,
             &other.file(ROOT),
             later(1),
         )),
@@ -196,7 +196,7 @@ fn a_new_audit_key_leaves_the_old_one_for_the_old_lines() {
     let old = made.open().unwrap().control.unwrap();
     let change = rotate_person(
         &made.open().unwrap(),
-        Person::Audit,
+        PersonKey::Audit,
         &made.file(ROOT),
         later(1),
     );
@@ -219,7 +219,7 @@ fn a_home_of_an_older_release_opens_and_gets_its_control_keys() {
     }
     let keys = made.open().unwrap();
     assert!(keys.control.is_none());
-    let change = rotate_person(&keys, Person::Control, &made.file(ROOT), later(1)).unwrap();
+    let change = rotate_person(&keys, PersonKey::Control, &made.file(ROOT), later(1)).unwrap();
     made.take(&change, later(1)).unwrap();
     let control = made.open().unwrap().control.unwrap();
     let secret = pem::read(&made.file(AUDIT), Algorithm::X25519).unwrap();
@@ -251,7 +251,7 @@ fn an_older_control_certificate_is_not_taken_back() {
     let old = made.text(CONTROL_CERTIFICATE);
     let change = rotate_person(
         &made.open().unwrap(),
-        Person::Control,
+        PersonKey::Control,
         &made.file(ROOT),
         later(1),
     );

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use super::super::disk::killed;
 use super::*;
 
-type Make = fn(&Made, &Keys) -> Change;
+type Make = fn(&Made, &AgentKeys) -> KeyChange;
 
 fn later() -> Timestamp {
     now().saturating_add(DAY)
@@ -18,10 +18,10 @@ fn changes() -> [(&'static str, Make); 5] {
             rotate_signing(keys, &made.file(ROOT), None, later()).unwrap()
         }),
         ("audit", |made, keys| {
-            rotate_person(keys, Person::Audit, &made.file(ROOT), later()).unwrap()
+            rotate_person(keys, PersonKey::Audit, &made.file(ROOT), later()).unwrap()
         }),
         ("control", |made, keys| {
-            rotate_person(keys, Person::Control, &made.file(ROOT), later()).unwrap()
+            rotate_person(keys, PersonKey::Control, &made.file(ROOT), later()).unwrap()
         }),
         ("root", |made, keys| {
             rotate_root(keys, &made.file(NEXT_ROOT), None, later()).unwrap()
@@ -30,7 +30,7 @@ fn changes() -> [(&'static str, Make); 5] {
 }
 
 /// What tells one set of keys from another.
-fn marks(keys: &Keys) -> String {
+fn marks(keys: &AgentKeys) -> String {
     let control = keys
         .control
         .as_ref()
@@ -51,7 +51,7 @@ fn a_kill_between_any_two_steps_leaves_the_old_keys_or_the_new_ones_whole() {
             // Whoever only looks, without the lock, sees a whole set as well.
             made.open()
                 .unwrap_or_else(|error| panic!("{what}, step {step}: {error}"));
-            let keys = Keys::settle(&made.lock(), &made.agent, later());
+            let keys = AgentKeys::settle(&made.lock(), &made.agent, later());
             let keys = keys.unwrap_or_else(|error| panic!("{what}, step {step}: {error}"));
             let is_new = marks(&keys) != marks(&old);
             ends[usize::from(is_new)] += 1;
@@ -90,9 +90,9 @@ fn a_kill_during_the_recovery_from_a_kill_is_recovered_from() {
             }
             let (lock, agent) = (made.lock(), &made.agent);
             let (done, stopped) =
-                killed::before(second, || Keys::settle(&lock, agent, later()).is_ok());
+                killed::before(second, || AgentKeys::settle(&lock, agent, later()).is_ok());
             assert!(done || stopped);
-            Keys::settle(&lock, agent, later())
+            AgentKeys::settle(&lock, agent, later())
                 .unwrap_or_else(|error| panic!("{first}, {second}: {error}"));
             if !stopped {
                 break;
@@ -111,7 +111,7 @@ fn a_kill_during_the_destruction_leaves_a_home_that_destroys_it_at_the_next_star
         let (lock, end) = (made.lock(), now().saturating_add(60 * DAY));
         let (_, stopped) = killed::before(step, || destroy_overdue(&lock, end));
         assert_eq!(stopped, step < 3);
-        let keys = Keys::settle(&lock, &made.agent, end);
+        let keys = AgentKeys::settle(&lock, &made.agent, end);
         // Zeros in the place of a secret: only the start destroys them before it reads.
         keys.unwrap_or_else(|error| panic!("step {step}: {error}"));
     }
@@ -161,7 +161,7 @@ fn a_rolled_back_certificate_that_somebody_staged_is_not_adopted() {
     }
     let before = marks(&made.open().unwrap());
     // At a start it is destroyed, and the start goes on.
-    let keys = Keys::settle(&made.lock(), &made.agent, later()).unwrap();
+    let keys = AgentKeys::settle(&made.lock(), &made.agent, later()).unwrap();
     assert_eq!(marks(&keys), before);
     assert!(!is_waiting(&made.home));
 }
@@ -193,7 +193,7 @@ fn what_another_user_or_program_put_into_the_staging_place_is_never_adopted() {
         )
         .unwrap();
         meddle(&made, &stage::next(&made.home));
-        let error = Keys::settle(&made.lock(), &made.agent, later()).unwrap_err();
+        let error = AgentKeys::settle(&made.lock(), &made.agent, later()).unwrap_err();
         let refused = matches!(
             error,
             KeystoreError::Intruded { .. }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair as TlsKey};
 use signet_testkit::Server;
-use signet_transport::{Arrival, Config, Error, Login, Nats, Secret};
+use signet_transport::{Arrival, ConnectionConfig, Error, Login, Nats, Secret};
 use tempfile::TempDir;
 
 use super::{ALPHA, config, connected, message, next, silent, up};
@@ -40,7 +40,7 @@ async fn a_refused_login_is_told_once_and_tried_on() {
     };
     let (_nats, mut inbox) = Nats::connect(stranger).await.unwrap();
     assert_eq!(next(&mut inbox).await, Arrival::Disconnected);
-    let Arrival::Refused { what } = next(&mut inbox).await else {
+    let Arrival::Refused(what) = next(&mut inbox).await else {
         panic!("not refused")
     };
     assert!(
@@ -178,7 +178,7 @@ async fn another_agents_inbox_is_refused_and_told() {
     thief.inbox = ALPHA.into();
     let (_thief, mut stolen) = Nats::connect(thief).await.unwrap();
     assert_eq!(next(&mut stolen).await, Arrival::Disconnected);
-    let Arrival::Refused { what } = next(&mut stolen).await else {
+    let Arrival::Refused(what) = next(&mut stolen).await else {
         panic!("not refused")
     };
     assert!(
@@ -204,7 +204,7 @@ async fn a_forbidden_publish_is_told_and_the_connection_lives() {
     nats.publish("$JS.API.STREAM.PURGE.AGENT_INBOX".into(), Bytes::new())
         .await
         .unwrap();
-    let Arrival::Refused { what } = next(&mut inbox).await else {
+    let Arrival::Refused(what) = next(&mut inbox).await else {
         panic!("not refused")
     };
     assert!(what.contains("STREAM.PURGE"), "{what}");
@@ -273,7 +273,7 @@ fn house(alpha: &KeyPair, beta: &KeyPair) -> Server {
     Server::start(&format!("accounts {{ AGENTS: {{ users: [ {users} ] }} }}"))
 }
 
-fn with_nkey(server: &Server, agent: &str, key: &KeyPair, dir: &TempDir) -> Config {
+fn with_nkey(server: &Server, agent: &str, key: &KeyPair, dir: &TempDir) -> ConnectionConfig {
     let path = dir.path().join(key.public_key());
     fs::write(&path, format!("{}\n", key.seed().unwrap())).unwrap();
     let mut config = config(server, agent);
@@ -281,7 +281,7 @@ fn with_nkey(server: &Server, agent: &str, key: &KeyPair, dir: &TempDir) -> Conf
     config
 }
 
-async fn refused(config: Config, named: impl Fn(&Error) -> bool) {
+async fn refused(config: ConnectionConfig, named: impl Fn(&Error) -> bool) {
     let (nats, _inbox) = Nats::connect(config).await.unwrap();
     let error = nats
         .ready(Duration::from_secs(10))

@@ -1,0 +1,148 @@
+//! What the daemon does outside once the log remembers why: one [`Action`] for each thing.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use signet_api::{ApiError, Attention};
+use signet_proto::carrier::CarrierId;
+use signet_proto::envelope::Message;
+use signet_proto::headers::{CapabilityName, ConversationId};
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Accepted, Effect, Node, Notice, State};
+use signet_proto::time::Timestamp;
+use tokio::sync::oneshot;
+
+use crate::attention;
+use crate::carrier::{Settling, Ticket};
+use crate::control::{Notifier, ReplySender};
+use crate::reach::Reach;
+
+/// One thing to do outside, in the order in which the log allows it. It has no `Debug`: what was sealed stands open in
+/// answers.
+pub(super) enum Action {
+    /// The node's.
+    Effect(Effect),
+    /// A call is answered: its entries are durable; or refused: what it tried is noted.
+    Answer(ReplySender, Result<Value, ApiError>),
+    /// A call waits for what becomes of a message of ours.
+    Wait(MessageId, SendWaiter),
+    /// A carrier hears what became of messages: their lines are durable, or they get none.
+    Settle(CarrierId, Vec<(Ticket, Settling)>),
+    /// A connection wants every message that arrives, from the next on.
+    Follow(Follower),
+    /// A connection wants to hear what moves of that.
+    Subscribe(Follower, Topic),
+    /// The person should see this; the notice that it comes of, where there is one, says more in the log.
+    Tell(Box<Attention>, Option<Box<Notice>>),
+    /// A connection of the person's wants everything that they should see, from the next on.
+    Attend(Notifier),
+}
+
+impl Action {
+    /// An effect of the node that came at `now`. A notice for the person goes to everybody who listens for those.
+    pub(super) fn of(node: &Node, now: Timestamp, effect: Effect) -> Self {
+        let Effect::Notice(notice) = effect else {
+            return Self::Effect(effect);
+        };
+        match attention::of_notice(node, now, &notice) {
+            Some(attention) => Self::Tell(Box::new(attention), Some(notice)),
+            None => Self::Effect(Effect::Notice(notice)),
+        }
+    }
+}
+
+/// What somebody wants to hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Topic {
+    /// All that comes in a conversation.
+    Conversation(ConversationId),
+    /// What becomes of a message of ours.
+    Message(MessageId),
+}
+
+impl Topic {
+    pub(super) fn is_of(&self, message: &Message) -> bool {
+        let headers = &message.headers;
+        match self {
+            Self::Conversation(name) => headers.conversation_id.as_ref() == Some(name),
+            Self::Message(id) => headers.in_reply_to == Some(*id),
+        }
+    }
+}
+
+/// A connection that is told of every message that arrives, as far as its socket reaches.
+#[derive(Debug)]
+pub(super) struct Follower {
+    /// Where to tell.
+    pub(super) notifier: Notifier,
+    /// How far it reaches.
+    pub(super) reach: Arc<Reach>,
+}
+
+impl Follower {
+    /// Whether it is told: it keeps up.
+    pub(super) fn tell(&self, what: &str, told: &impl Serialize) -> bool {
+        let told = serde_json::to_value(told).unwrap_or_default();
+        self.notifier.notify(what, &told).is_ok()
+    }
+}
+
+/// Somebody who waits for what becomes of a message of ours.
+#[derive(Debug)]
+pub(super) struct SendWaiter {
+    /// Where to tell.
+    pub(super) result: oneshot::Sender<SendResult>,
+    /// Whether a receipt is not yet the end: a request waits for its answer.
+    pub(super) for_answer: bool,
+    /// Told when the peer's mailbox holds it; taken then.
+    pub(super) on_stored: Option<oneshot::Sender<()>>,
+    /// Where it is so far.
+    pub(super) state: State,
+}
+
+impl SendWaiter {
+    pub(super) fn is_stored(&self) -> bool {
+        self.on_stored.is_none()
+    }
+
+    /// The peer's mailbox holds it.
+    pub(super) fn store(&mut self) {
+        // Whoever waited may have given up meanwhile.
+        self.on_stored.take().map(|told| told.send(()));
+    }
+}
+
+/// What became of a message of ours.
+#[derive(Debug)]
+pub(super) enum SendResult {
+    /// It was answered.
+    Answered(Accepted),
+    /// It ended otherwise, or was received.
+    Settled {
+        /// Where it is.
+        state: State,
+        /// What the peer offers, where it ended because it named none of several.
+        offers: Vec<CapabilityName>,
+    },
+    /// The daemon stops, and this is how far it came.
+    Left {
+        /// Where it is.
+        state: State,
+        /// Whether the peer's mailbox holds it.
+        stored: bool,
+    },
+}
+
+/// What a carrier says of a message of ours that went out.
+#[derive(Debug)]
+pub(super) struct CarrierReport {
+    /// Which carrier.
+    pub(super) carrier: CarrierId,
+    /// For whom it is.
+    pub(super) peer: AgentId,
+    /// Its name.
+    pub(super) message_id: MessageId,
+    /// Whether it holds it for the peer.
+    pub(super) stored: bool,
+}

@@ -1,0 +1,162 @@
+//! Every call of every socket passes here: whether its caller may ask it, and who serves it.
+//!
+//! ```text
+//! RawCall ─▶ admit (whose call, how far the caller reaches, what the person signed) ─▶ Answer::answer ─▶ Batch
+//! ```
+//!
+//! One file a subject. What needs the node alone is [`Serve`], which the command line asks of a stopped agent as well.
+
+mod attention;
+mod card;
+mod carrying;
+pub(super) mod decision;
+mod drafts;
+mod handoffs;
+mod history;
+mod inbox;
+mod keys;
+mod leases;
+pub(super) mod listing;
+mod narrow;
+mod nearest;
+mod offer;
+mod outbox;
+mod peers;
+mod people;
+mod quarantine;
+mod reach;
+mod receive;
+mod reload;
+mod sending;
+pub(super) mod serve;
+mod status;
+mod subscribe;
+
+use serde_json::Value;
+use signet_api::{ApiError, Call, Method, Reason, Request, ShowStatus, with_request};
+use signet_proto::reject;
+
+use crate::control::{Narrowing, Notifier, RawCall, ReplySender, SocketCaller};
+
+use super::batch::Batch;
+use super::daemon_state::DaemonState;
+use serve::{Serve, value_of};
+
+/// Who asks, and where the answer goes.
+struct Asker<'a> {
+    caller: &'a SocketCaller,
+    reply: ReplySender,
+    /// For what comes later.
+    notifier: Notifier,
+    /// How far its connection is narrowed.
+    narrowing: Narrowing,
+}
+
+/// A call that the daemon answers. What [`Serve`] can do needs nothing more.
+trait Answer: Request {
+    /// Does what is asked; the answer is in the batch, behind the lines that it may rest on, or comes later.
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch;
+}
+
+impl<R: Serve> Answer for R {
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let at = state.at();
+        let done = self.serve(&mut state.node, at, &asker.caller.reach);
+        let made = done.as_ref().ok().and_then(|(answer, _)| R::makes(answer));
+        let made = made.map(str::to_owned);
+        state.answer::<R>(at.now, done, asker.reply, made.as_deref())
+    }
+}
+
+/// Serves one call. A call that changes something is answered when that is durable.
+pub(super) fn call(state: &mut DaemonState, raw: RawCall) -> Batch {
+    let RawCall {
+        method,
+        params,
+        caller,
+        reply,
+        notifier,
+        narrowing,
+    } = raw;
+    // Calls are served in their order: what was asked before it was narrowed reaches as far as it did.
+    let caller = narrowing.of(caller);
+    // Nothing can be written, and so nothing may be said that rests on a line.
+    if state.log.full_since().is_some() {
+        reply.send(match Call::parse(&method, params) {
+            Ok(Call::ShowStatus(_)) => value_of::<ShowStatus>(&status::status(state, &caller)),
+            _ => Err(disk_full()),
+        });
+        return Batch::nothing();
+    }
+    match admit(state, &caller, &method, params) {
+        Ok(call) => {
+            let asker = Asker {
+                caller: &caller,
+                reply,
+                notifier,
+                narrowing,
+            };
+            with_request!(call, request => request.answer(state, asker))
+        }
+        Err(error) => state.refuse(reply, error),
+    }
+}
+
+/// Reads a call that its caller may ask. What a caller may not is noted: somebody tries to reach further.
+fn admit(
+    state: &mut DaemonState,
+    caller: &SocketCaller,
+    method: &str,
+    params: Value,
+) -> Result<Call, ApiError> {
+    let (at, node) = (state.at(), &mut state.node);
+    let beyond = |line: &&Method| !caller.role.may_use(line.whose);
+    if let Some(line) = Call::named(method).filter(beyond) {
+        node.note_forbidden(at, line.name, NOT_FOR_THIS_SOCKET);
+        return Err(not_for_this_socket(caller, line));
+    }
+    let call = Call::parse(method, params)?;
+    let admitted = caller.reach.admit(node, &call);
+    let admitted = admitted.and_then(|()| state.decisions.admit(node, at, &call));
+    if let Err(error) = &admitted
+        && let Some(reason) = reason_of(error)
+    {
+        node.note_forbidden(at, call.method(), reason);
+    }
+    admitted.map(|()| call)
+}
+
+/// A refusal that says whose call it is.
+fn not_for_this_socket(caller: &SocketCaller, line: &Method) -> ApiError {
+    let (role, whose, method) = (caller.role.as_str(), line.whose.as_str(), line.name);
+    let text = format!(
+        "{method} is the {whose}'s call, and this is the {role}'s socket; only the {whose} decides that"
+    );
+    let refusal = ApiError::refused(Reason::NotForThisSocket, text);
+    refusal.with(|refusal| refusal.whose = Some(line.whose))
+}
+
+/// What is noted of a refusal: a call that was misspelt is nobody's attempt.
+fn reason_of(error: &ApiError) -> Option<&'static str> {
+    match error.reason()? {
+        Reason::BeyondCeiling => Some("beyond-ceiling"),
+        Reason::DecisionUnsigned => Some("decision-unsigned"),
+        Reason::Protocol(name) => [
+            reject::Reason::StatementInvalid,
+            reject::Reason::StatementStale,
+        ]
+        .into_iter()
+        .map(reject::Reason::name)
+        .find(|known| known == name),
+        _ => None,
+    }
+}
+
+const NOT_FOR_THIS_SOCKET: &str = "not-for-this-socket";
+
+/// Also for what only shows: it might rest on a line that is not durable.
+fn disk_full() -> ApiError {
+    let text = "the disk is full, and nothing is taken in, answered or sent; free some space where \
+                the log is, and the daemon goes on by itself";
+    ApiError::refused(Reason::DiskFull, text)
+}

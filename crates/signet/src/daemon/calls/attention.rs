@@ -1,0 +1,21 @@
+//! `attention.follow`: what the person should see, as it stands and as it comes.
+
+use signet_api::{AttentionList, FollowAttention};
+
+use crate::attention;
+
+use super::serve::value_of;
+use super::{Answer, Asker, Batch, DaemonState};
+use crate::daemon::action::Action;
+
+impl Answer for FollowAttention {
+    /// The journal keeps the order: what stands now and what comes later fit together.
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let now = state.at().now;
+        let stands = AttentionList {
+            attention: attention::standing(&state.node, now),
+        };
+        let answer = Action::Answer(asker.reply, value_of::<Self>(&stands));
+        Batch::doing(now, vec![Action::Attend(asker.notifier), answer])
+    }
+}

@@ -1,0 +1,100 @@
+//! Decisions about trust that the person has to sign: `[people] sign`.
+
+use std::collections::BTreeMap;
+
+use signet_api::{ApiError, Call, Reason};
+use signet_json::canonical;
+use signet_proto::ids::Digest;
+use signet_proto::node::{At, Node};
+use signet_proto::reject;
+use signet_proto::statement::{Asked, DECISION_LIFE, DecisionStatement};
+use signet_proto::time::Timestamp;
+
+use super::people::invalid;
+use crate::config::Sign;
+
+/// Asks for signatures, and takes each once.
+#[derive(Debug)]
+pub(in crate::daemon) struct Decisions {
+    sign: Sign,
+    /// When the daemon started. A word from before is not taken: which of those were used, nobody remembers.
+    started: Timestamp,
+    /// The words that were used, as long as they could be used again.
+    used: BTreeMap<Digest, Timestamp>,
+}
+
+impl Decisions {
+    pub(in crate::daemon) const fn new(sign: Sign, started: Timestamp) -> Self {
+        Self {
+            sign,
+            started,
+            used: BTreeMap::new(),
+        }
+    }
+
+    /// Asks for other signatures from now on. What was signed while none were asked for is not taken: whether it
+    /// was used, nobody remembers.
+    pub(in crate::daemon) fn ask_for(&mut self, sign: Sign, now: Timestamp) {
+        if sign != self.sign {
+            (self.sign, self.started) = (sign, now);
+        }
+    }
+
+    /// Whether a call that decides about trust is the person's.
+    ///
+    /// # Errors
+    /// `decision-unsigned`, `statement-invalid`, or `statement-stale` for a word that was used,
+    /// or may have been used before the daemon started.
+    pub(in crate::daemon) fn admit(
+        &mut self,
+        node: &Node,
+        at: At,
+        call: &Call,
+    ) -> Result<(), ApiError> {
+        let Some(said) = verify(self.sign, node, at, call)? else {
+            return Ok(());
+        };
+        self.used
+            .retain(|_, used| at.now.is_within(DECISION_LIFE * 2, *used));
+        let name = Digest::of(&[&canonical(said.to_value())]);
+        let is_used = self.used.insert(name, at.now).is_some();
+        if is_used || said.issued_at < self.started {
+            let stale = reject::Reason::StatementStale;
+            let text = "this decision was handed in before, or signed before the daemon started; sign it anew";
+            return Err(ApiError::refused(stale.name(), text));
+        }
+        Ok(())
+    }
+}
+
+/// The word that a call needs, and that holds; `None` where it needs none.
+///
+/// # Errors
+/// `decision-unsigned` and `statement-invalid`.
+pub fn verify(
+    sign: Sign,
+    node: &Node,
+    at: At,
+    call: &Call,
+) -> Result<Option<DecisionStatement>, ApiError> {
+    let (Sign::All, Some((said, params))) = (sign, call.decision()) else {
+        return Ok(None);
+    };
+    let control = node.identity().control.as_ref();
+    let control = control.ok_or_else(|| {
+        let text = "there is no control certificate, so nobody can sign a decision; signet key rotate control";
+        ApiError::refused(Reason::DecisionUnsigned, text)
+    })?;
+    let said = said.ok_or_else(|| {
+        let text =
+            "[people] sign asks for the person's signature; give the control key: --key FILE";
+        ApiError::refused(Reason::DecisionUnsigned, text)
+    })?;
+    let asked = Asked {
+        agent: node.identity().agent(),
+        call: call.method(),
+        params: &params,
+    };
+    let said = DecisionStatement::verify(said, asked, at.now, control);
+    said.map(Some).map_err(|error| invalid(&error))
+}

@@ -1,0 +1,134 @@
+//! What a person decides about what leaves: drafts, approvals, the pause.
+
+use signet_api::{
+    ApiError, DecideDraft, Decided, Decision, Draft, Drafts, DropDraft, Dropped, ListDrafts,
+    Pausing, ShowPause, State, TellPause,
+};
+use signet_json::Value;
+use signet_proto::certificate::ControlCertificate;
+use signet_proto::ids::MessageId;
+use signet_proto::node::{At, Effect, Node, Waiter, hash_of_draft};
+use signet_proto::reject::DROPPED;
+use signet_proto::statement::{self, Approval, PauseStatement};
+
+use crate::render;
+
+use super::listing::{MESSAGES, page};
+use super::outbox::held_by;
+use super::people::invalid;
+use super::serve::{Handled, Serve, named, refused, shown};
+use crate::reach::Reach;
+
+impl Serve for ListDrafts {
+    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let named = |waiter: &Waiter<'_>| {
+            let name = waiter.draft.message_id.to_string();
+            name.starts_with(&self.name)
+        };
+        let drafts = node.drafts().filter(named).skip(self.skip);
+        let drafts = drafts.map(|waiter| draft(node, &waiter));
+        shown(Drafts {
+            drafts: page(drafts, MESSAGES),
+            waiting: node.drafts().count(),
+            control: control(node),
+        })
+    }
+}
+
+impl Serve for DecideDraft {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let control = parse_control(&self.control)?;
+        let approval = Approval::parse(&self.statement, &control);
+        let approval = approval.map_err(|error| invalid(&error))?;
+        let outcome = node.handle_decision(at, &approval).map_err(refused)?;
+        let decided = Decided {
+            decision: match approval.decision {
+                statement::Decision::Approved => Decision::Approved,
+                statement::Decision::Refused => Decision::Refused,
+            },
+            sent: outcome
+                .effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Publish(_))),
+        };
+        Ok((decided, outcome))
+    }
+}
+
+/// Takes back what has not left.
+impl Serve for DropDraft {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let message_id = named::<MessageId>("message-id", &self.message_id)?;
+        let (peer, outcome) = node.handle_drop_draft(at, message_id).map_err(refused)?;
+        let dropped = Dropped {
+            message_id: self.message_id,
+            peer: peer.to_string(),
+            state: State::Refused,
+            reason: DROPPED.to_owned(),
+        };
+        Ok((dropped, outcome))
+    }
+
+    fn makes(answer: &Dropped) -> Option<&str> {
+        Some(&answer.message_id)
+    }
+}
+
+impl Serve for TellPause {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let control = parse_control(&self.control)?;
+        let statement = PauseStatement::parse(&self.statement, &control);
+        let statement = statement.map_err(|error| invalid(&error))?;
+        let outcome = node.handle_pause(at, &statement).map_err(refused)?;
+        Ok((pausing(node), outcome))
+    }
+}
+
+impl Serve for ShowPause {
+    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        shown(pausing(node))
+    }
+}
+
+fn draft(node: &Node, waiter: &Waiter<'_>) -> Draft {
+    let draft = waiter.draft;
+    Draft {
+        peer: waiter.peer.to_string(),
+        message_id: draft.message_id.to_string(),
+        waits_for: render::waits_for(waiter.waits_for),
+        held_by: held_by(node, waiter.peer, waiter.waits_for),
+        until: waiter.until.to_string(),
+        message_type: draft.form.message_type().as_str().to_owned(),
+        data_tier: draft.data_tier,
+        capability: draft.capability.as_ref().map(ToString::to_string),
+        summary: draft.summary.clone(),
+        body: draft.body.clone().unwrap_or_default(),
+        draft: waiter.value.cloned(),
+        hash: waiter.value.map(|value| hash_of_draft(value).to_string()),
+    }
+}
+
+/// Whether the agents pause, and the number of the person's last word.
+fn pausing(node: &Node) -> Pausing {
+    let said = node.pausing().statement();
+    let certified = node.identity().control.as_ref();
+    // Under a newer control certificate the numbers begin anew.
+    let newest = certified.map_or(0, |control| control.serial);
+    let counted = said.filter(|said| said.control.serial >= newest);
+    Pausing {
+        paused: node.pausing().is_paused(),
+        serial: counted.map_or(0, |said| said.serial),
+        since: said.map(|said| said.issued_at.to_string()),
+        waiting: node.inbox().len(),
+        control: control(node),
+    }
+}
+
+fn control(node: &Node) -> Option<Value> {
+    let control = node.identity().control.as_ref();
+    control.map(|control| control.to_value().clone())
+}
+
+fn parse_control(value: &Value) -> Result<ControlCertificate, ApiError> {
+    ControlCertificate::parse(value).map_err(|error| invalid(&error))
+}

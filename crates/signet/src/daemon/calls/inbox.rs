@@ -1,0 +1,68 @@
+//! The inbox: listing what came.
+
+use signet_api::{ApiError, FollowInbox, Inbox, ListAside, ListInbox, SetAside, Waiting};
+use signet_proto::node::{At, Node};
+
+use crate::reach::Reach;
+use crate::render;
+
+use super::listing::{MESSAGES, page};
+use super::serve::{Handled, Serve, paused, shown, value_of};
+use super::{Answer, Asker, Batch, DaemonState};
+use crate::daemon::action::{Action, Follower};
+
+impl Serve for ListInbox {
+    fn serve(self, node: &mut Node, _: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+        if node.pausing().is_paused() {
+            return Err(paused());
+        }
+        let items = node.inbox().after(self.after);
+        let items = items.filter(|item| reach.sees_message(&item.message));
+        let items = items.map(|item| Waiting {
+            number: item.number,
+            message: render::item(&item.message, node.opened(&item.message).as_ref()),
+        });
+        let messages = page(items, self.limit.unwrap_or(MESSAGES));
+        shown(Inbox {
+            messages,
+            waiting: waiting(node, reach),
+        })
+    }
+}
+
+impl Answer for FollowInbox {
+    /// The journal keeps the order: what is listed now and what arrives later fit together.
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let (at, reach) = (state.at(), &asker.caller.reach);
+        let listed = ListInbox::default().serve(&mut state.node, at, reach);
+        // While the agents pause nothing is listed, and the follower hears of what arrives when they go on.
+        let listed = listed.ok().map(|(listed, _)| listed);
+        let follower = Follower {
+            notifier: asker.notifier,
+            reach: reach.clone(),
+        };
+        let answer = Action::Answer(asker.reply, value_of::<Self>(&listed));
+        Batch::doing(at.now, vec![Action::Follow(follower), answer])
+    }
+}
+
+/// What revoked agents sent and our agent had not taken: for the person.
+impl Serve for ListAside {
+    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let items = node.inbox().aside().skip(self.skip);
+        let items = items.map(|message| render::item(message, node.opened(message).as_ref()));
+        shown(SetAside {
+            messages: page(items, MESSAGES),
+        })
+    }
+}
+
+/// How many messages wait, of those that a socket reaches.
+pub(super) fn waiting(node: &Node, reach: &Reach) -> usize {
+    if reach.is_everything() {
+        return node.inbox().len();
+    }
+    let seen = node.inbox().after(0);
+    seen.filter(|item| reach.sees_message(&item.message))
+        .count()
+}

@@ -1,0 +1,56 @@
+//! `narrow`: a program that serves others, each with less than the socket allows, has the daemon hold them to it.
+
+use signet_api::{ApiError, Narrow, Narrowed};
+use signet_proto::ids::AgentId;
+
+use crate::reach::{May, Reach};
+
+use super::serve::named;
+use super::{Answer, Asker, Batch, DaemonState};
+
+impl Answer for Narrow {
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let narrowed = narrowed(&self, &asker.caller.reach).map(|reach| {
+            let tier = reach.tier;
+            asker.narrowing.set(reach);
+            Narrowed { tier }
+        });
+        state.show::<Self>(narrowed, asker.reply)
+    }
+}
+
+/// How far the connection reaches then.
+fn narrowed(asked: &Narrow, so_far: &Reach) -> Result<Reach, ApiError> {
+    let peers = asked.peers.as_ref().map(|peers| {
+        let peers = peers.iter().map(|peer| named::<AgentId>("peers", peer));
+        peers.collect()
+    });
+    Ok(so_far.within(Reach {
+        peers: peers.transpose()?,
+        tier: asked.tier,
+        may: if asked.read { May::Read } else { May::Send },
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_connection_stays_narrow_whatever_it_asks() {
+        let ask = |peers: Option<&[&str]>, tier, read| {
+            let peers = peers.map(|peers| peers.iter().map(|peer| (*peer).to_owned()).collect());
+            Narrow { peers, tier, read }
+        };
+        let bob = narrowed(&ask(Some(&["agent-bob"]), 2, true), &Reach::default()).unwrap();
+        let wider = narrowed(&ask(None, 4, false), &bob).unwrap();
+        assert_eq!(wider, bob);
+        let nobody = narrowed(&ask(Some(&["agent-carol"]), 4, false), &bob).unwrap();
+        assert!(nobody.peers.unwrap().is_empty());
+        assert!(
+            narrowed(&ask(Some(&["not an id"]), 1, false), &bob)
+                .unwrap_err()
+                .is_of_params()
+        );
+    }
+}

@@ -1,0 +1,229 @@
+//! Where our messages are: what the sockets say of them.
+
+use signet_api::{
+    ApiError, FindMessage, FoundMessage, ListOutbox, Message, Outbox, ProgressState, Reason, Sent,
+    ShowMessage, ToldProgress,
+};
+use signet_proto::entry::Direction;
+use signet_proto::handoff::TaskId;
+use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::node::{Node, Outgoing, Progressed, State, WaitsFor};
+use signet_proto::progress::ProgressState as Word;
+
+use crate::reach::Reach;
+use crate::render;
+
+use super::listing::{MESSAGES, page};
+use super::serve::{maybe_named, named, parse_key};
+use super::{Answer, Asker, Batch, DaemonState};
+
+impl Answer for ListOutbox {
+    /// Everything of ours that is not settled, by peer, oldest first.
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let listed = outbox(state, &self, &asker.caller.reach);
+        state.show::<Self>(listed, asker.reply)
+    }
+}
+
+impl Answer for ShowMessage {
+    /// Where one message of ours is.
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let node = &state.node;
+        let connected = state.connections.is_any_connected();
+        let found = named::<MessageId>("message-id", &self.message_id).and_then(|name| {
+            let out = node.status(name);
+            out.map(|out| outgoing(node, connected, &out))
+                .ok_or_else(|| not_ours(node, name))
+        });
+        state.show::<Self>(found, asker.reply)
+    }
+}
+
+impl Answer for FindMessage {
+    /// The message that an earlier `send` with that key made.
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let (at, node, reach) = (state.at(), &state.node, &asker.caller.reach);
+        let found = parse_key(&self.key).map(|key| {
+            let is_seen = |name: &MessageId| match node.status(*name) {
+                Some(out) => reach.sees(&out.peer, out.tier.unwrap_or(1)),
+                // Where it is was forgotten before its key.
+                None => reach.is_everything(),
+            };
+            let made = node.sent_under(at.now, &key).filter(is_seen);
+            FoundMessage {
+                message_id: made.map(|name| name.to_string()),
+            }
+        });
+        state.show::<Self>(found, asker.reply)
+    }
+}
+
+fn outbox(state: &DaemonState, call: &ListOutbox, reach: &Reach) -> Result<Outbox, ApiError> {
+    let peer = maybe_named::<AgentId>("peer", call.peer.as_deref())?;
+    let (node, connected) = (&state.node, state.connections.is_any_connected());
+    let fits = |out: &Outgoing| {
+        reach.sees(&out.peer, out.tier.unwrap_or(1))
+            && peer.as_ref().is_none_or(|peer| *peer == out.peer)
+    };
+    let listed = node.outbox().filter(fits).skip(call.skip);
+    let listed = listed.map(|out| outgoing(node, connected, &out));
+    Ok(Outbox {
+        messages: page(listed, MESSAGES),
+        waiting: node.outbox().filter(fits).count(),
+    })
+}
+
+fn not_ours(node: &Node, name: MessageId) -> ApiError {
+    let text = match node.inbox().named(name).first() {
+        Some(message) => format!(
+            "{name} is no message of this agent's own, but came from {}; signet inbox",
+            message.headers.agent_id
+        ),
+        None => format!(
+            "this agent remembers no message {name} of its own; the log has every one that it \
+             ever sent: signet audit show"
+        ),
+    };
+    ApiError::refused(Reason::MessageUnknown, text)
+}
+
+/// `connected` says whether any carrier is up.
+fn outgoing(node: &Node, connected: bool, out: &Outgoing) -> signet_api::Outgoing {
+    let held_by = |waits_for| held_by(node, &out.peer, waits_for);
+    let published = out.state == State::Published;
+    let received = out.state == State::Received;
+    let taken = node.is_taken(out.message_id);
+    let told = node.progress_of(out.message_id);
+    signet_api::Outgoing {
+        message_id: out.message_id.to_string(),
+        peer: out.peer.to_string(),
+        state: render::state(&out.state),
+        since: out.since.to_string(),
+        reason: out.state.why().map(str::to_owned),
+        by: render::by(&out.state),
+        offers: offers_beside(node, out),
+        waits_for: obstacle(node, connected, out),
+        held_by: out.waits_for.and_then(held_by),
+        expires: out.expires.map(|time| time.to_string()),
+        message_type: out.message_type.map(|kind| kind.as_str().to_owned()),
+        session: out.place.map(|(session, _)| session.to_string()),
+        sequence: out.place.map(|(_, number)| number),
+        stored: published.then_some(out.stored),
+        taken: taken.filter(|_| received),
+        answer_refused: out.answer_refused.map(|reason| reason.name().to_owned()),
+        progress: told.map(progress),
+    }
+}
+
+/// What keeps a message here. A signed one that nothing keeps goes out by itself.
+fn obstacle(node: &Node, connected: bool, out: &Outgoing) -> Option<signet_api::WaitsFor> {
+    use signet_api::WaitsFor::{Connection, Resume};
+    match (&out.state, out.waits_for) {
+        (State::Queued, Some(WaitsFor::Session)) if !connected => Some(Connection),
+        (State::Queued, Some(waits_for)) => Some(render::waits_for(waits_for)),
+        (State::Queued, None) if node.pausing().is_paused() => Some(Resume),
+        (State::Queued, None) if !connected => Some(Connection),
+        _ => None,
+    }
+}
+
+/// What the peer's agent told last of a request of ours.
+fn progress(told: &Progressed) -> ToldProgress {
+    ToldProgress {
+        since: told.since.to_string(),
+        state: told.state.map(|state| match state {
+            Word::Working => ProgressState::Working,
+            Word::InputRequired => ProgressState::InputRequired,
+        }),
+        note: told.note.clone(),
+    }
+}
+
+/// What a caller hears of a message of ours.
+#[derive(Clone)]
+pub(super) struct SendReport {
+    pub(super) message_id: MessageId,
+    pub(super) task: Option<TaskId>,
+    pub(super) waits_for: Option<WaitsFor>,
+    pub(super) held_by: Option<Vec<String>>,
+}
+
+impl SendReport {
+    fn now(&self, state: signet_api::State) -> Sent {
+        Sent {
+            task: self.task.map(|task| task.to_string()),
+            ..Sent::new(self.message_id.to_string(), state)
+        }
+    }
+
+    /// What became of it since.
+    pub(super) fn since(&self, state: &State) -> Sent {
+        Sent {
+            reason: state.why().map(str::to_owned),
+            by: render::by(state),
+            ..self.now(render::state(state))
+        }
+    }
+
+    /// It was answered, by that; `None` where the caller may not see the answer.
+    pub(super) fn answered(&self, answer: Option<Message>) -> Sent {
+        Sent {
+            answer,
+            ..self.now(signet_api::State::Answered)
+        }
+    }
+
+    /// The peer's mailbox holds it, and nothing else was heard.
+    pub(super) fn held(&self) -> Sent {
+        Sent {
+            stored: Some(true),
+            ..self.since(&State::Published)
+        }
+    }
+
+    /// Where it was when the daemon stopped, which is what the caller hears in the place of an end.
+    pub(super) fn left(&self, state: &State, stored: bool) -> Sent {
+        let sent = match state {
+            State::Queued => self.so_far(state),
+            State::Published => Sent {
+                stored: Some(stored),
+                ..self.since(state)
+            },
+            _ => self.since(state),
+        };
+        Sent {
+            stopping: Some(true),
+            ..sent
+        }
+    }
+
+    /// Where it is still, and for what it waits.
+    pub(super) fn so_far(&self, state: &State) -> Sent {
+        Sent {
+            waits_for: self.waits_for.map(render::waits_for),
+            held_by: self.held_by.clone(),
+            ..self.since(state)
+        }
+    }
+}
+
+/// What the peer offered when a message ended that named none of several.
+pub(super) fn offers_beside(node: &Node, out: &Outgoing) -> Option<Vec<String>> {
+    let session = node.session(&out.peer, out.since);
+    let session = session.filter(|_| out.state.needs_capability())?;
+    Some(render::names(&session.offers_for(1)))
+}
+
+/// Whose alarm holds back what is for `peer`, where it waits for that.
+pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Option<Vec<String>> {
+    let agents = node.held_by(peer);
+    let agents = agents.into_iter().map(ToString::to_string);
+    (waits_for == WaitsFor::Alarm).then(|| agents.collect())
+}
+
+/// The task that a message of ours gave, if it gave one.
+pub(super) fn task_of(node: &Node, offer: MessageId) -> Option<TaskId> {
+    let mut tasks = node.tasks().iter();
+    let given = tasks.find(|task| task.offer == offer && task.direction == Direction::Out);
+    given.map(|task| task.id())
+}

@@ -1,0 +1,187 @@
+//! What a person decides about trust: whom to know, whom no more, and what rings.
+//!
+//! Each is a function of the node, so that the command line can do the same on a stopped agent's state.
+
+use signet_api::{
+    Alarms, ApiError, ApproveStranger, ClearAlarms, ListAlarms, ListPending, ListTrust, Pending,
+    Reason, RefuseStranger, ReplaceRoot, Revoked, RootAlarm, StrangerDecided, TakeRevocation,
+    Trust, TrustedPeer, Withdraw, Withdrawn,
+};
+use signet_proto::certificate::CertificateError;
+use signet_proto::entry::Alarm;
+use signet_proto::ids::{AgentId, KeyId};
+use signet_proto::keys::fingerprint;
+use signet_proto::node::{At, Effect, LocalError, Node, Outcome, Stranger};
+use signet_proto::statement::Revocation;
+use signet_proto::time::Timestamp;
+
+use crate::render;
+
+use super::nearest::{peer_named, refused_of};
+use super::peers::{bound, parse_certificate};
+use super::serve::{Handled, Serve, bind_refused, maybe_named, named, refused, shown};
+use crate::reach::Reach;
+
+impl Serve for ListAlarms {
+    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        shown(Alarms {
+            alarms: ringing(node),
+        })
+    }
+}
+
+impl Serve for ClearAlarms {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let alarms = ringing(node);
+        Ok((Alarms { alarms }, node.handle_clear(at)))
+    }
+}
+
+impl Serve for ListPending {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let alarm = |(root, since): (KeyId, Timestamp)| RootAlarm {
+            root: root.to_string(),
+            since: since.to_string(),
+        };
+        shown(Pending {
+            pending: node.pending(at.now).map(stranger).collect(),
+            root_alarms: node.root_alarms(at.now).map(alarm).collect(),
+        })
+    }
+}
+
+impl Serve for ListTrust {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let peer = |(agent, peer)| TrustedPeer {
+            peer: render::peer(agent, peer, &node.standing(agent, at.now)),
+            trust: trust(node, agent),
+        };
+        shown(node.trust().peers().map(peer).collect())
+    }
+}
+
+impl Serve for ApproveStranger {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        decide(
+            node,
+            at,
+            (&self.agent, self.root.as_deref()),
+            Node::handle_approve,
+        )
+    }
+}
+
+impl Serve for RefuseStranger {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        decide(
+            node,
+            at,
+            (&self.agent, self.root.as_deref()),
+            Node::handle_refuse,
+        )
+    }
+}
+
+impl Serve for Withdraw {
+    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+        let agent = peer_named(node, reach, &self.peer)?;
+        let before = node.inbox().all_aside().count();
+        let outcome = node.handle_withdraw(at, &agent).map_err(|error| {
+            let name = error.name();
+            let mistyped = refused_of(node, reach, error);
+            if mistyped.is(&Reason::PeerResembles) {
+                return mistyped;
+            }
+            let what = format!("{agent} is not trusted; `signet trust list` shows who is");
+            ApiError::refused(name, what)
+        })?;
+        let ended = outcome.effects.iter();
+        let ended = ended.filter(|effect| matches!(effect, Effect::Settle { .. }));
+        let withdrawn = Withdrawn {
+            peer: agent.to_string(),
+            ended: ended.count(),
+            set_aside: node.inbox().all_aside().count().saturating_sub(before),
+        };
+        Ok((withdrawn, outcome))
+    }
+}
+
+impl Serve for ReplaceRoot {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let certificate = parse_certificate(&self.certificate)?;
+        let replaced = node.handle_replace_root(at, &certificate);
+        Ok((bound(&certificate, true), replaced.map_err(bind_refused)?))
+    }
+}
+
+impl Serve for TakeRevocation {
+    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let revocation = Revocation::parse(&self.statement).map_err(|error| invalid(&error))?;
+        let outcome = node.handle_revocation(at, &revocation).map_err(refused)?;
+        let revoked = Revoked {
+            agent: revocation.agent.to_string(),
+            principal: revocation.principal.to_string(),
+            serial: revocation.serial,
+            changed: !outcome.entries.is_empty(),
+        };
+        Ok((revoked, outcome))
+    }
+}
+
+/// What rings, as `alarms.list` and `status` tell it.
+pub(super) fn ringing(node: &Node) -> Vec<signet_api::Alarm> {
+    let alarm = |((what, peer), since): (&(Alarm, AgentId), &Timestamp)| signet_api::Alarm {
+        alarm: what.as_str().to_owned(),
+        peer: peer.to_string(),
+        since: since.to_string(),
+        text: node.alarm_text(*what, peer),
+    };
+    node.alarms().iter().map(alarm).collect()
+}
+
+/// A statement that a person's key should have signed.
+pub(super) fn invalid(error: &CertificateError) -> ApiError {
+    ApiError::refused("statement-invalid", error.to_string())
+}
+
+fn stranger(stranger: &Stranger) -> signet_api::Stranger {
+    let claimed = &stranger.certificate;
+    signet_api::Stranger {
+        agent: claimed.agent.to_string(),
+        principal: claimed.principal.to_string(),
+        root: claimed.root.id().to_string(),
+        fingerprint: fingerprint(&claimed.root),
+        layers: render::layers(claimed.layers),
+        serial: claimed.serial,
+        not_after: claimed.not_after.to_string(),
+        since: stranger.since.to_string(),
+    }
+}
+
+fn trust(node: &Node, agent: &AgentId) -> Trust {
+    let view = node.trust();
+    match view.peer(agent) {
+        Some(peer) if peer.is_withdrawn() => Trust::Withdrawn,
+        Some(_) if view.trusted(agent).is_none() => Trust::Revoked,
+        _ => Trust::Trusted,
+    }
+}
+
+type Decide = fn(&mut Node, At, &AgentId, Option<KeyId>) -> Result<Outcome, LocalError>;
+
+fn decide(
+    node: &mut Node,
+    at: At,
+    (agent, root): (&str, Option<&str>),
+    decide: Decide,
+) -> Result<(StrangerDecided, Outcome), ApiError> {
+    let agent = named::<AgentId>("agent", agent)?;
+    let root = maybe_named::<KeyId>("root", root)?;
+    let outcome = decide(node, at, &agent, root).map_err(refused)?;
+    let peer = node.trust().peer(&agent).and_then(|peer| peer.newest());
+    let decided = StrangerDecided {
+        agent: agent.to_string(),
+        fingerprint: peer.map(|newest| fingerprint(&newest.root)),
+    };
+    Ok((decided, outcome))
+}

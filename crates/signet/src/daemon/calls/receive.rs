@@ -1,0 +1,56 @@
+//! `receive`: what waits, under a lease; whoever finds nothing waits for the next.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use signet_api::{ApiError, Receive};
+use signet_proto::headers::CapabilityName;
+use signet_proto::node::Wanted;
+use tokio::time::Instant;
+
+use crate::reach::Reach;
+
+use super::serve::{named, parse_wait};
+use super::{Answer, Asker, Batch, DaemonState};
+use crate::daemon::consumers::Consumer;
+
+/// How long a lease lasts when nothing else is said.
+const LEASE: Duration = Duration::from_secs(60);
+/// How many messages one call takes at most.
+const MOST: usize = 100;
+
+impl Answer for Receive {
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let (mut wanted, wait) = match wanted(&self, &asker.caller.reach) {
+            Ok(parsed) => parsed,
+            Err(error) => return state.refuse(asker.reply, error),
+        };
+        wanted.connection = state.consumers.watch(&asker.notifier).connection;
+        let consumer = Consumer {
+            wanted,
+            limit: self.limit.unwrap_or(1).clamp(1, MOST),
+            until: Instant::now() + wait,
+            reply: asker.reply,
+        };
+        let (at, node) = (state.at(), &mut state.node);
+        let next = |wanted: &mut Wanted| node.handle_receive(at, wanted);
+        state.consumers.receive(consumer, at.now, next)
+    }
+}
+
+/// What is beyond the ceiling of its socket is handed to nobody there.
+fn wanted(asked: &Receive, reach: &Reach) -> Result<(Wanted, Duration), ApiError> {
+    let names = asked.capabilities.as_ref();
+    let name = |text: &String| named::<CapabilityName>("capabilities", text);
+    let names = names.map(|names| names.iter().map(name).collect::<Result<BTreeSet<_>, _>>());
+    let lease = asked.lease.map(parse_wait).transpose()?;
+    let wanted = Wanted {
+        capabilities: names.transpose()?,
+        tier: reach.tier,
+        peers: reach.peers.clone(),
+        lease: lease.unwrap_or(LEASE),
+        connection: 0,
+        looked: 0,
+    };
+    Ok((wanted, parse_wait(asked.wait)?))
+}

@@ -1,0 +1,104 @@
+//! Which carriers are up, and what each says of itself.
+
+use std::collections::BTreeSet;
+
+use signet_proto::carrier::CarrierId;
+use tracing::{info, warn};
+
+use crate::carrier::{CarrierSet, News};
+use crate::hint::typed;
+
+/// The connections of all carriers.
+pub(super) struct Connections {
+    carriers: CarrierSet,
+    up: BTreeSet<CarrierId>,
+    /// The carriers whose server answers and refuses the agent's login.
+    login_refused: BTreeSet<CarrierId>,
+    /// What is to be up, in words.
+    servers: String,
+}
+
+impl Connections {
+    /// None is up yet; `servers` names what is to be.
+    pub(super) fn new(carriers: CarrierSet, servers: String) -> Self {
+        Self {
+            carriers,
+            up: BTreeSet::new(),
+            login_refused: BTreeSet::new(),
+            servers,
+        }
+    }
+
+    /// Whether any carrier can be handed a message now.
+    pub(super) fn is_any_connected(&self) -> bool {
+        self.carriers.is_any_connected()
+    }
+
+    /// Whether any keeps mail for this agent.
+    pub(super) fn has_mailbox(&self) -> bool {
+        self.carriers.has_mailbox()
+    }
+
+    /// Whether the event loop has heard of one that is up.
+    pub(super) fn is_up(&self) -> bool {
+        !self.up.is_empty()
+    }
+
+    /// Whether a server answers and refuses the agent's login.
+    pub(super) fn is_login_refused(&self) -> bool {
+        !self.login_refused.is_empty()
+    }
+
+    /// What is to be up, in words.
+    pub(super) fn servers(&self) -> &str {
+        &self.servers
+    }
+
+    /// What a carrier says of itself.
+    pub(super) fn note(&mut self, carrier: CarrierId, news: News) {
+        match news {
+            News::Connected => {
+                info!(%carrier, "connected");
+                self.login_refused.remove(&carrier);
+                self.up.insert(carrier);
+            }
+            News::Disconnected => {
+                self.login_refused.remove(&carrier);
+                // At the start there is nothing to lose yet.
+                if self.up.remove(&carrier) {
+                    warn!(%carrier, "disconnected; trying again");
+                }
+            }
+            News::StoreLost => {
+                warn!(%carrier, "the NATS server lost its mailboxes; what has no receipt is sent again");
+            }
+            News::NoMailbox(why) => {
+                warn!(
+                    why,
+                    "no mailbox: what is sent here while this agent is away is kept by its sender alone; \
+                     next: {}",
+                    typed("signet doctor  # says who makes it, signet up or signet nats setup")
+                );
+            }
+            News::Refused(what) => {
+                warn!(%carrier, %what, "the server refused");
+                // Before there is a connection it refuses nothing but the login.
+                if !self.up.contains(&carrier) {
+                    self.login_refused.insert(carrier);
+                }
+            }
+            News::Drained
+            | News::Gap { .. }
+            | News::Message { .. }
+            | News::Oversized { .. }
+            | News::Stopped => {}
+        }
+    }
+
+    /// The first half of a clean stop: nothing more is read.
+    pub(super) async fn stop_reading(&self) {
+        for (carrier, error) in self.carriers.stop_reading().await {
+            info!(%carrier, %error, "the connection was gone before the stop");
+        }
+    }
+}

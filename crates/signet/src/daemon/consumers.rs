@@ -1,0 +1,181 @@
+//! Programs of the agent that wait for what comes, and those whose end is awaited: they hold a lease, or offer something.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use signet_api::{ApiError, Leased, Receive, Received};
+use signet_proto::node::{HandedOut, Outcome, Program, Supply, Wanted};
+use signet_proto::time::Timestamp;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::control::{Notifier, ReplySender};
+use crate::render;
+
+use super::action::Action;
+use super::batch::Batch;
+use super::calls::listing::{BYTES, Weigh as _};
+use super::calls::serve::value_of;
+
+/// How many calls may wait for what comes.
+const WAITING: usize = 1_024;
+
+/// Who of the agent's programs is there, and what they wait for.
+pub(super) struct Consumers {
+    waiting: Vec<Consumer>,
+    /// What the node could hand out when it was last asked.
+    supply: Supply,
+    /// The connections whose end is awaited.
+    watched: BTreeSet<u64>,
+    gone: mpsc::UnboundedSender<u64>,
+    ended: mpsc::UnboundedReceiver<u64>,
+}
+
+/// A call that waits for what comes.
+pub(super) struct Consumer {
+    pub(super) wanted: Wanted,
+    /// How many messages it takes at most.
+    pub(super) limit: usize,
+    pub(super) until: Instant,
+    pub(super) reply: ReplySender,
+}
+
+impl Consumers {
+    pub(super) fn new() -> Self {
+        let (gone, ended) = mpsc::unbounded_channel();
+        Self {
+            waiting: Vec::new(),
+            supply: Supply::default(),
+            watched: BTreeSet::new(),
+            gone,
+            ended,
+        }
+    }
+
+    /// A connection whose leases and offers are to end has gone.
+    pub(super) async fn next_gone(&mut self) -> Option<u64> {
+        self.ended.recv().await
+    }
+
+    /// When the wait of the first of those who wait is over.
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        self.waiting.iter().map(|consumer| consumer.until).min()
+    }
+
+    /// Hears when the client has gone.
+    pub(super) fn watch(&mut self, client: &Notifier) -> Program {
+        let program = client.program();
+        if self.watched.insert(program.connection) {
+            let (client, gone) = (client.clone(), self.gone.clone());
+            // While this holds its queue, its place counts as that of one who listens.
+            tokio::spawn(async move {
+                client.closed().await;
+                // The daemon may have stopped meanwhile.
+                let _ = gone.send(program.connection);
+            });
+        }
+        program
+    }
+
+    /// Hands out what waits, or lets the consumer wait. `next` gives what it wants and what comes of that, at `now`.
+    pub(super) fn receive(
+        &mut self,
+        consumer: Consumer,
+        now: Timestamp,
+        next: impl FnMut(&mut Wanted) -> (Option<HandedOut>, Outcome),
+    ) -> Batch {
+        let waits = consumer.until > Instant::now();
+        let mut batch = Batch::all(now, Vec::new());
+        if let Some(consumer) = hand_out(consumer, &mut batch, next) {
+            match self.waiting.len() < WAITING && waits {
+                true => self.waiting.push(consumer),
+                false => consumer.reply.send(nothing()),
+            }
+        }
+        batch
+    }
+
+    /// Asks again for those who wait, where something may have come, and ends the waits that are over. `supply` is what
+    /// the node could hand out, `next` as above.
+    pub(super) fn serve(
+        &mut self,
+        supply: Supply,
+        now: Timestamp,
+        mut next: impl FnMut(&mut Wanted) -> (Option<HandedOut>, Outcome),
+    ) -> Batch {
+        let mut batch = Batch::all(now, Vec::new());
+        if self.waiting.is_empty() {
+            return batch;
+        }
+        let before = std::mem::replace(&mut self.supply, supply);
+        let (has_more, has_older) = (before != supply, supply.has_older_than(before));
+        let present = Instant::now();
+        for mut consumer in std::mem::take(&mut self.waiting) {
+            if has_older {
+                consumer.wanted.looked = 0;
+            }
+            let over = consumer.until <= present;
+            let left = match has_more {
+                true => hand_out(consumer, &mut batch, &mut next),
+                false => Some(consumer),
+            };
+            match left {
+                Some(consumer) if over => consumer.reply.send(nothing()),
+                // Whoever has gone needs nothing.
+                Some(consumer) if consumer.reply.is_closed() => {}
+                Some(consumer) => self.waiting.push(consumer),
+                None => {}
+            }
+        }
+        batch
+    }
+
+    /// A program has gone.
+    pub(super) fn forget(&mut self, connection: u64) {
+        self.watched.remove(&connection);
+    }
+}
+
+/// Answers with what waits; gives the consumer back where nothing does.
+fn hand_out(
+    mut consumer: Consumer,
+    batch: &mut Batch,
+    mut next: impl FnMut(&mut Wanted) -> (Option<HandedOut>, Outcome),
+) -> Option<Consumer> {
+    // What is handed to nobody would be another try.
+    if consumer.reply.is_closed() {
+        return None;
+    }
+    let (mut messages, mut bytes) = (Vec::new(), 0);
+    // What is handed out is begun, so the answer that grows heavy ends behind a message, not before it.
+    while messages.len() < consumer.limit && bytes < BYTES {
+        let (handed, outcome) = next(&mut consumer.wanted);
+        batch.outcomes.push(outcome);
+        let Some(handed) = handed else { break };
+        let handed = leased(&handed);
+        bytes += handed.message.weight();
+        messages.push(handed);
+    }
+    if messages.is_empty() {
+        return Some(consumer);
+    }
+    consumer.reply.in_doubt(None);
+    let received = value_of::<Receive>(&Received { messages });
+    batch.before.push(Action::Answer(consumer.reply, received));
+    None
+}
+
+fn nothing() -> Result<Value, ApiError> {
+    value_of::<Receive>(&Received::default())
+}
+
+fn leased(handed: &HandedOut) -> Leased {
+    let headers = &handed.message.headers;
+    Leased {
+        lease: handed.lease.to_string(),
+        lease_ends: handed.ends.to_string(),
+        key: format!("{}/{}", headers.agent_id, headers.message_id),
+        tries: handed.tries,
+        message: render::item(&handed.message, handed.opened.as_ref()),
+    }
+}

@@ -1,0 +1,161 @@
+//! What the event loop owns beside its channels: the node, and a part for each thing that is not the node's.
+//!
+//! A call is answered from here, and gives back what is to be written ([`super::batch::Batch`]); the event loop writes it.
+
+use signet_api::{ApiError, Reloaded, Request};
+use signet_proto::node::{At, Node, Outcome};
+use signet_proto::time::Timestamp;
+use tracing::{info, warn};
+
+use crate::config::ConfigError;
+use crate::control::ReplySender;
+use crate::keystore::AgentKeys;
+
+use super::action::Action;
+use super::batch::Batch;
+use super::calls::decision::Decisions;
+use super::calls::serve::{Handled, value_of};
+use super::carrying::Carrying;
+use super::condition::DaemonCondition;
+use super::connections::Connections;
+use super::consumers::Consumers;
+use super::journal::LogView;
+use super::keys::OwnKeys;
+use super::person::Person;
+use super::settings::LiveConfig;
+
+/// The node and the parts beside it.
+pub(super) struct DaemonState {
+    pub(super) node: Node,
+    pub(super) log: LogView,
+    pub(super) keys: OwnKeys,
+    pub(super) settings: LiveConfig,
+    pub(super) connections: Connections,
+    /// The foreign carriers.
+    pub(super) carrying: Carrying,
+    /// The agent's programs.
+    pub(super) consumers: Consumers,
+    /// What the person has to sign.
+    pub(super) decisions: Decisions,
+    /// What the person was told.
+    pub(super) person: Person,
+}
+
+impl DaemonState {
+    /// The present moment, and the newest durable line.
+    pub(super) fn at(&self) -> At {
+        self.log.at()
+    }
+
+    /// Answers a call when what it did is durable. `made` names the message of ours that it made: whoever hears no
+    /// answer can ask where that is.
+    pub(super) fn answer<R: Request>(
+        &mut self,
+        now: Timestamp,
+        done: Result<Handled<R>, ApiError>,
+        mut reply: ReplySender,
+        made: Option<&str>,
+    ) -> Batch {
+        let (answer, outcome) = match done {
+            Ok(done) => done,
+            Err(error) => return self.refuse(reply, error),
+        };
+        // Who asked only to be shown something loses nothing by a stop.
+        if !outcome.entries.is_empty() {
+            reply.in_doubt(made);
+        }
+        Batch::of(now, outcome).and_before(Action::Answer(reply, value_of::<R>(&answer)))
+    }
+
+    /// The same for what is shown: it is durable, because the answer follows every line that it may rest on.
+    pub(super) fn show<R: Request>(
+        &mut self,
+        shown: Result<R::Answer, ApiError>,
+        reply: ReplySender,
+    ) -> Batch {
+        let done = shown.map(|answer| (answer, Outcome::default()));
+        self.answer::<R>(self.at().now, done, reply, None)
+    }
+
+    /// Refuses a call; what our agent tried is durable before it hears of it.
+    pub(super) fn refuse(&mut self, reply: ReplySender, error: ApiError) -> Batch {
+        let at = self.at();
+        let attempts = self.node.refused_attempts(at);
+        if attempts.entries.is_empty() {
+            reply.send(Err(error));
+            return Batch::nothing();
+        }
+        Batch::of(at.now, attempts).and_before(Action::Answer(reply, Err(error)))
+    }
+
+    /// Goes on with our own keys as they are now; peers are told where they are others.
+    pub(super) fn use_keys(&mut self, now: Timestamp, keys: AgentKeys) -> Outcome {
+        let serials = |node: &Node| {
+            let identity = node.identity();
+            (identity.certificate.serial, identity.keys.serial)
+        };
+        let before = serials(&self.node);
+        let layers = self.node.identity().layers;
+        let at = At { now, ..self.at() };
+        let outcome = self.node.adopt(at, keys.into_identity(layers));
+        let after = serials(&self.node);
+        if before != after {
+            info!(
+                serial = after.0,
+                keys_serial = after.1,
+                "new keys are in use"
+            );
+        }
+        outcome
+    }
+
+    /// How the daemon does.
+    pub(super) fn condition(&mut self) -> DaemonCondition {
+        DaemonCondition {
+            is_full: self.log.full_since().is_some(),
+            is_connected: self.connections.is_up(),
+            login_refused: self.connections.is_login_refused(),
+            is_paused: self.node.pausing().is_paused(),
+            is_revoked: self.node.is_revoked(),
+            log_changed: self.log.fault().is_some(),
+            stands: self.person.counted(&self.node, self.at().now),
+            fault: self.settings.fault().cloned(),
+        }
+    }
+
+    /// Reads the configuration anew, by SIGHUP or by a call of the person's: what changed is told to peers, what a
+    /// start alone can change stays and is named.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration; nothing changes then.
+    pub(super) fn reload(&mut self, now: Timestamp) -> Result<(Reloaded, Outcome), ConfigError> {
+        let at = At { now, ..self.at() };
+        let (new, changes) = self.settings.read(self.keys.home())?;
+        self.decisions.ask_for(new.people_sign, now);
+        if self.settings.has_other_command(&new) {
+            self.person
+                .take_command(new.notify.clone(), &self.node, now);
+        }
+        let (outcome, told) = self.node.change_policy(at, new.policy.clone());
+        if let Some(routes) = self.settings.other_routes(&new) {
+            self.carrying.set_routes(routes.clone());
+            self.node.set_routes(routes);
+        }
+        self.settings.take(new);
+        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+        info!(changed = ?changes.live, ?told, "the configuration was read anew");
+        if !changes.fixed.is_empty() {
+            warn!(
+                sections = ?changes.fixed,
+                "these changed as well, and stay as they were until the daemon is started again"
+            );
+        }
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+        let reloaded = Reloaded {
+            changed: owned(changes.live),
+            restart: owned(changes.fixed),
+            told,
+        };
+        Ok((reloaded, outcome))
+    }
+}

@@ -1,0 +1,339 @@
+//! The one owner of the node: every input, call and timer passes here, in one order.
+//!
+//! It composes the parts of [`DaemonState`] and hands what they make to the journal; it decides nothing itself.
+
+use std::time::Duration;
+
+use signet_audit::counted;
+use signet_proto::carrier::CarrierId;
+use signet_proto::entry::Alarm;
+use signet_proto::node::{At, Judged, Outcome, Wanted};
+use signet_proto::time::Timestamp;
+use tokio::signal::unix::Signal;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tracing::{error, warn};
+
+use crate::carrier::{News, Settling, Ticket};
+use crate::control::RawCall;
+use crate::manager::Manager;
+
+use super::action::{Action, CarrierReport};
+use super::batch::{Appender, Batch, JournalEnded};
+use super::calls;
+use super::condition::StatusLine;
+use super::daemon_state::DaemonState;
+use super::intake::IntakeItem;
+use super::watchdog::Probe;
+
+/// The longest sleep: the clock may be set while we sleep.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+/// How often keys are looked after.
+const UPKEEP: Duration = Duration::from_secs(3600);
+/// How long a clean stop waits for what is under way.
+const DRAIN: Duration = Duration::from_secs(6);
+
+/// The node with its parts, and the one way out.
+pub(super) struct EventLoop {
+    pub(super) state: DaemonState,
+    pub(super) journal: Appender,
+    pub(super) manager: Manager,
+    pub(super) status: StatusLine,
+    /// The log cannot be written any more.
+    pub(super) stopped: bool,
+}
+
+/// Everything that the event loop waits for, besides the time.
+pub(super) struct Inputs {
+    /// What the carriers brought.
+    pub(super) taken: mpsc::Receiver<IntakeItem>,
+    /// The calls of all sockets.
+    pub(super) calls: mpsc::Receiver<RawCall>,
+    /// SIGHUP: the configuration is to be read anew.
+    pub(super) hangups: Signal,
+    /// The watchdog.
+    pub(super) probes: mpsc::Receiver<Probe>,
+    /// What carriers say of messages of ours.
+    pub(super) reports: mpsc::Receiver<Vec<CarrierReport>>,
+    /// What is wrong with finished months of the log, as it is found.
+    pub(super) faults: mpsc::Receiver<String>,
+}
+
+impl EventLoop {
+    /// Performs again what the log shows unfinished.
+    pub(super) async fn resume(&mut self) {
+        let at = self.at();
+        let outcome = self.state.node.resume(at);
+        self.write(Batch::of(at.now, outcome)).await;
+        self.state.person.tell_what_stands(&self.state.node, at.now);
+        self.tell_manager();
+    }
+
+    /// Goes on until `stop`, then drains what is under way.
+    pub(super) async fn run(mut self, mut inputs: Inputs, stop: impl Future<Output = ()>) {
+        tokio::pin!(stop);
+        let mut upkeep = tokio::time::interval(UPKEEP);
+        while !self.stopped {
+            let wake = self.sleep();
+            // While the disk is full, take no input: its lines could not be written.
+            let has_room = !self.is_refusing();
+            if has_room {
+                self.serve_consumers().await;
+            }
+            self.tell_manager();
+            let wait_over = sleep_until(self.state.consumers.next_end());
+            let next_count = self.state.person.next_count();
+            let recount = sleep_until(next_count.filter(|_| self.status.is_read()));
+            tokio::select! {
+                () = &mut stop => break,
+                next = inputs.taken.recv(), if has_room => match next {
+                    Some(next) => self.take(next).await,
+                    None => break,
+                },
+                Some(call) = inputs.calls.recv() => self.call(call).await,
+                Some(probe) = inputs.probes.recv() => self.pass_on(probe).await,
+                Some(()) = inputs.hangups.recv(), if has_room => self.reload().await,
+                Some(reports) = inputs.reports.recv() => self.note_reports(reports),
+                Some(what) = inputs.faults.recv(), if has_room => self.note_log_fault(what).await,
+                Some(gone) = self.state.consumers.next_gone(), if has_room => self.end_program(gone).await,
+                () = wait_over, if has_room => {}
+                () = recount => {}
+                _ = upkeep.tick(), if has_room => self.renew_keys().await,
+                () = self.journal.closed() => self.heed(Err(JournalEnded)),
+                () = wake, if has_room => self.tick().await,
+                () = self.state.log.room_changed() => {}
+            }
+        }
+        self.manager.stopping();
+        // Who asks from now on hears at once that nothing is done any more.
+        drop((inputs.calls, inputs.probes));
+        self.drain(inputs.taken).await;
+    }
+
+    fn at(&self) -> At {
+        self.state.at()
+    }
+
+    /// The disk is full: nothing may be taken in, and nothing that is said would be durable.
+    fn is_refusing(&self) -> bool {
+        self.state.log.full_since().is_some()
+    }
+
+    /// The one way out: lines first, then what they allow.
+    async fn write(&mut self, batch: Batch) {
+        let written = self.journal.append(&self.state.node, batch).await;
+        if let Ok(true) = written {
+            self.state.person.note_change();
+        }
+        self.heed(written.map(drop));
+    }
+
+    /// Nothing may happen that the log does not hold: stop, and let the next start repair it.
+    fn heed(&mut self, written: Result<(), JournalEnded>) {
+        if let Err(JournalEnded) = written {
+            error!("the log cannot be written; stopping");
+            self.stopped = true;
+        }
+    }
+
+    async fn take(&mut self, taken: IntakeItem) {
+        match taken {
+            IntakeItem::Messages(carrier, judged, permit) => {
+                let Ok(judged) = judged.await else { return };
+                self.take_messages(carrier, judged).await;
+                drop(permit);
+                let at = self.at();
+                let due = self.state.node.poll_timeout(at);
+                if due.is_some_and(|due| due <= at.now) {
+                    self.tick().await;
+                }
+            }
+            IntakeItem::News(carrier, news) => {
+                let (at, node) = (self.at(), &mut self.state.node);
+                let outcome = match &news {
+                    News::Connected => node.handle_connected(at, &carrier),
+                    News::Drained => node.handle_drained(at, &carrier),
+                    News::StoreLost => node.handle_mailbox_lost(at, &carrier),
+                    News::Gap(at_least) => node.handle_gap(at, dropped(*at_least)),
+                    News::Disconnected => {
+                        node.handle_disconnected(&carrier);
+                        Outcome::default()
+                    }
+                    News::NoMailbox { .. }
+                    | News::Refused { .. }
+                    | News::Message { .. }
+                    | News::Oversized { .. }
+                    | News::Stopped => Outcome::default(),
+                };
+                self.state.connections.note(carrier, news);
+                self.write(Batch::of(at.now, outcome)).await;
+            }
+        }
+    }
+
+    async fn take_messages(&mut self, carrier: CarrierId, judged: Vec<(Judged, Option<Ticket>)>) {
+        let at = self.at();
+        let (mut outcomes, mut settled) = (Vec::with_capacity(judged.len()), Vec::new());
+        for (judged, ticket) in judged {
+            let mut outcome = self.state.node.handle_inbound(at, judged);
+            let polled = outcome.polled.take();
+            let ruled = outcome.ruled.map(|ruled| Settling { ruled, polled });
+            settled.extend(ticket.zip(ruled));
+            outcomes.push(outcome);
+        }
+        let mut batch = Batch::all(at.now, outcomes);
+        // A carrier forgets a message once it hears what became of it, so our receipt for that message leaves first:
+        // a crash between the two brings the message again, and it is recognised.
+        if !settled.is_empty() {
+            batch.after.push(Action::Settle(carrier, settled));
+        }
+        self.write(batch).await;
+    }
+
+    async fn call(&mut self, call: RawCall) {
+        let batch = calls::call(&mut self.state, call);
+        self.write(batch).await;
+    }
+
+    async fn serve_consumers(&mut self) {
+        let (at, node) = (self.at(), &mut self.state.node);
+        let supply = node.supply();
+        let next = |wanted: &mut Wanted| node.handle_receive(at, wanted);
+        let batch = self.state.consumers.serve(supply, at.now, next);
+        self.write(batch).await;
+    }
+
+    /// A program has gone: what it held goes to the next, and what it offered ends if it does not come back.
+    async fn end_program(&mut self, connection: u64) {
+        self.state.consumers.forget(connection);
+        let (at, node) = (self.at(), &mut self.state.node);
+        let held = node.handle_consumer_gone(at, connection);
+        let offered = node.handle_offer_end(at, connection);
+        self.write(Batch::all(at.now, vec![held, offered])).await;
+    }
+
+    /// The event loop lives; whether the log's thread does, that is asked next.
+    async fn pass_on(&mut self, probe: Probe) {
+        let asked = self.journal.pass_on(self.at().now, probe).await;
+        self.heed(asked);
+    }
+
+    /// What carriers say of messages of ours is a hint, and no line.
+    fn note_reports(&mut self, reports: Vec<CarrierReport>) {
+        let at = self.at();
+        let node = &mut self.state.node;
+        for report in reports {
+            let (carrier, peer) = (report.carrier, report.peer);
+            match report.stored {
+                true => node.handle_stored(at, &carrier, &peer, report.message_id),
+                false => node.handle_unconfirmed(&carrier, &peer, report.message_id),
+            }
+        }
+    }
+
+    /// Somebody changed a finished month: people hear of it, and the agent goes on.
+    async fn note_log_fault(&mut self, what: String) {
+        error!(%what, "a finished month of the log is not what was written");
+        self.state.log.note_fault(what);
+        let at = self.at();
+        let outcome = self.state.node.handle_own_alarm(at, Alarm::LogChanged);
+        self.write(Batch::of(at.now, outcome)).await;
+    }
+
+    /// SIGHUP.
+    async fn reload(&mut self) {
+        self.manager.reloading();
+        let now = self.at().now;
+        if let Ok((_, outcome)) = self.state.reload(now) {
+            self.write(Batch::of(now, outcome)).await;
+        }
+        self.tell_manager();
+        self.manager.ready();
+    }
+
+    async fn renew_keys(&mut self) {
+        let at = self.at();
+        match self.state.keys.renew(self.state.node.identity(), at.now) {
+            Ok(keys) => {
+                let outcome = self.state.use_keys(at.now, keys);
+                self.write(Batch::of(at.now, outcome)).await;
+            }
+            Err(error) => {
+                error!(%error, "the monthly keys cannot be renewed; trying again in an hour");
+            }
+        }
+        self.tell_of_end(at.now).await;
+    }
+
+    async fn tell_of_end(&mut self, now: Timestamp) {
+        let told = self.state.person.tell_of_end(&self.state.node, now);
+        if let Some(told) = told {
+            self.write(Batch::doing(now, vec![told])).await;
+        }
+    }
+
+    async fn tick(&mut self) {
+        let at = self.at();
+        let put_back = self.state.node.was_put_back(at.now);
+        let outcome = self.state.node.handle_timeout(at);
+        self.write(Batch::of(at.now, outcome)).await;
+        if put_back {
+            warn!(now = %at.now, "the clock was put back; going on by it as it is now");
+            self.renew_keys().await;
+        }
+    }
+
+    fn sleep(&self) -> tokio::time::Sleep {
+        let at = self.at();
+        let due = self.state.node.poll_timeout(at);
+        let due = due.map_or(LONGEST_SLEEP, |due| due.since(at.now));
+        // A millisecond at least: times are whole milliseconds, and a timer must not spin.
+        tokio::time::sleep(due.clamp(Duration::from_millis(1), LONGEST_SLEEP))
+    }
+
+    /// Tells the service manager how the daemon does.
+    fn tell_manager(&mut self) {
+        if self.status.is_read() {
+            let condition = self.state.condition();
+            self.status
+                .tell(condition, self.state.connections.servers());
+        }
+    }
+
+    /// A clean stop: nothing more is read, what had arrived is judged and logged, what was counted is
+    /// written. What was taken is settled, and what is allowed goes out, before the connection ends.
+    async fn drain(&mut self, mut taken: mpsc::Receiver<IntakeItem>) {
+        if self.stopped || self.is_refusing() {
+            return;
+        }
+        self.state.connections.stop_reading().await;
+        let rest = async {
+            while let Some(next) = taken.recv().await {
+                if let IntakeItem::Messages(..) = next {
+                    self.take(next).await;
+                }
+            }
+        };
+        if tokio::time::timeout(DRAIN, rest).await.is_err() {
+            warn!("not everything under way was read before the stop");
+        }
+        let outcome = self.state.node.handle_stop();
+        // Without this the next start would read every line behind the last snapshot again.
+        self.journal.write_state_next();
+        self.write(Batch::of(self.at().now, outcome)).await;
+    }
+}
+
+/// The cause of a gap of so many messages.
+fn dropped(at_least: u64) -> String {
+    let messages = counted(at_least, "message");
+    format!("slow consumer: dropped before they were read: at least {messages}")
+}
+
+/// For ever where there is nothing to wait for.
+async fn sleep_until(end: Option<Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,151 @@
+//! What a node is told of its past: by the state, and by the lines of the log behind it.
+
+use std::path::Path;
+
+use signet_audit::{Line, LogError, LogOpening, Position};
+use signet_proto::entry::Entry;
+use signet_proto::ids::AgentId;
+use signet_proto::node::{Node, Read};
+
+use super::MemoryError;
+use crate::config::Config;
+use crate::keystore::AgentKeys;
+use crate::random;
+use crate::state::{StateError, StateStore};
+
+/// A state that can be read, and how far in the log it goes.
+pub(super) struct StoredState {
+    store: StateStore,
+    pub(super) position: Position,
+    rows: Vec<Read>,
+}
+
+/// How far the log went when the state was written.
+pub(super) fn known(stored: &Result<StoredState, StateError>) -> Option<Position> {
+    let stored = stored.as_ref().ok();
+    stored.map(|stored| stored.position.clone())
+}
+
+impl StoredState {
+    /// The state, or what makes it useless. One that may be sound another time is an error of its own.
+    pub(super) fn read_if_sound(
+        path: &Path,
+        config: &Config,
+    ) -> Result<Result<Self, StateError>, StateError> {
+        match Self::read(path, config) {
+            Err(fault) if !fault.is_lost() => Err(fault),
+            read => Ok(read),
+        }
+    }
+
+    pub(super) fn read(path: &Path, config: &Config) -> Result<Self, StateError> {
+        let store = StateStore::open(path, &config.agent.agent)?;
+        let position = store.position()?.ok_or(StateError::Missing)?;
+        let rows = store.rows()?;
+        Ok(Self {
+            store,
+            position,
+            rows,
+        })
+    }
+
+    /// What the state says, and the lines behind it.
+    pub(super) fn recall(
+        self,
+        keys: AgentKeys,
+        config: &Config,
+        opening: &LogOpening,
+    ) -> Result<(Past, StateStore), MemoryError> {
+        let lines = signet_audit::read_from(&config.audit_dir, &self.position)?;
+        let lines = lines.ok_or(StateError::Unfit)?;
+        let identity = keys.into_identity(config.agent.layers);
+        let (policy, seed) = (config.policy.clone(), random::bytes()?);
+        let node = Node::restore(identity, policy, seed, self.rows).map_err(StateError::Row)?;
+        let from = self.position.head.seq;
+        Ok((recall(node, (lines, from), config, opening)?, self.store))
+    }
+}
+
+/// Tells a node what lines say, up to the first that cannot be read.
+pub(super) fn tell(node: &mut Node, lines: impl Iterator<Item = Result<Line, LogError>>) {
+    for line in lines.map_while(Result::ok) {
+        if let Some(entry) = &line.entry {
+            node.recall(line.ts, entry);
+        }
+    }
+}
+
+/// A node that was told its past.
+pub(super) struct Past {
+    pub(super) node: Node,
+    /// How many lines it was told.
+    pub(super) told: u64,
+    /// Whether one of them is a message.
+    pub(super) has_run: bool,
+}
+
+pub(super) fn recall_all(
+    keys: AgentKeys,
+    config: &Config,
+    opening: &LogOpening,
+) -> Result<Past, MemoryError> {
+    let identity = keys.into_identity(config.agent.layers);
+    let node = Node::new(identity, config.policy.clone(), random::bytes()?);
+    let mut lines = signet_audit::read(&config.audit_dir)?.peekable();
+    // Whoever the missing months made known, revoked or receipted would be forgotten.
+    if let Some(Ok(first)) = lines.peek()
+        && first.seq != 1
+    {
+        return Err(MemoryError::NoBeginning(first.seq));
+    }
+    recall(node, (lines, 0), config, opening)
+}
+
+/// Tells the node the lines behind line `from`, up to the last that stays.
+fn recall(
+    mut node: Node,
+    (lines, from): (impl Iterator<Item = Result<Line, LogError>>, u64),
+    config: &Config,
+    opening: &LogOpening,
+) -> Result<Past, MemoryError> {
+    let (mut told, mut has_run) = (0, false);
+    let left = opening.end().saturating_sub(from);
+    for line in lines.take(usize::try_from(left).unwrap_or(usize::MAX)) {
+        let line = line?;
+        if let Some(Entry::Genesis(certificate)) = &line.entry
+            && certificate.agent != config.agent.agent
+        {
+            let (found, expected) = (certificate.agent.clone(), config.agent.agent.clone());
+            return Err(MemoryError::OtherAgent { found, expected });
+        }
+        if line.seq > opening.trusted() {
+            prove(&node, &line, &config.agent.agent)?;
+        }
+        if let Some(entry) = &line.entry {
+            has_run |= matches!(entry, Entry::Message(_));
+            node.recall(line.ts, entry);
+        }
+        told += 1;
+    }
+    Ok(Past {
+        node,
+        told,
+        has_run,
+    })
+}
+
+/// What nothing in the home vouches for has to prove itself, as `signet audit verify` would ask.
+fn prove(node: &Node, line: &Line, me: &AgentId) -> Result<(), MemoryError> {
+    let said = line
+        .entry
+        .as_ref()
+        .map_or(Ok(()), |entry| node.prove(entry));
+    let fault = line.fault(me).or_else(|| said.err().map(str::to_owned));
+    match fault {
+        Some(what) => Err(MemoryError::Unproven {
+            line: line.seq,
+            what,
+        }),
+        None => Ok(()),
+    }
+}
