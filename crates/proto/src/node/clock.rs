@@ -75,12 +75,12 @@ impl Clock {
         if clock > self.written {
             self.read = self.read.max(clock);
         }
-        self.pass_time(clock);
+        self.advance_to(clock);
         self.written
     }
 
     /// No later line bears an earlier time.
-    pub(super) fn pass_time(&mut self, time: Timestamp) {
+    pub(super) fn advance_to(&mut self, time: Timestamp) {
         self.written = self.written.max(time);
     }
 

@@ -56,7 +56,7 @@ impl Node {
 
     /// A line that says nothing to the node was written at that time: no later line bears an earlier one.
     pub fn pass_time(&mut self, ts: Timestamp) {
-        self.clock.pass_time(ts);
+        self.clock.advance_to(ts);
     }
 
     /// A line's time is never before that of the line above it, whatever the clock was set to: what is
