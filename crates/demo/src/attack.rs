@@ -137,7 +137,10 @@ pub(crate) fn announce_as(identity: Identity, peer: &Certificate) -> Result<Vec<
         elapsed: Duration::ZERO,
         head: None,
     };
-    node.handle_bind(at, peer).map_err(|error| missed(&error))?;
+    node.turn(at)
+        .people()
+        .bind(peer)
+        .map_err(|error| missed(&error))?;
     let (_, outcome) = node
         .handle_send(at, &peer.agent, Sending::Ping)
         .map_err(|error| missed(&error))?;

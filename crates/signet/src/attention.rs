@@ -52,10 +52,10 @@ pub(crate) struct StandingCounts {
 impl StandingCounts {
     pub(crate) fn of(node: &Node, now: Timestamp) -> Self {
         Self {
-            introductions: node.pending(now).count(),
+            introductions: node.people().pending(now).count(),
             drafts: drafts(node).count(),
             alarms: node.alarms().len(),
-            changed_roots: node.root_alarms(now).count(),
+            changed_roots: node.people().root_alarms(now).count(),
             quarantine: node.inbox().quarantine().iter().count(),
         }
     }
@@ -87,12 +87,13 @@ impl StandingCounts {
 /// Everything that stands now, oldest first within each kind.
 pub(crate) fn standing(node: &Node, now: Timestamp) -> Vec<Attention> {
     let introductions = node
+        .people()
         .pending(now)
         .map(|stranger| introduction(node, &stranger.certificate, stranger.since));
     let drafts = drafts(node).map(|(peer, id)| draft(node, peer, id));
     let alarms = node.alarms().iter();
     let alarms = alarms.map(|((what, peer), since)| alarm(node, *what, peer, *since));
-    let roots = node.root_alarms(now);
+    let roots = node.people().root_alarms(now);
     let roots = roots.map(|(root, since)| changed_root(node, None, root, since));
     let quarantine = node.inbox().quarantine().iter().map(|shelved| {
         let headers = &shelved.message.headers;

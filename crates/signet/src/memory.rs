@@ -224,7 +224,7 @@ impl Memory {
             elapsed: clock::elapsed(),
             head: None,
         };
-        let outcome = self.node.handle_own_alarm(at, alarm);
+        let outcome = self.node.turn(at).alarms().ring_own(alarm);
         self.write(now, &outcome)
     }
 

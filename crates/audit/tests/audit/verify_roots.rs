@@ -138,11 +138,17 @@ fn a_certificate_bound_again_after_a_succession_verifies() {
     let mut node = node(alice().certificate, 1);
     let mut lines = Vec::new();
     for certificate in [&first, &second_agent] {
-        lines.extend(node.handle_bind(now(1), certificate).unwrap().entries);
+        lines.extend(
+            node.turn(now(1))
+                .people()
+                .bind(certificate)
+                .unwrap()
+                .entries,
+        );
     }
-    let withdrawn = node.handle_withdraw(now(2), &first.agent).unwrap();
+    let withdrawn = node.turn(now(2)).people().withdraw(&first.agent).unwrap();
     lines.extend(withdrawn.entries);
-    let again = node.handle_bind(now(3), &first).unwrap().entries;
+    let again = node.turn(now(3)).people().bind(&first).unwrap().entries;
     assert_eq!(again, [Entry::trust(TrustChange::Bound, first.clone())]);
     lines.extend(again);
     lines.push(signed(&first, 53, 6));
@@ -157,8 +163,8 @@ fn a_certificate_bound_again_after_a_succession_verifies() {
 fn a_successor_that_a_person_adds_is_written_as_one_and_verifies() {
     let (first, next) = bobs();
     let mut node = node(alice().certificate, 1);
-    let mut lines = node.handle_bind(now(1), &first).unwrap().entries;
-    lines.extend(node.handle_bind(now(2), &next).unwrap().entries);
+    let mut lines = node.turn(now(1)).people().bind(&first).unwrap().entries;
+    lines.extend(node.turn(now(2)).people().bind(&next).unwrap().entries);
     let trust = |change, certificate: &Certificate| Entry::trust(change, certificate.clone());
     let expected = [
         trust(TrustChange::Bound, &first),

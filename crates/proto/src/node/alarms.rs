@@ -1,6 +1,7 @@
 //! What shows that something is wrong which only a person can judge: second copies, restored backups,
 //! holes, clocks.
 
+use std::collections::btree_map::Keys;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::time::Timestamp;
 use super::inbound::CLOCK_TOLERANCE;
 use super::link::Link;
 use super::turn::Turn;
-use super::{At, Node, Notice, Outcome};
+use super::{Node, Notice, Outcome};
 
 /// So many sessions with one peer within an hour, all alike, are not made by two daemons.
 const SESSIONS: usize = 4;
@@ -25,8 +26,91 @@ const ASKED: Duration = Duration::from_secs(24 * 3600);
 /// Holes are looked for this often.
 const LOOK: Duration = Duration::from_secs(3600);
 
-/// The alarms that no person has cleared, and since when each rings.
-pub type Alarms = BTreeMap<(Alarm, AgentId), Timestamp>;
+/// What rings until a person clears it, and what else alarms go by.
+#[derive(Clone, Debug, Default)]
+pub struct Alarms {
+    /// Since when each rings.
+    ringing: BTreeMap<(Alarm, AgentId), Timestamp>,
+    /// When the log was told again, or a person last cleared the alarms, by the clock that nobody sets.
+    started: Option<Duration>,
+    /// When holes were last looked for.
+    looked: Option<Timestamp>,
+}
+
+/// What is done about alarms within a turn.
+#[derive(Debug)]
+pub struct AlarmsDoor<'t, 'n> {
+    turn: &'t mut Turn<'n>,
+}
+
+impl Alarms {
+    /// The alarms that no person has cleared, and since when each rings.
+    pub fn iter(&self) -> impl Iterator<Item = (&(Alarm, AgentId), &Timestamp)> {
+        self.ringing.iter()
+    }
+
+    /// What rings, and about whom.
+    pub fn keys(&self) -> Keys<'_, (Alarm, AgentId), Timestamp> {
+        self.ringing.keys()
+    }
+
+    /// How many ring.
+    pub fn len(&self) -> usize {
+        self.ringing.len()
+    }
+
+    /// Whether none rings.
+    pub fn is_empty(&self) -> bool {
+        self.ringing.is_empty()
+    }
+
+    /// What is heard of from now on can ring again: the log has been told, or a person has seen to the alarms.
+    pub(super) fn start(&mut self, elapsed: Duration) {
+        self.started = Some(elapsed);
+    }
+
+    /// Who shows another copy of us. Under the signing key that came later, at `rekeyed`, it opens no session.
+    fn copy_shown_by(&self, rekeyed: Option<Timestamp>) -> Vec<&AgentId> {
+        let copies = self.ringing.iter().filter(|((what, _), since)| {
+            *what == Alarm::SecondCopy && concerns_present_key(rekeyed, **since)
+        });
+        copies.map(|((_, peer), _)| peer).collect()
+    }
+
+    /// Whether one more alarm rings: not where it rings already, for the signing key of the present.
+    fn may_ring(&self, what: Alarm, peer: &AgentId, rekeyed: Option<Timestamp>) -> bool {
+        let rings = self.ringing.get(&(what, peer.clone()));
+        rings.is_none_or(|since| !concerns_present_key(rekeyed, *since))
+            && self.ringing.len() < RINGING
+    }
+
+    pub(super) fn apply(&mut self, now: Timestamp, line: &AlarmLine) {
+        let name = (line.what, line.peer.clone());
+        if line.cleared {
+            self.ringing.remove(&name);
+        } else {
+            self.ringing.insert(name, now);
+        }
+    }
+
+    /// Puts back an alarm that rings.
+    pub(super) fn put_back(&mut self, what: Alarm, peer: AgentId, since: Timestamp) {
+        self.ringing.insert((what, peer), since);
+    }
+
+    /// Whether it is time to look for holes; then it was looked now.
+    fn looks(&mut self, now: Timestamp) -> bool {
+        let is_due = self.looked.is_none_or(|last| !now.is_within(LOOK, last));
+        if is_due {
+            self.looked = Some(now);
+        }
+        is_due
+    }
+}
+
+fn concerns_present_key(rekeyed: Option<Timestamp>, since: Timestamp) -> bool {
+    rekeyed.is_none_or(|rekeyed| since > rekeyed)
+}
 
 impl Node {
     /// The alarms that no person has cleared.
@@ -34,37 +118,9 @@ impl Node {
         &self.alarms
     }
 
-    /// A person has seen to the alarms: all of them are cleared, and announces go out again.
-    pub fn handle_clear(&mut self, at: At) -> Outcome {
-        let mut turn = self.turn(at);
-        let held: Vec<_> = turn.node.links.keys().cloned().collect();
-        let held: Vec<_> = held
-            .into_iter()
-            .filter(|peer| turn.node.is_held(peer))
-            .collect();
-        let ringing: Vec<_> = turn.node.alarms.keys().cloned().collect();
-        for (what, peer) in ringing {
-            let line = AlarmLine {
-                peer,
-                what,
-                cleared: true,
-            };
-            turn.write(Entry::Alarm(line));
-        }
-        // Who was clear before counts as heard: only what comes from now on can ring again.
-        turn.node.started = Some(at.elapsed);
-        for link in turn.node.links.values_mut() {
-            link.unknown_sessions.clear();
-        }
-        for peer in held {
-            turn.node.link_mut(&peer).next_announce = None;
-        }
-        turn.out
-    }
-
     /// What an alarm with `peer` means and what to do, for a person.
     pub fn alarm_text(&self, what: Alarm, peer: &AgentId) -> String {
-        let shown = self.copy_shown_by();
+        let shown = self.alarms.copy_shown_by(self.me.rekeyed());
         if what == Alarm::SecondCopy && shown.contains(&peer) && self.is_doubled(&shown) {
             text_of_double(&shown)
         } else {
@@ -77,7 +133,7 @@ impl Node {
     /// One person's agents may show a second copy that does not exist: what they ring holds back
     /// themselves.
     pub fn held_by(&self, peer: &AgentId) -> Vec<&AgentId> {
-        let mut shown = self.copy_shown_by();
+        let mut shown = self.alarms.copy_shown_by(self.me.rekeyed());
         if !self.is_doubled(&shown) {
             shown.retain(|agent| *agent == peer);
         }
@@ -88,59 +144,57 @@ impl Node {
         !self.held_by(peer).is_empty()
     }
 
-    /// Who shows another copy of us. Under the signing key that came later it opens no session.
-    fn copy_shown_by(&self) -> Vec<&AgentId> {
-        let ringing = self.alarms.iter();
-        let copies = ringing.filter(|((what, _), since)| {
-            *what == Alarm::SecondCopy && self.concerns_present_key(**since)
-        });
-        copies.map(|((_, peer), _)| peer).collect()
-    }
-
-    fn concerns_present_key(&self, since: Timestamp) -> bool {
-        self.rekeyed.is_none_or(|rekeyed| since > rekeyed)
-    }
-
     /// Whether agents of two principals show it, or one of our own.
     fn is_doubled(&self, shown: &[&AgentId]) -> bool {
         let trusted = shown.iter().filter_map(|agent| self.trust().trusted(agent));
         let principals: BTreeSet<_> = trusted.filter_map(|peer| peer.principal()).collect();
-        principals.len() > 1 || principals.contains(&self.identity.certificate.principal)
-    }
-
-    pub(super) fn apply_alarm(&mut self, now: Timestamp, line: &AlarmLine) {
-        let name = (line.what, line.peer.clone());
-        if line.cleared {
-            self.alarms.remove(&name);
-        } else {
-            self.alarms.insert(name, now);
-        }
-    }
-
-    pub(super) fn apply_hole(&mut self, line: &HoleLine) {
-        let link = self.links.get_mut(&line.peer);
-        if let Some(session) = link.and_then(|link| link.session_mut(line.session)) {
-            session.window.tell_through(line.to);
-            session.asked = None;
-        }
-    }
-
-    /// Something is wrong with our own log: the alarm names ourselves.
-    pub fn handle_own_alarm(&mut self, at: At, what: Alarm) -> Outcome {
-        let mut turn = self.turn(at);
-        let own = turn.node.identity.agent().clone();
-        turn.ring(&own, what);
-        turn.out
+        principals.len() > 1 || principals.contains(&self.me.identity().certificate.principal)
     }
 }
 
-impl Turn<'_> {
+impl<'n> Turn<'n> {
+    /// What rings.
+    pub fn alarms(&mut self) -> AlarmsDoor<'_, 'n> {
+        AlarmsDoor { turn: self }
+    }
+}
+
+impl AlarmsDoor<'_, '_> {
+    /// A person has seen to the alarms: all of them are cleared, and announces go out again.
+    pub fn clear(&mut self) -> Outcome {
+        let node = &self.turn.node;
+        let held = node.links.keys().filter(|peer| node.is_held(peer));
+        let held: Vec<_> = held.cloned().collect();
+        let ringing: Vec<_> = node.alarms.keys().cloned().collect();
+        for (what, peer) in ringing {
+            let line = AlarmLine {
+                peer,
+                what,
+                cleared: true,
+            };
+            self.turn.write(Entry::Alarm(line));
+        }
+        // Who was clear before counts as heard: only what comes from now on can ring again.
+        self.turn.node.alarms.start(self.turn.at.elapsed);
+        for link in self.turn.node.links.values_mut() {
+            link.unknown_sessions.clear();
+        }
+        for peer in held {
+            self.turn.node.link_mut(&peer).next_announce = None;
+        }
+        self.turn.take()
+    }
+
+    /// Something is wrong with our own log: the alarm names ourselves.
+    pub fn ring_own(&mut self, what: Alarm) -> Outcome {
+        let own = self.turn.node.me.identity().agent().clone();
+        self.ring(&own, what);
+        self.turn.take()
+    }
+
     /// Rings an alarm, once until a person clears it.
     fn ring(&mut self, peer: &AgentId, what: Alarm) {
-        let rings = self.node.alarms.get(&(what, peer.clone()));
-        if rings.is_some_and(|since| self.node.concerns_present_key(*since))
-            || self.node.alarms.len() >= RINGING
-        {
+        if !(self.turn.node.alarms).may_ring(what, peer, self.turn.node.me.rekeyed()) {
             return;
         }
         let line = AlarmLine {
@@ -149,12 +203,16 @@ impl Turn<'_> {
             cleared: false,
         };
         let notice = Notice::Alarm(line.clone());
-        self.notify(notice);
-        self.write(Entry::Alarm(line));
-        let shown = self.node.copy_shown_by();
-        if what == Alarm::SecondCopy && self.node.is_doubled(&shown) {
+        self.turn.notify(notice);
+        self.turn.write(Entry::Alarm(line));
+        let shown = self
+            .turn
+            .node
+            .alarms
+            .copy_shown_by(self.turn.node.me.rekeyed());
+        if what == Alarm::SecondCopy && self.turn.node.is_doubled(&shown) {
             let notice = Notice::Doubled(text_of_double(&shown));
-            self.notify(notice);
+            self.turn.notify(notice);
         }
     }
 
@@ -166,7 +224,7 @@ impl Turn<'_> {
             Misfit::Theirs => Alarm::PeerRestored,
         };
         self.ring(peer, what);
-        self.announce_if_idle(peer);
+        self.turn.announce_if_idle(peer);
     }
 
     /// The peer used one number for two messages.
@@ -180,11 +238,11 @@ impl Turn<'_> {
     pub(super) fn suspect_copy_by_flight(&mut self, flight: &Message) {
         let headers = &flight.headers;
         let answers = matches!(flight.form.method(), Some(Method::Verify | Method::Trust));
-        let link = self.link(&headers.agent_id);
+        let link = self.turn.link(&headers.agent_id);
         // What was announced since the start is remembered by the clock that nobody sets: the log's own
         // time of it went back when ours was put back.
         let since = link.and_then(|link| link.last_announce);
-        let since = since.map(|made| self.at.time_of(made));
+        let since = since.map(|made| self.turn.at.time_of(made));
         let announced = link.and_then(|link| link.announced).max(since);
         // Flight 3 leaves within the life of flight 1, and flight 4 is signed within that of flight 3.
         let reach = FLIGHT_LIFE * 2 + CLOCK_TOLERANCE;
@@ -205,13 +263,15 @@ impl Turn<'_> {
         if message.form.method() == Some(Method::Receipt) {
             return false;
         }
-        let newest = self.link(&headers.agent_id);
+        let newest = self.turn.link(&headers.agent_id);
         let newest = newest.and_then(|link| link.sessions.last());
         let made = newest.and_then(|newest| newest.made);
-        let met = made.map(|made| self.at.time_of(made)).is_some_and(|began| {
-            let since = began.saturating_add(CLOCK_TOLERANCE);
-            self.is_younger(began) && headers.timestamp > since
-        });
+        let met = made
+            .map(|made| self.turn.at.time_of(made))
+            .is_some_and(|began| {
+                let since = began.saturating_add(CLOCK_TOLERANCE);
+                self.is_younger(began) && headers.timestamp > since
+            });
         if met {
             let peer = headers.agent_id.clone();
             self.ring(&peer, Alarm::SecondCopy);
@@ -221,34 +281,34 @@ impl Turn<'_> {
 
     /// Session after session with one peer, and nothing changed between them.
     pub(super) fn suspect_copy_by_number(&mut self, peer: &AgentId) {
-        let started = self.node.started.unwrap_or_default();
-        let link = self.link(peer);
-        if link.is_some_and(|link| link.meets_too_often(self.at.elapsed, started)) {
+        let started = self.turn.node.alarms.started.unwrap_or_default();
+        let link = self.turn.link(peer);
+        if link.is_some_and(|link| link.meets_too_often(self.turn.at.elapsed, started)) {
             self.ring(peer, Alarm::SecondCopy);
         }
     }
 
     /// Whether a time lies after our start, whoever's clock it is.
     fn is_younger(&self, signed_at: Timestamp) -> bool {
-        let started = self.node.started.map(|started| self.at.time_of(started));
+        let started = self
+            .turn
+            .node
+            .alarms
+            .started
+            .map(|started| self.turn.at.time_of(started));
         started.is_some_and(|started| signed_at > started.saturating_add(CLOCK_TOLERANCE))
     }
 
     /// What never came although everybody had the time: the sender is asked by a receipt, and a day
     /// later a person is told.
     pub(super) fn look_for_holes(&mut self) {
-        if self
-            .node
-            .looked
-            .is_some_and(|last| self.at.now.is_within(LOOK, last))
-        {
+        if !self.turn.node.alarms.looks(self.turn.at.now) {
             return;
         }
-        self.node.looked = Some(self.at.now);
-        let links = self.node.links.iter_mut();
+        let links = self.turn.node.links.iter_mut();
         let found: Vec<_> = links
             .flat_map(|(peer, link)| {
-                link.holes(self.at.now)
+                link.holes(self.turn.at.now)
                     .map(move |hole| (peer.clone(), hole))
             })
             .collect();
@@ -260,8 +320,8 @@ impl Turn<'_> {
                 to,
             };
             let notice = Notice::Hole(line.clone());
-            self.notify(notice);
-            self.write(Entry::Hole(line));
+            self.turn.notify(notice);
+            self.turn.write(Entry::Hole(line));
         }
     }
 
@@ -270,12 +330,12 @@ impl Turn<'_> {
     /// and none waited for us, or when three in a row are late.
     pub(super) fn suspect_clock(&mut self, flight: &Message) {
         let signed_at = flight.headers.timestamp;
-        if signed_at > self.at.now.saturating_add(CLOCK_TOLERANCE) {
+        if signed_at > self.turn.at.now.saturating_add(CLOCK_TOLERANCE) {
             return self.note_clock(flight);
         }
-        let drained = self.node.carriers.are_drained(self.at.elapsed);
-        let age = self.at.now.since(signed_at);
-        let link = self.node.link_mut(&flight.headers.agent_id);
+        let drained = self.turn.node.carriers.are_drained(self.turn.at.elapsed);
+        let age = self.turn.at.now.since(signed_at);
+        let link = self.turn.node.link_mut(&flight.headers.agent_id);
         let (last, times) = link.late.unwrap_or((signed_at, 0));
         if age <= CLOCK_TOLERANCE {
             link.late = None;
@@ -291,14 +351,14 @@ impl Turn<'_> {
     /// as for a fast one.
     pub(super) fn note_clock(&mut self, message: &Message) {
         let peer = message.headers.agent_id.clone();
-        let difference_ms = message.headers.timestamp.as_millis() - self.at.now.as_millis();
+        let difference_ms = message.headers.timestamp.as_millis() - self.turn.at.now.as_millis();
         let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
-        let link = self.node.link_mut(&peer);
+        let link = self.turn.node.link_mut(&peer);
         let lately = link
             .clock_noted
-            .is_some_and(|last| self.at.now.is_within(FLIGHT_LIFE, last));
+            .is_some_and(|last| self.turn.at.now.is_within(FLIGHT_LIFE, last));
         if far && !lately {
-            link.clock_noted = Some(self.at.now);
+            link.clock_noted = Some(self.turn.at.now);
             let notice = Notice::Clock {
                 peer: peer.clone(),
                 difference_ms,
@@ -307,13 +367,21 @@ impl Turn<'_> {
                 peer,
                 difference_ms,
             });
-            self.notify(notice);
-            self.write(entry);
+            self.turn.notify(notice);
+            self.turn.write(entry);
         }
     }
 }
 
 impl Link {
+    /// A person was told of a hole.
+    pub(super) fn apply_hole(&mut self, line: &HoleLine) {
+        if let Some(session) = self.session_mut(line.session) {
+            session.window.tell_through(line.to);
+            session.asked = None;
+        }
+    }
+
     /// Only what we began ourselves counts, since the start or since a person cleared the alarm: a peer
     /// that announces often speaks for itself alone.
     fn meets_too_often(&self, now: Duration, since: Duration) -> bool {

@@ -32,9 +32,9 @@ impl Turn<'_> {
             Payload::Offers(_) | Payload::Poll(_) | Payload::Revocation(_) | Payload::Pause(_) => {}
             Payload::Progress(_) | Payload::Call | Payload::Answer => {
                 if is_about_clocks(&message.form) {
-                    self.note_clock(&message);
+                    self.alarms().note_clock(&message);
                 }
-                if !self.node.pausing.is_paused() {
+                if !self.node.people.pausing().is_paused() {
                     self.hand_over(Accepted::of(ruled));
                 }
             }
@@ -70,7 +70,7 @@ impl Turn<'_> {
     pub(super) fn follow_refused(&mut self, rejected: Rejected, paid: Paid) {
         let Rejected { message, fault } = &rejected;
         if fault.reason == Reason::TimestampInFuture {
-            self.note_clock(message);
+            self.alarms().note_clock(message);
         }
         match fault.reason {
             Reason::Duplicate => self.answer_copy(message),
@@ -81,10 +81,10 @@ impl Turn<'_> {
                 self.answer_late_announce(message);
             }
             Reason::HandshakeUnexpected | Reason::TranscriptMismatch => {
-                self.suspect_copy_by_flight(message);
+                self.alarms().suspect_copy_by_flight(message);
             }
             // An error would name a message that stands under the same number or name.
-            Reason::SequenceReuse => self.alarm_of_reuse(message),
+            Reason::SequenceReuse => self.alarms().alarm_of_reuse(message),
             Reason::MessageIdReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
             // Over its budget the peer hears of it in the next receipt alone.
@@ -120,7 +120,7 @@ impl Turn<'_> {
         let clock =
             |(_, except): &(u64, Exception)| except.reason == Reason::TimestampInFuture.name();
         if receipt.except.iter().any(clock) {
-            self.note_clock(message);
+            self.alarms().note_clock(message);
             self.sign_anew(&peer);
         }
         let link = self.node.link_mut(&peer);
@@ -142,7 +142,7 @@ impl Turn<'_> {
     /// A flight 1 that fails only in time is answered by an announce of our own, which tells the
     /// peer our time; at most one in five minutes.
     fn answer_late_announce(&mut self, message: &Message) {
-        self.suspect_clock(message);
+        self.alarms().suspect_clock(message);
         let peer = message.headers.agent_id.clone();
         let link = self.node.link_mut(&peer);
         let lately = link
@@ -173,7 +173,7 @@ impl Turn<'_> {
         if old || answered || link.unknown_sessions.contains(&id) {
             return;
         }
-        if self.suspect_copy_by_session(message) {
+        if self.alarms().suspect_copy_by_session(message) {
             return;
         }
         let link = self.node.link_mut(&peer);

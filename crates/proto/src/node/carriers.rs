@@ -99,7 +99,9 @@ impl Node {
     /// peer hears how far we are.
     pub fn handle_connected(&mut self, at: At, carrier: &CarrierId) -> Outcome {
         self.carriers.note(carrier, true, at.elapsed);
-        self.hasten_decrees(at.now);
+        for link in self.links.values_mut() {
+            link.hasten_orders(at.now);
+        }
         let carriers = &self.carriers;
         let links = self.links.iter_mut();
         for (_, link) in links.filter(|(peer, _)| carriers.reaches(peer, carrier)) {

@@ -163,12 +163,12 @@ impl Turn<'_> {
             return;
         }
         let entry = Entry::Clock(ClockLine {
-            peer: self.node.identity.agent().clone(),
+            peer: self.node.me.identity().agent().clone(),
             difference_ms: now.as_millis() - self.node.clock.written.max(now).as_millis(),
         });
         self.write(entry);
         self.node.clock.read = now;
-        self.node.strangers.put_back(now);
+        self.node.people.put_clock_back(now);
         for link in self.node.links.values_mut() {
             link.told = link.told.filter(|told| *told <= now);
         }

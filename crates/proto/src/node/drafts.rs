@@ -93,7 +93,7 @@ impl Node {
     /// `draft-unknown` when no such draft waits for one (it may have ended, or never been), or
     /// `statement-invalid` when our person's control key did not sign, or is out of date.
     pub fn handle_decision(&mut self, at: At, approval: &Approval) -> Result<Outcome, LocalError> {
-        if !self.is_our_control(at.now, &approval.control) {
+        if !(self.people).is_our_control(self.context(), at.now, &approval.control) {
             return Err(LocalError::Message(Reason::StatementInvalid));
         }
         let (peer, message_id) = self.undecided(approval.draft)?;
@@ -159,8 +159,10 @@ impl Node {
         let strangers = strangers.filter(|(other, link)| {
             *other != peer && self.trust().peer(other).is_none() && !link.drafts.is_empty()
         });
-        match peer == self.identity.agent() || strangers.count() >= STRANGERS {
-            true if peer == self.identity.agent() => Err(LocalError::PeerUnknown(peer.clone())),
+        match peer == self.me.identity().agent() || strangers.count() >= STRANGERS {
+            true if peer == self.me.identity().agent() => {
+                Err(LocalError::PeerUnknown(peer.clone()))
+            }
             true => Err(LocalError::TooManyStrangers),
             false => Ok(()),
         }
@@ -188,7 +190,7 @@ impl Node {
         let named = draft.capability.as_ref().map(|name| name.as_str());
         // A sign of life is the daemon's own, and says nothing of its person.
         let bare = draft.is_empty() || named == Some(PING);
-        self.policy.approve.contains(&draft.data_tier) && !bare
+        self.me.policy().approve.contains(&draft.data_tier) && !bare
     }
 
     fn bound_root(&self, peer: &AgentId) -> Option<KeyId> {
@@ -210,9 +212,9 @@ impl Node {
             WaitsFor::Approval
         } else if self.trust().peer(peer).is_none() {
             WaitsFor::Introduction
-        } else if self.pausing.is_paused() {
+        } else if self.people.pausing().is_paused() {
             WaitsFor::Resume
-        } else if !self.may_sign(self.clock.last_read()) {
+        } else if !self.me.may_sign(self.clock.last_read()) {
             WaitsFor::Clock
         } else if self.is_held(peer) && !self.had_session(peer) {
             WaitsFor::Alarm

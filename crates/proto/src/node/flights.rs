@@ -13,6 +13,7 @@ use crate::reject::Reason;
 use crate::seal::Sealed;
 
 use super::outbound::after;
+use super::people::carried_revocations;
 use super::turn::Turn;
 use super::{Node, State};
 
@@ -21,14 +22,14 @@ impl Node {
         let mut body = Map::new();
         body.insert(
             "certificate".into(),
-            self.identity.certificate.to_value().clone(),
+            self.me.identity().certificate.to_value().clone(),
         );
-        body.insert("keys".into(), self.identity.keys.to_value().clone());
+        body.insert("keys".into(), self.me.identity().keys.to_value().clone());
         body
     }
 
     fn put_offer(&self, peer: &AgentId, body: &mut Map<String, Value>) {
-        let versions = &self.identity.certificate.versions;
+        let versions = &self.me.identity().certificate.versions;
         body.insert(
             "versions".into(),
             versions
@@ -36,23 +37,23 @@ impl Node {
                 .map(|v: &Version| Value::from(v.to_string()))
                 .collect(),
         );
-        body.insert("layers".into(), self.identity.layers.to_value());
+        body.insert("layers".into(), self.me.identity().layers.to_value());
         let held = self.link(peer).into_iter().flat_map(|link| link.held());
         body.insert(
             "sessions".into(),
             held.map(|id| Value::from(id.to_string())).collect(),
         );
-        let revocations = self.carried_revocations();
+        let revocations = carried_revocations(self.trust());
         if revocations.as_array().is_some_and(|list| !list.is_empty()) {
             body.insert("revocations".into(), revocations);
         }
     }
 
     fn put_grant(&self, peer: &AgentId, body: &mut Map<String, Value>) {
-        body.insert("capabilities".into(), self.policy.offer());
+        body.insert("capabilities".into(), self.me.policy().offer());
         body.insert(
             "grant".into(),
-            self.policy.allowance(peer).grant().to_value(),
+            self.me.policy().allowance(peer).grant().to_value(),
         );
     }
 
@@ -74,9 +75,9 @@ impl Turn<'_> {
             return;
         }
         let announced = self.link(peer).and_then(|link| link.announced);
-        if !self.node.may_sign(after(self.at.now, announced)) {
+        if !self.node.me.may_sign(after(self.at.now, announced)) {
             let later = self.at.now.saturating_add(FLIGHT_LIFE);
-            let begins = self.node.may_sign_at(self.at.now);
+            let begins = self.node.me.may_sign_at(self.at.now);
             let later = begins.map_or(later, |begins| begins.min(later));
             self.node.link_mut(peer).next_announce = Some(later);
             return;
@@ -102,18 +103,18 @@ impl Turn<'_> {
         let peer = flight.headers.agent_id.clone();
         match flight.form.method() {
             Some(Method::Announce) => {
-                self.suspect_clock(flight);
+                self.alarms().suspect_clock(flight);
                 self.send_verify(&peer);
             }
             Some(Method::Verify) => match self.link(&peer).map(|link| &link.handshake) {
                 Some(Handshake::AwaitTrust(_)) => {
-                    self.suspect_clock(flight);
+                    self.alarms().suspect_clock(flight);
                     self.send_capability(&peer);
                 }
                 _ => self.refuse_drafts(&peer, Reason::VersionUnsupported),
             },
             Some(Method::Capability) => {
-                self.suspect_clock(flight);
+                self.alarms().suspect_clock(flight);
                 self.send_trust(&peer);
             }
             _ => match self.link(&peer).and_then(|link| link.sessions.last()) {
@@ -132,7 +133,10 @@ impl Turn<'_> {
         else {
             return;
         };
-        let choice = best_common(&self.node.identity.certificate.versions, state.offered());
+        let choice = best_common(
+            &self.node.me.identity().certificate.versions,
+            state.offered(),
+        );
         let nonce = self.node.ids.nonce();
         let mut body = self.node.credentials();
         body.insert("nonce".into(), nonce.to_string().into());
@@ -174,10 +178,10 @@ impl Turn<'_> {
             session: None,
             sequence: None,
             audit_head: self.at.head,
-            version: self.node.identity.certificate.lowest_version(),
+            version: self.node.me.identity().certificate.lowest_version(),
         };
-        let speaks = self.node.may_sign(stamp.now);
-        let signed = draft.sign(&self.node.identity, stamp).ok();
+        let speaks = self.node.me.may_sign(stamp.now);
+        let signed = draft.sign(self.node.me.identity(), stamp).ok();
         match signed.filter(|_| speaks) {
             Some(signed) => {
                 if method == Method::Announce {

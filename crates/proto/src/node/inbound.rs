@@ -32,7 +32,7 @@ impl Node {
             Input::Unparsed(unparsed) => {
                 turn.refuse_stranger(judged.bytes, judged.head, unparsed);
             }
-            Input::Shed(hash) => turn.node.strangers.count(at.now, judged.bytes, hash),
+            Input::Shed(hash) => turn.node.people.count(at.now, judged.bytes, hash),
         }
         turn.out.carrier = Some(&turn.node.arrived_by)
             .filter(|carrier| **carrier != CarrierId::NATS)
@@ -84,7 +84,7 @@ impl Turn<'_> {
                     },
                 };
                 if self.refuse_stranger(bytes, head, unparsed) {
-                    self.consider_stranger(&message, reason);
+                    self.people().consider_stranger(&message, reason);
                 }
             }
         }
@@ -108,10 +108,10 @@ impl Turn<'_> {
         };
         let Some(paid) = paid else {
             // It is not judged: what it says comes again, or was never to be taken.
-            self.node.strangers.count(now, bytes, message.hash());
+            self.node.people.count(now, bytes, message.hash());
             return self.note_excess(peer);
         };
-        match ruled.and_then(|ruled| self.obey(ruled)) {
+        match ruled.and_then(|ruled| self.people().obey(ruled)) {
             Ok(ruled) => self.accept(bytes, ruled, paid),
             Err(rejected) => self.reject(bytes, rejected, paid),
         }
@@ -127,7 +127,7 @@ impl Turn<'_> {
         let copy = ruled.plaintext();
         // Sealed for our person. A copy that cannot be made costs the line its copy, not the message.
         let node = &mut self.node;
-        let seal = |plaintext| node.identity.copy_of(plaintext, node.ids.rng()).ok()?;
+        let seal = |plaintext| node.me.identity().copy_of(plaintext, node.ids.rng()).ok()?;
         let copy = copy.and_then(seal);
         let message = &ruled.message;
         self.count_call(message, Ruling::Accepted);
@@ -146,8 +146,8 @@ impl Turn<'_> {
         let entry = Outcome::verdict(bytes, message, ruling, None, paid);
         // A stranger can replay what it overheard: such lines count against the strangers' budget.
         let is_strangers = can_be_a_replay(message, fault.reason);
-        if is_strangers && !self.node.strangers.spend(now, &entry) {
-            self.node.strangers.count(now, bytes, message.hash());
+        if is_strangers && !self.node.people.spend(now, &entry) {
+            self.node.people.count(now, bytes, message.hash());
         } else {
             self.out.ruled = Some(Disposition::Refused);
             self.write(entry);
@@ -170,8 +170,8 @@ impl Turn<'_> {
             evidence: Evidence::Raw(head, claimed),
             copy: None,
         });
-        if !self.node.strangers.spend(self.at.now, &entry) {
-            self.node.strangers.count(self.at.now, bytes, hash);
+        if !self.node.people.spend(self.at.now, &entry) {
+            self.node.people.count(self.at.now, bytes, hash);
             return false;
         }
         self.out.ruled = Some(Disposition::Refused);

@@ -1,17 +1,27 @@
 //! What waits for our agent: keyed (agent-id, message-id), delivered at least once.
 
+mod leases;
+mod quarantine;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use signet_json::Value;
 
-use crate::entry::{Did, OutcomeLine};
-use crate::envelope::Message;
+use crate::entry::{Did, Entry, OutcomeLine};
+use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
 
-use super::quarantine::{Quarantine, Shelved, Tries};
+use super::Outcome;
+use super::request::LocalError;
+use super::turn::Turn;
+
+use leases::Leases;
+pub use leases::{HandedOut, LeaseId, LeasesDoor, Supply, Wanted};
+pub(super) use quarantine::Tries;
+pub use quarantine::{Quarantine, Shelved, TRIES};
 
 /// How many messages of one peer may wait.
 const MOST: usize = 10_000;
@@ -91,6 +101,13 @@ pub struct Inbox {
     gone: VecDeque<Gone>,
     tries: BTreeMap<(AgentId, MessageId), Tries>,
     quarantine: Quarantine,
+    leases: Leases,
+}
+
+/// What is done with the inbox within a turn.
+#[derive(Debug)]
+pub struct InboxDoor<'t, 'n> {
+    turn: &'t mut Turn<'n>,
 }
 
 impl Inbox {
@@ -114,6 +131,32 @@ impl Inbox {
             .values()
             .filter(|message| message.headers.message_id == message_id)
             .collect()
+    }
+
+    /// The request of that name that waits for an answer.
+    ///
+    /// # Errors
+    /// When none waits, more than one peer sent it, or it wants no answer.
+    pub(super) fn request(
+        &self,
+        from: Option<&AgentId>,
+        request: MessageId,
+    ) -> Result<Arc<Message>, LocalError> {
+        let named = self.named(request);
+        let mut waiting = named
+            .iter()
+            .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
+        let (Some(message), None) = (waiting.next(), waiting.next()) else {
+            return Err(match named.is_empty() {
+                true => LocalError::NotWaiting(request),
+                false => LocalError::Ambiguous(request),
+            });
+        };
+        match message.form {
+            Form::Call(Method::Request) => Ok(Arc::clone(message)),
+            Form::Call(Method::Handoff) => Err(LocalError::IsHandoff(request)),
+            _ => Err(LocalError::NoRequest(request)),
+        }
     }
 
     /// What peers sent that are trusted no more, and our agent had not taken: for the person.
@@ -288,6 +331,40 @@ impl Inbox {
         if let Some(share) = self.shares.get_mut(&message.headers.agent_id) {
             share.remove(bytes);
         }
+    }
+}
+
+impl<'n> Turn<'n> {
+    /// What came, and who has it.
+    pub fn inbox(&mut self) -> InboxDoor<'_, 'n> {
+        InboxDoor { turn: self }
+    }
+}
+
+impl InboxDoor<'_, '_> {
+    /// Takes messages out of the inbox: our agent has them.
+    ///
+    /// # Errors
+    /// When one of them does not wait there; then none is taken.
+    pub fn acknowledge(&mut self, taken: &[(AgentId, MessageId)]) -> Result<Outcome, LocalError> {
+        let inbox = &self.turn.node.inbox;
+        let missing = taken
+            .iter()
+            .find(|(peer, id)| inbox.find(peer, *id).is_none());
+        if let Some((_, id)) = missing {
+            return Err(LocalError::NotWaiting(*id));
+        }
+        for (peer, message_id) in taken {
+            let line = OutcomeLine {
+                peer: peer.clone(),
+                message_id: *message_id,
+                what: Did::Acknowledged,
+                tries: 1,
+                reason: None,
+            };
+            self.turn.write(Entry::Outcome(line));
+        }
+        Ok(self.turn.take())
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::entry::{ClockLine, Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::{Established, Handshake, Retry, Role};
-use crate::headers::{Headers, MessageType};
+use crate::headers::Headers;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::reject::{PeerReason, Reason};
 use crate::session::{Ledger, Misfit, Session, Slot, Window};
@@ -18,12 +18,6 @@ use crate::verify::Payload;
 
 use super::rule::ruled::Ruled;
 use super::{Lost, Node, State};
-
-/// A request stays open this long after it expires, for an answer that was on its way.
-const OPEN_AFTER: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
-
-/// Nobody waits for a late sign of life.
-const PING_AFTER: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// What an entry changed that somebody waits to hear of.
 #[derive(Debug, Default)]
@@ -74,7 +68,7 @@ impl Node {
                 return self.apply_message(LineTime { now, clock }, verdict, ruled);
             }
             Entry::Genesis(own) => self.apply_genesis(now, own),
-            Entry::Trust(line) if line.certificate.agent == *self.identity.agent() => {
+            Entry::Trust(line) if line.certificate.agent == *self.me.identity().agent() => {
                 self.apply_own(now, &line.certificate)
             }
             Entry::Trust(line) => {
@@ -82,22 +76,21 @@ impl Node {
             }
             Entry::Revoked(revocation) => return self.apply_revocation(now, revocation),
             Entry::Pause(statement) => {
-                // A pause that is said again holds back what came since the first.
-                if !self.pausing.is_paused() {
-                    self.pausing.arrivals = self.inbox.arrivals();
-                }
-                self.pausing.statement = Some(statement.clone());
+                self.people.apply_pause(statement, self.inbox.arrivals());
             }
             Entry::Approval(line) => self.apply_approval(line),
             Entry::Draft(line) => self.apply_draft(now, line),
             Entry::Outcome(line) => return self.apply_outcome(now, line),
             Entry::Handoff(line) => self.tasks.apply(now, line),
-            Entry::Alarm(line) => self.apply_alarm(now, line),
-            Entry::Hole(line) => self.apply_hole(line),
+            Entry::Alarm(line) => self.alarms.apply(now, line),
+            Entry::Hole(line) => {
+                let link = self.links.get_mut(&line.peer);
+                link.into_iter().for_each(|link| link.apply_hole(line));
+            }
             Entry::Clock(ClockLine {
                 peer,
                 difference_ms,
-            }) if peer == self.identity.agent() => {
+            }) if peer == self.me.identity().agent() => {
                 let clock = self.clock.apply(now, *difference_ms);
                 for link in self.links.values_mut() {
                     link.put_clock_back(clock);
@@ -202,12 +195,9 @@ impl Node {
             Some(Payload::Receipt(receipt)) => return self.apply_receipt(time, message, receipt),
             Some(Payload::Revocation(_) | Payload::Pause(_) | Payload::Poll(_)) | None => {}
             Some(Payload::Answer) => self.apply_answer(now, message),
-            Some(Payload::Progress(told)) => self.apply_progress(message, told.as_ref()),
-            Some(Payload::Offers(offers)) => self.apply_live_offer(message, offers),
-            Some(Payload::Ping) => {
-                self.pings
-                    .insert((peer, headers.message_id), Arc::clone(message));
-            }
+            Some(Payload::Progress(told)) => self.sent.apply_progress(message, told.as_ref()),
+            Some(Payload::Offers(offers)) => self.link_mut(&peer).apply_offer(message, offers),
+            Some(Payload::Ping) => self.sent.apply_ping(message),
             Some(Payload::Call) => {
                 self.note_step(now, &peer, message);
                 self.inbox.insert(message);
@@ -221,13 +211,13 @@ impl Node {
             return;
         };
         let (mut fates, mut is_pong) = (Vec::new(), false);
-        if let Some(open) = self.open.remove(&request) {
-            is_pong = open.ping;
-            let link = self.link_mut(&open.peer);
+        if let Some(open) = self.sent.apply_answer(request) {
+            is_pong = open.is_ping();
+            let link = self.link_mut(open.peer());
             for session in &mut link.sessions {
                 session.ledger.answered(request);
             }
-            fates.push((open.peer, request, answered(&message.form)));
+            fates.push((open.peer().clone(), request, answered(&message.form)));
         }
         if !is_pong {
             self.inbox.insert(message);
@@ -260,7 +250,7 @@ impl Node {
         if method.is_some_and(Method::is_handshake) {
             return;
         }
-        self.note_refused_answer(headers, reason);
+        self.sent.apply_refused(headers, reason);
         let link = self.link_mut(&headers.agent_id);
         let place = headers.session.zip(headers.sequence);
         let place = place.and_then(|(id, sequence)| Some((link.session(id)?, sequence)));
@@ -292,16 +282,6 @@ impl Node {
         }
     }
 
-    /// Whoever asked can see that there was an answer.
-    fn note_refused_answer(&mut self, headers: &Headers, reason: Reason) {
-        let request = headers.in_reply_to;
-        let request = request.filter(|_| headers.message_type == MessageType::Response);
-        let open = request.and_then(|request| self.open.get_mut(&request));
-        if let Some(open) = open.filter(|open| open.peer == headers.agent_id) {
-            open.refused_answer = Some(reason);
-        }
-    }
-
     /// Takes the session that a handshake ended in, and closes those that the peer no longer holds.
     fn establish(
         &mut self,
@@ -330,7 +310,7 @@ impl Node {
         session.made = elapsed;
         // What the log tells is compared with our keys when all of it has been told.
         if elapsed.is_some() {
-            session.judge_by(&self.identity);
+            session.judge_by(self.me.identity());
         }
         let link = self.link_mut(peer);
         abandoned.append(&mut link.add(session, time.now));

@@ -7,45 +7,37 @@
 
 mod alarms;
 mod answers;
-mod attempts;
 mod budget;
 mod budgets;
 mod bytes;
 mod carriers;
 mod clock;
-mod decrees;
 mod drafts;
 mod fates;
 mod flights;
-mod handoffs;
-mod holding;
-mod identity;
 mod ids;
 mod inbound;
 mod inbox;
 mod judged;
-mod keyed;
 mod last_receipt;
-mod leases;
 mod link;
+mod me;
 mod memory;
 mod names;
 mod offers;
 mod outbound;
 mod outbox;
 mod pace;
-mod policy_change;
+mod people;
 mod polls;
 mod progress;
 mod proof;
-mod quarantine;
 mod release;
 mod request;
 mod rows;
 mod rule;
-mod standing;
+mod sent;
 mod state;
-mod strangers;
 mod tasks;
 mod timers;
 mod trail;
@@ -54,8 +46,6 @@ mod turn;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 use crate::carrier::{CarrierId, Parcel};
 use crate::certificate::Certificate;
@@ -71,38 +61,35 @@ use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 
-pub use alarms::Alarms;
-use attempts::Attempts;
+pub use alarms::{Alarms, AlarmsDoor};
 pub use budget::Allowance;
-use budget::Budget;
 use bytes::Paid;
 use carriers::Carriers;
 use clock::Clock;
-pub use decrees::Pausing;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 use ids::Ids;
-pub use inbox::{Gone, Inbox, Item};
+pub use inbox::{
+    Gone, HandedOut, Inbox, InboxDoor, Item, LeaseId, LeasesDoor, Quarantine, Shelved, Supply,
+    TRIES, Wanted,
+};
 pub use judged::Judged;
-use keyed::Keys;
-pub use keyed::{CallerKey, Once};
-use leases::Leases;
-pub use leases::{HandedOut, LeaseId, Supply, Wanted};
 use link::Link;
-use offers::Offers;
-pub use offers::{OfferFault, OfferedTo, Program};
+use me::Me;
+pub use me::MeDoor;
+pub use offers::{OfferFault, OfferedTo, Offers, OffersDoor, Program};
 pub use outbox::Outgoing;
+pub use people::{Pausing, People, PeopleDoor, Stranger};
 pub use polls::Polled;
 use polls::Polls;
 pub use progress::Progressed;
-pub use quarantine::{Quarantine, Shelved, TRIES};
 pub use request::{Content, Continues, Declining, Handing, LocalError, Sending};
 pub use rows::{ROWS_VERSION, Read, RestoreError, Row, Snapshot, TABLES, differences};
 pub use rule::permission::Way;
 pub use rule::ruled::Accepted;
+pub use sent::{CallerKey, Once, Sent};
 pub use state::{Lost, State};
-pub use strangers::Stranger;
-use strangers::Strangers;
-pub use tasks::{Task, Tasks};
+pub use tasks::{Task, Tasks, TasksDoor};
+pub use turn::Turn;
 
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +103,12 @@ pub struct At {
 }
 
 impl At {
+    /// When it is, by the clock as it stands now, that the node has run `elapsed`.
+    fn when(&self, elapsed: Duration) -> Timestamp {
+        self.now
+            .saturating_add(elapsed.saturating_sub(self.elapsed))
+    }
+
     /// When that was, by the clock as it stands now: `elapsed` is what the node had run then.
     fn time_of(&self, elapsed: Duration) -> Timestamp {
         self.now
@@ -237,34 +230,26 @@ pub enum Disposition {
     Counted,
 }
 
+/// What a part judges by beside its own state: who we are, and whom we trust.
+#[derive(Clone, Copy)]
+struct RuleContext<'a> {
+    identity: &'a Identity,
+    trust: &'a TrustView,
+}
+
 /// One agent's knowledge and judgement.
 #[derive(Debug)]
 pub struct Node {
-    identity: Identity,
-    /// The last certificate of ours that the log holds.
-    recorded: Option<Certificate>,
-    policy: Policy,
+    me: Me,
     trust: TrustStore,
     links: BTreeMap<AgentId, Link>,
     inbox: Inbox,
     offers: Offers,
-    keys: Keys,
-    leases: Leases,
-    open: BTreeMap<MessageId, OpenRequest>,
-    pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
+    sent: Sent,
     tasks: Tasks,
-    strangers: Budget,
     polls: Polls,
-    attempts: Attempts,
-    waiting_room: Strangers,
-    pausing: Pausing,
+    people: People,
     alarms: Alarms,
-    /// When our signing key last changed.
-    rekeyed: Option<Timestamp>,
-    /// When the log was told again, or a person last cleared the alarms, by the clock that nobody sets.
-    started: Option<Duration>,
-    /// When holes were last looked for.
-    looked: Option<Timestamp>,
     carriers: Carriers,
     /// What brought the input that is being judged.
     arrived_by: CarrierId,
@@ -272,50 +257,21 @@ pub struct Node {
     ids: Ids,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct OpenRequest {
-    peer: AgentId,
-    tier: u8,
-    closes: Timestamp,
-    /// Whether it was sent in a session in which the peer can tell of progress.
-    #[serde(default)]
-    tells: bool,
-    #[serde(default)]
-    progress: Option<Progressed>,
-    /// Whether it is a ping: its answer is no message for our agent, and nobody looks for a late one.
-    #[serde(default)]
-    ping: bool,
-    /// Why the last answer was refused that its peer gave.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    refused_answer: Option<Reason>,
-}
-
 impl Node {
     /// A node that knows nobody yet. `seed` is 32 random bytes: ids and nonces come from it.
     pub fn new(identity: Identity, policy: Policy, seed: [u8; 32]) -> Self {
         let trust = TrustStore::new(&identity.certificate);
         Self {
-            identity,
-            recorded: None,
-            policy,
+            me: Me::new(identity, policy),
             trust,
             links: BTreeMap::new(),
             inbox: Inbox::default(),
             offers: Offers::default(),
-            keys: Keys::default(),
-            leases: Leases::default(),
-            open: BTreeMap::new(),
-            pings: BTreeMap::new(),
+            sent: Sent::default(),
             tasks: Tasks::default(),
-            strangers: Budget::default(),
             polls: Polls::default(),
-            attempts: Attempts::default(),
-            waiting_room: Strangers::default(),
-            pausing: Pausing::default(),
-            alarms: Alarms::new(),
-            rekeyed: None,
-            started: None,
-            looked: None,
+            people: People::default(),
+            alarms: Alarms::default(),
             carriers: Carriers::default(),
             arrived_by: CarrierId::NATS,
             clock: Clock::default(),
@@ -325,12 +281,34 @@ impl Node {
 
     /// Who we are.
     pub fn identity(&self) -> &Identity {
-        &self.identity
+        self.me.identity()
     }
 
     /// Whom we know.
     pub fn trust(&self) -> &TrustView {
         self.trust.view()
+    }
+
+    /// The tasks that were given to us and that we gave.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    fn context(&self) -> RuleContext<'_> {
+        RuleContext {
+            identity: self.me.identity(),
+            trust: self.trust.view(),
+        }
+    }
+
+    /// Who waits for our person's decision, and whether we pause.
+    pub fn people(&self) -> &People {
+        &self.people
+    }
+
+    /// Our requests that wait for an answer.
+    pub fn sent(&self) -> &Sent {
+        &self.sent
     }
 
     /// What waits for our agent.

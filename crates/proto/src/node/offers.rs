@@ -24,12 +24,13 @@ use crate::reject::Reason;
 use crate::session::Session;
 use crate::time::Timestamp;
 
+use super::link::Link;
 use super::request::LocalError;
 use super::turn::Turn;
 use super::{At, Node, Outcome};
 
 pub use held::OfferedTo;
-pub(super) use held::Offers;
+pub use held::Offers;
 use held::Served;
 
 /// A peer is told of changes so often at most.
@@ -70,68 +71,186 @@ pub(super) struct ToldOffers {
     offers: Vec<Offer>,
 }
 
+/// What is done about offers within a turn.
+#[derive(Debug)]
+pub struct OffersDoor<'t, 'n> {
+    turn: &'t mut Turn<'n>,
+}
+
 impl Node {
+    /// What programs offer now.
+    pub fn offers(&self) -> &Offers {
+        &self.offers
+    }
+
+    /// When the peer is told of offers, if something is to be told and there is a session for it.
+    pub(super) fn offer_due(&self, at: At, peer: &AgentId) -> Option<Timestamp> {
+        let link = self.link(peer)?;
+        let due = link.offer_pace.due?;
+        let (stamp, _) = self.slot(at, peer)?;
+        if stamp.version < Version::PROGRESS {
+            return None;
+        }
+        let paced = at.now.saturating_add(due.saturating_sub(at.elapsed));
+        let room = self.leaves_at(at.now, peer, true);
+        Some(room.map_or(paced, |room| room.max(paced)))
+    }
+}
+
+impl<'n> Turn<'n> {
+    /// What programs offer.
+    pub fn offers(&mut self) -> OffersDoor<'_, 'n> {
+        OffersDoor { turn: self }
+    }
+}
+
+impl OffersDoor<'_, '_> {
     /// A program offers a capability for as long as it is connected, and for the policy's linger after that, to those
     /// of the peers with whom it has to do: no other is told of it, and none is served. Offering it again changes it.
     ///
     /// # Errors
     /// When our person allows no such offer, has settled the name in the configuration, approves what leaves in words,
     /// another program offers it, its tier is above 2, or there are too many.
-    pub fn handle_offer(
+    pub fn offer(
         &mut self,
-        at: At,
-        (program, peers): (Program, OfferedTo),
+        program: Program,
+        peers: OfferedTo,
         capability: Capability,
     ) -> Result<Outcome, LocalError> {
         let refused = |why| LocalError::OfferRefused(capability.name.clone(), why);
-        if self.policy.capability(&capability.name).is_some() {
+        if self
+            .turn
+            .node
+            .me
+            .policy()
+            .capability(&capability.name)
+            .is_some()
+        {
             return Err(refused(OfferFault::Configured));
         }
-        if !self.policy.allows_offer(&capability.name) {
+        if !self.turn.node.me.policy().allows_offer(&capability.name) {
             return Err(refused(OfferFault::NotAllowed));
         }
         if !(1..=HIGHEST_CLEAR_TIER).contains(&capability.tier) {
             return Err(refused(OfferFault::Tier));
         }
-        if !self.policy.may_leave_unapproved(&capability) {
+        if !self.turn.node.me.policy().may_leave_unapproved(&capability) {
             return Err(refused(OfferFault::Words));
         }
-        if self.offers.is_held_by_another(&capability.name, program) {
+        if self
+            .turn
+            .node
+            .offers
+            .is_held_by_another(&capability.name, program)
+        {
             return Err(refused(OfferFault::Held));
         }
-        if !self
-            .offers
-            .make_room(&self.policy, program.connection, &capability)
-        {
+        if !self.turn.node.offers.make_room(
+            self.turn.node.me.policy(),
+            program.connection,
+            &capability,
+        ) {
             return Err(refused(OfferFault::TooMuch));
         }
-        self.offers.serve(program, peers, capability);
-        let mut turn = self.turn(at);
-        turn.tell_changed_offers();
-        Ok(turn.out)
+        self.turn.node.offers.serve(program, peers, capability);
+        self.tell_changed_offers();
+        Ok(self.turn.take())
     }
 
     /// A program has gone: what it alone offered stands for the policy's linger.
-    pub fn handle_offer_end(&mut self, at: At, connection: u64) -> Outcome {
-        let mut turn = self.turn(at);
-        if turn.node.offers.leave(connection, at.elapsed) {
-            turn.tell_changed_offers();
+    pub fn end(&mut self, connection: u64) -> Outcome {
+        if self
+            .turn
+            .node
+            .offers
+            .leave(connection, self.turn.at.elapsed)
+        {
+            self.tell_changed_offers();
         }
-        turn.end_lapsed_offers();
-        turn.out
+        self.end_lapsed_offers();
+        self.turn.take()
     }
 
-    /// When the next offer ends because its programs have not come back.
-    pub(super) fn offers_lapse(&self, at: At) -> Option<Timestamp> {
-        let due = self.offers.lapses_at(self.policy.offer_linger)?;
-        Some(at.now.saturating_add(due.saturating_sub(at.elapsed)))
+    /// Ends the offers whose programs have not come back in time.
+    pub(super) fn end_lapsed_offers(&mut self) {
+        let linger = self.turn.node.me.policy().offer_linger;
+        if self.turn.node.offers.overdue(self.turn.at.elapsed, linger) {
+            self.tell_changed_offers();
+        }
+    }
+
+    /// At a start: what peers were told before it stands until the programs are back, or for the policy's linger.
+    pub(super) fn recall_offers(&mut self) {
+        if self.turn.node.me.policy().offer_linger.is_zero() {
+            return;
+        }
+        for name in self.told_offers() {
+            let told = self.told_of(&name);
+            self.turn
+                .node
+                .offers
+                .recall(name, told, self.turn.at.elapsed);
+        }
+        self.turn.node.offers.end_unfit(self.turn.node.me.policy());
+    }
+
+    pub(super) fn tell_changed_offers(&mut self) {
+        let peers: Vec<AgentId> = self.turn.node.links.keys().cloned().collect();
+        for peer in peers {
+            self.mark_offers(&peer);
+            self.tell_offers(&peer);
+        }
+    }
+
+    /// Looks whether the peer has to hear of offers: something of them changed, or a session began.
+    pub(super) fn mark_offers(&mut self, peer: &AgentId) {
+        self.turn
+            .node
+            .link_mut(peer)
+            .offer_pace
+            .mark(self.turn.at.elapsed);
+    }
+
+    /// Tells the peer what is offered now, if it is due and not what was told.
+    pub(super) fn tell_offers(&mut self, peer: &AgentId) {
+        let due = self.turn.node.offer_due(self.turn.at, peer);
+        if due.is_none_or(|due| due > self.turn.at.now) {
+            return;
+        }
+        let Some((stamp, to)) = self.turn.node.slot(self.turn.at, peer) else {
+            return;
+        };
+        let session = self.turn.node.session(peer, self.turn.at.now);
+        let body = self.offer_for(peer, session);
+        if session.is_none_or(|session| self.was_told(peer, session, &body)) {
+            self.turn.node.link_mut(peer).offer_pace.due = None;
+            return;
+        }
+        let id = self.turn.node.ids.fresh(self.turn.at.now);
+        let draft = Draft::call(Method::Offer, peer.clone(), id, body);
+        if let Ok((signed, copy)) = draft.seal_and_sign(
+            self.turn.node.me.identity(),
+            stamp,
+            to,
+            self.turn.node.ids.rng(),
+        ) {
+            self.turn.node.count_own(self.turn.at.now, peer, true);
+            self.turn.write_sealed(signed, copy);
+        }
+        let pace = &mut self.turn.node.link_mut(peer).offer_pace;
+        (pace.due, pace.told) = (None, Some(self.turn.at.elapsed));
     }
 
     /// What was offered by the newest word on each name. A peer that may ask for it, and was not told of it any more,
     /// was told that it has ended: an older word to somebody who is away since then brings it back no more.
     fn told_offers(&self) -> Vec<CapabilityName> {
-        let trusted = |peer: &AgentId| self.trust().trusted(peer).is_some();
-        let links = self.links.iter().filter(|(peer, _)| trusted(peer));
+        let trusted = |peer: &AgentId| self.turn.node.trust().trusted(peer).is_some();
+        let links = self
+            .turn
+            .node
+            .links
+            .iter()
+            .filter(|(peer, _)| trusted(peer));
         let told = links.filter_map(|(peer, link)| Some((peer, link, link.told_offers.as_ref()?)));
         let mut told: Vec<_> = told.collect();
         told.sort_by_key(|(_, _, told)| std::cmp::Reverse(told.at));
@@ -159,7 +278,7 @@ impl Node {
     /// What each peer was last told of that name: programs may have said different things to different peers.
     fn told_of(&self, name: &CapabilityName) -> Vec<Served> {
         let mut words: Vec<Served> = Vec::new();
-        for (peer, link) in &self.links {
+        for (peer, link) in &self.turn.node.links {
             let told = link.told_offers.as_ref();
             let mut offers = told.into_iter().flat_map(|told| &told.offers);
             let offer = offers.find(|offer| offer.name == *name);
@@ -178,54 +297,9 @@ impl Node {
         words
     }
 
-    /// What programs offer now.
-    pub fn offers(&self) -> impl Iterator<Item = &Capability> {
-        self.offers.capabilities()
-    }
-
-    /// A capability of ours, configured or offered to that peer by a program: the configured one goes first.
-    pub(super) fn own_capability(
-        &self,
-        peer: &AgentId,
-        name: &CapabilityName,
-    ) -> Option<&Capability> {
-        let configured = self.policy.capability(name);
-        configured.or_else(|| self.offers.capability(name, peer))
-    }
-
-    /// Whether a program offers it, and the peer was or will be told so in a session of that version.
-    pub(super) fn is_offered_live(
-        &self,
-        peer: &AgentId,
-        name: &CapabilityName,
-        version: Version,
-    ) -> bool {
-        version >= Version::PROGRESS
-            && self.policy.capability(name).is_none()
-            && self.offers.capability(name, peer).is_some()
-    }
-
-    /// What the policy settles, allows no more or leaves no room for is offered no more.
-    pub(super) fn end_unfit_offers(&mut self) {
-        self.offers.end_unfit(&self.policy);
-    }
-
-    /// When the peer is told of offers, if something is to be told and there is a session for it.
-    pub(super) fn offer_due(&self, at: At, peer: &AgentId) -> Option<Timestamp> {
-        let link = self.link(peer)?;
-        let due = link.offer_pace.due?;
-        let (stamp, _) = self.slot(at, peer)?;
-        if stamp.version < Version::PROGRESS {
-            return None;
-        }
-        let paced = at.now.saturating_add(due.saturating_sub(at.elapsed));
-        let room = self.leaves_at(at.now, peer, true);
-        Some(room.map_or(paced, |room| room.max(paced)))
-    }
-
     /// What programs offer that the peer may ask for.
     fn offer_for(&self, peer: &AgentId, session: Option<&Session>) -> Value {
-        let offered = self.offers.for_peer(peer);
+        let offered = self.turn.node.offers.for_peer(peer);
         let offered = offered.filter(|capability| self.is_for(peer, session, &capability.name));
         let mut body = Map::new();
         body.insert(
@@ -241,115 +315,45 @@ impl Node {
         let flight = session.and_then(|session| session.last_flight.body.as_ref());
         let settled = flight.and_then(|body| body.get("capabilities")?.as_array());
         let is_it = |one: &Value| one.get("name").and_then(Value::as_str) == Some(name.as_str());
-        self.policy.allowance(peer).names(name) && !settled.into_iter().flatten().any(is_it)
+        self.turn.node.me.policy().allowance(peer).names(name)
+            && !settled.into_iter().flatten().any(is_it)
     }
 
     /// Whether this was the last word to the peer in that session.
     fn was_told(&self, peer: &AgentId, session: &Session, body: &Value) -> bool {
-        let told = self.link(peer).and_then(|link| link.told_offers.as_ref());
+        let told = self
+            .turn
+            .node
+            .link(peer)
+            .and_then(|link| link.told_offers.as_ref());
         let told = told.filter(|told| told.session == session.id);
         let told = told.map_or(&[][..], |told| &told.offers);
         told == Offer::parse_all(body).unwrap_or_default()
     }
+}
 
-    /// Whether an offer may be taken (check V12).
-    pub(super) fn rule_live_offer(session: &Session, offers: &[Offer]) -> Result<(), Reason> {
-        let settled = |offer: &Offer| {
-            session
-                .settled_offers()
-                .any(|known| known.name == offer.name)
-        };
-        let all = offers.len() + session.settled_offers().count();
-        match offers.iter().any(settled) || all > MOST_CAPABILITIES {
-            true => Err(Reason::OfferInvalid),
-            false => Ok(()),
-        }
-    }
-
+impl Link {
     /// What an accepted offer changes: in the newest session alone, and only if none that was numbered
     /// higher came before it.
-    pub(super) fn apply_live_offer(&mut self, message: &Message, offers: &[Offer]) {
+    pub(super) fn apply_offer(&mut self, message: &Message, offers: &[Offer]) {
         let headers = &message.headers;
-        let link = self.link_mut(&headers.agent_id);
-        let newest = link.sessions.last_mut();
+        let newest = self.sessions.last_mut();
         let newest = newest.filter(|session| Some(session.id) == headers.session);
         if let Some((session, number)) = newest.zip(headers.sequence) {
             session.take_offer(number, offers.to_vec());
         }
     }
 
-    /// What we told a peer last, as the line of it says.
-    pub(super) fn apply_told_offer(&mut self, at: Timestamp, peer: &AgentId, message: &Message) {
+    /// What we told the peer last, as the line of it says.
+    pub(super) fn apply_told_offer(&mut self, at: Timestamp, message: &Message) {
         let offers = message.body.as_ref().and_then(Offer::parse_all);
         if let (Some(session), Some(offers)) = (message.headers.session, offers) {
-            self.link_mut(peer).told_offers = Some(ToldOffers {
+            self.told_offers = Some(ToldOffers {
                 at,
                 session,
                 offers,
             });
         }
-    }
-}
-
-impl Turn<'_> {
-    /// Ends the offers whose programs have not come back in time.
-    pub(super) fn end_lapsed_offers(&mut self) {
-        let linger = self.node.policy.offer_linger;
-        if self.node.offers.end_lapsed(self.at.elapsed, linger) {
-            self.tell_changed_offers();
-        }
-    }
-
-    /// At a start: what peers were told before it stands until the programs are back, or for the policy's linger.
-    pub(super) fn recall_offers(&mut self) {
-        if self.node.policy.offer_linger.is_zero() {
-            return;
-        }
-        for name in self.node.told_offers() {
-            let told = self.node.told_of(&name);
-            self.node.offers.recall(name, told, self.at.elapsed);
-        }
-        self.node.end_unfit_offers();
-    }
-
-    pub(super) fn tell_changed_offers(&mut self) {
-        let peers: Vec<AgentId> = self.node.links.keys().cloned().collect();
-        for peer in peers {
-            self.mark_offers(&peer);
-            self.tell_offers(&peer);
-        }
-    }
-
-    /// Looks whether the peer has to hear of offers: something of them changed, or a session began.
-    pub(super) fn mark_offers(&mut self, peer: &AgentId) {
-        self.node.link_mut(peer).offer_pace.mark(self.at.elapsed);
-    }
-
-    /// Tells the peer what is offered now, if it is due and not what was told.
-    pub(super) fn tell_offers(&mut self, peer: &AgentId) {
-        let due = self.node.offer_due(self.at, peer);
-        if due.is_none_or(|due| due > self.at.now) {
-            return;
-        }
-        let Some((stamp, to)) = self.node.slot(self.at, peer) else {
-            return;
-        };
-        let session = self.node.session(peer, self.at.now);
-        let body = self.node.offer_for(peer, session);
-        if session.is_none_or(|session| self.node.was_told(peer, session, &body)) {
-            self.node.link_mut(peer).offer_pace.due = None;
-            return;
-        }
-        let id = self.node.ids.fresh(self.at.now);
-        let draft = Draft::call(Method::Offer, peer.clone(), id, body);
-        if let Ok((signed, copy)) =
-            draft.seal_and_sign(&self.node.identity, stamp, to, self.node.ids.rng())
-        {
-            self.node.count_own(self.at.now, peer, true);
-            self.write_sealed(signed, copy);
-        }
-        let pace = &mut self.node.link_mut(peer).offer_pace;
-        (pace.due, pace.told) = (None, Some(self.at.elapsed));
     }
 }
 
@@ -379,6 +383,20 @@ pub enum OfferFault {
         "all offers together are over 64, 160 KiB or 8,000 values; offer fewer, or shorter schemas"
     )]
     TooMuch,
+}
+
+/// Whether an offer may be taken (check V12).
+pub(super) fn rule(session: &Session, offers: &[Offer]) -> Result<(), Reason> {
+    let settled = |offer: &Offer| {
+        session
+            .settled_offers()
+            .any(|known| known.name == offer.name)
+    };
+    let all = offers.len() + session.settled_offers().count();
+    match offers.iter().any(settled) || all > MOST_CAPABILITIES {
+        true => Err(Reason::OfferInvalid),
+        false => Ok(()),
+    }
 }
 
 /// A capability as we offered it; `None` where this release cannot judge bodies by its schema.

@@ -1,11 +1,9 @@
 //! What our own side asks for: send, reply, acknowledge, know a peer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::certificate::Certificate;
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
-use crate::entry::{ClientKey, Did, Entry, OutcomeLine, Tried, TrustChange};
+use crate::entry::{ClientKey, Did, Entry, OutcomeLine, Tried};
 use crate::envelope::{Form, Message, Method};
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, MessageId, SessionId};
@@ -13,16 +11,12 @@ use crate::keys::SealKey;
 use crate::policy::{MAX_HOPS, PING};
 use crate::reject::Reason;
 use crate::time::Timestamp;
-use crate::trust::BindError;
 
 use super::answers::decline;
 use super::inbound::CLOCK_TOLERANCE;
 use super::request::{Content, Declining, LocalError, Sending};
 use super::turn::Turn;
-use super::{At, Node, Notice, Outcome};
-
-/// How many requests of ours may be open at once.
-pub(super) const OPEN_REQUESTS: usize = 10_000;
+use super::{At, Node, Outcome};
 
 /// A ping asks for a sign of life now, not in three days.
 const PING_LIFE: Duration = Duration::from_secs(60);
@@ -41,7 +35,7 @@ impl Node {
         let tried = Tried::to_send(&sending);
         let mut turn = self.turn(at);
         let sent = turn.try_send(peer, sending, None);
-        let message_id = turn.note_attempt(peer, tried, sent)?;
+        let message_id = turn.me().note_attempt(peer, tried, sent)?;
         Ok((message_id, turn.out))
     }
 
@@ -67,18 +61,6 @@ impl Node {
         }
     }
 
-    /// A share for each peer, so that a silent one does not keep us from asking the others.
-    fn may_open_request(&self, now: Timestamp, peer: &AgentId) -> bool {
-        let share = OPEN_REQUESTS / 4;
-        if self.open.len() < share {
-            return true;
-        }
-        let open = || self.open.values().filter(|open| now < open.closes);
-        let of_peer = || open().filter(|open| open.peer == *peer).count();
-        let all = open().count();
-        all < OPEN_REQUESTS && (all < share || of_peer() < share)
-    }
-
     /// Answers a request that waits in the inbox: with a body, or with words that decline it.
     ///
     /// # Errors
@@ -91,7 +73,7 @@ impl Node {
         answer: Result<Content, Declining>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         self.may_speak()?;
-        let message = self.waiting_request(from, request)?;
+        let message = self.inbox.request(from, request)?;
         let id = self.ids.fresh(at.now);
         let draft = match answer {
             Ok(content) => {
@@ -111,74 +93,9 @@ impl Node {
         Ok((id, turn.out))
     }
 
-    /// The request of that name that waits in the inbox.
-    pub(super) fn waiting_request(
-        &self,
-        from: Option<&AgentId>,
-        request: MessageId,
-    ) -> Result<Arc<Message>, LocalError> {
-        let waiting = self.inbox.named(request);
-        let mut waiting = waiting
-            .into_iter()
-            .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
-        let (Some(message), None) = (waiting.next().map(Arc::clone), waiting.next()) else {
-            let none = self.inbox.named(request).is_empty();
-            return Err(if none {
-                LocalError::NotWaiting(request)
-            } else {
-                LocalError::Ambiguous(request)
-            });
-        };
-        match message.form {
-            Form::Call(Method::Request) => Ok(message),
-            Form::Call(Method::Handoff) => Err(LocalError::IsHandoff(request)),
-            _ => Err(LocalError::NoRequest(request)),
-        }
-    }
-
-    /// Takes messages out of the inbox: our agent has them.
-    ///
-    /// # Errors
-    /// When one of them does not wait there; then none is taken.
-    pub fn handle_acknowledge(
-        &mut self,
-        at: At,
-        taken: &[(AgentId, MessageId)],
-    ) -> Result<Outcome, LocalError> {
-        let missing = taken
-            .iter()
-            .find(|(peer, id)| self.inbox.find(peer, *id).is_none());
-        if let Some((_, id)) = missing {
-            return Err(LocalError::NotWaiting(*id));
-        }
-        let mut turn = self.turn(at);
-        for (peer, message_id) in taken {
-            let what = Did::Acknowledged;
-            let line = OutcomeLine {
-                peer: peer.clone(),
-                message_id: *message_id,
-                what,
-                tries: 1,
-                reason: None,
-            };
-            turn.write(Entry::Outcome(line));
-        }
-        Ok(turn.out)
-    }
-
-    /// Pins the principal in a certificate and binds its agent-id.
-    ///
-    /// # Errors
-    /// When the binding contradicts one that stands.
-    pub fn handle_bind(&mut self, at: At, certificate: &Certificate) -> Result<Outcome, BindError> {
-        let mut turn = self.turn(at);
-        turn.bind(certificate)?;
-        Ok(turn.out)
-    }
-
     /// Where the next message to a peer goes, and the key that it is sealed for there.
     pub(super) fn slot(&self, at: At, peer: &AgentId) -> Option<(Stamp, SealKey)> {
-        let speaks = !self.pausing.is_paused() && self.may_sign(at.now);
+        let speaks = !self.people.pausing().is_paused() && self.me.may_sign(at.now);
         if !speaks || self.trust().trusted(peer).is_none() {
             return None;
         }
@@ -196,24 +113,6 @@ impl Node {
 }
 
 impl Turn<'_> {
-    /// As [`Node::handle_bind`].
-    pub(super) fn bind(&mut self, certificate: &Certificate) -> Result<(), BindError> {
-        if !self.node.trust.clone().bind(certificate)? {
-            return Ok(());
-        }
-        let principal = self.node.trust().principal(&certificate.principal);
-        let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
-        self.write(Entry::trust(TrustChange::Bound, certificate.clone()));
-        let follows = self.node.trust().principal(&certificate.principal);
-        if succeeds && follows.is_some_and(|known| *known.root() == certificate.root) {
-            self.notify(Notice::RootSucceeded(certificate.clone()));
-            let change = TrustChange::RootSucceeded;
-            self.write(Entry::trust(change, certificate.clone()));
-        }
-        self.tell_trust();
-        Ok(())
-    }
-
     /// As [`Node::handle_send`], and the draft's line holds the caller's key.
     pub(super) fn try_send(
         &mut self,
@@ -227,13 +126,13 @@ impl Turn<'_> {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }
         if !matches!(sending, Sending::Notification(_))
-            && !self.node.may_open_request(self.at.now, peer)
+            && !self.node.sent.may_open_request(self.at.now, peer)
         {
             return Err(LocalError::TooManyRequests);
         }
         let message_id = self.node.ids.fresh(self.at.now);
         let (method, content) = match sending {
-            Sending::Handoff(handing) => return self.hand(peer, *handing, key),
+            Sending::Handoff(handing) => return self.tasks().hand(peer, *handing, key),
             Sending::Request(content) => (Method::Request, content),
             Sending::Notification(content) => (Method::Notification, content),
             Sending::Ping => (
@@ -262,7 +161,7 @@ impl Turn<'_> {
         draft.hops = traced.hops;
         draft.data_tier = content.data_tier.unwrap_or(1);
         draft.life = content.life.unwrap_or(LIFE);
-        self.node.keep_within_task(self.at.now, &mut draft)?;
+        self.node.tasks.keep_within(self.at.now, &mut draft)?;
         self.dispatch_keyed(draft, key)?;
         if finds && method == Method::Request {
             self.node.find_with_session(peer, message_id);
@@ -274,7 +173,7 @@ impl Turn<'_> {
     pub(super) fn say_own(&mut self, draft: Draft) -> Result<(), LocalError> {
         let (peer, tried) = (draft.recipient.clone(), Tried::of(&draft));
         let said = self.dispatch(draft);
-        self.note_attempt(&peer, tried, said)
+        self.me().note_attempt(&peer, tried, said)
     }
 
     /// Signs and sends in the newest session, or writes a draft and announces.
@@ -310,7 +209,7 @@ impl Turn<'_> {
             Some((stamp, to)) => {
                 let call = draft.form.method().is_some();
                 let (signed, copy) = draft
-                    .seal_and_sign(&self.node.identity, stamp, to, self.node.ids.rng())
+                    .seal_and_sign(self.node.me.identity(), stamp, to, self.node.ids.rng())
                     .map_err(LocalError::Message)?;
                 self.node.count_own(self.at.now, &peer, call);
                 self.write_sealed(signed, copy);
@@ -345,9 +244,9 @@ impl Turn<'_> {
         receipt.given_up = given_up;
         let link = self.link(peer);
         let signer =
-            link.and_then(|link| link.receipt_signer(id, self.at.now, &self.node.identity));
+            link.and_then(|link| link.receipt_signer(id, self.at.now, self.node.me.identity()));
         let Some(signer) = signer else {
-            return self.node.owe_receipt(peer, id);
+            return self.node.link_mut(peer).owe_receipt(id);
         };
         let stamp = Stamp {
             now: stamp_now,
@@ -364,8 +263,8 @@ impl Turn<'_> {
             message_id,
             receipt.to_value(),
         );
-        let key = self.node.identity.signer(signer);
-        match key.and_then(|key| draft.sign_by(key, &self.node.identity, stamp).ok()) {
+        let key = self.node.me.identity().signer(signer);
+        match key.and_then(|key| draft.sign_by(key, self.node.me.identity(), stamp).ok()) {
             Some(signed) => {
                 self.node.link_mut(peer).note_receipt(signed.clone());
                 self.write_sent(signed);
@@ -374,7 +273,7 @@ impl Turn<'_> {
                     .pace
                     .note(self.at.elapsed, exceptions);
             }
-            None => self.node.forgive_receipt(peer, id),
+            None => self.node.link_mut(peer).forgive_receipt(id),
         }
     }
 }

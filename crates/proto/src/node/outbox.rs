@@ -12,6 +12,7 @@ use crate::session::{Handed, Session, Waiting};
 use crate::time::Timestamp;
 
 use super::link::Link;
+use super::sent::OpenRequest;
 use super::turn::Turn;
 use super::{Effect, Node, State, WaitsFor};
 
@@ -50,17 +51,17 @@ impl Node {
             let unsettled = || self.unsettled(peer, link);
             let mut unsettled = unsettled().filter(|out| out.message_id == message_id);
             let settled = || {
-                let open = self.open.get(&message_id);
+                let open = self.sent.request(message_id);
                 let settled = link.settled(peer, message_id)?;
                 Some(Outgoing {
-                    tier: open.map(|open| open.tier),
-                    expires: open.map(|open| open.closes),
+                    tier: open.map(OpenRequest::tier),
+                    expires: open.map(OpenRequest::closes),
                     ..settled
                 })
             };
-            let open = self.open.get(&message_id);
+            let open = self.sent.request(message_id);
             Some(Outgoing {
-                answer_refused: open.and_then(|open| open.refused_answer),
+                answer_refused: open.and_then(OpenRequest::refused_answer),
                 ..unsettled.next().or_else(settled)?
             })
         })
@@ -115,7 +116,7 @@ impl Turn<'_> {
         {
             return;
         }
-        let paused = self.node.pausing.is_paused();
+        let paused = self.node.people.pausing().is_paused();
         let drained = self.node.carriers.are_drained(self.at.elapsed);
         let ways = self.node.carriers.ways_to(peer);
         let (mut expired, mut again) = (Vec::new(), Vec::new());
@@ -157,7 +158,7 @@ impl Turn<'_> {
             let Some(stamp) = self.slot_anew(peer, &message) else {
                 continue;
             };
-            if let Ok(signed) = Signed::anew(&message, &self.node.identity, stamp) {
+            if let Ok(signed) = Signed::anew(&message, self.node.me.identity(), stamp) {
                 // Nobody has to hear of an end that is none.
                 let name = message.headers.message_id;
                 self.out.effects.retain(|effect| {

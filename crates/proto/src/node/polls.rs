@@ -105,17 +105,17 @@ impl Node {
             session: None,
             sequence: None,
             audit_head: at.head,
-            version: self.identity.certificate.lowest_version(),
+            version: self.me.identity().certificate.lowest_version(),
         };
-        if !self.may_sign(stamp.now) {
-            let certificate = &self.identity.certificate;
+        if !self.me.may_sign(stamp.now) {
+            let certificate = &self.me.identity().certificate;
             return Err(LocalError::WrongClock {
                 now: stamp.now,
                 from: certificate.not_before,
                 to: certificate.not_after,
             });
         }
-        let signed = draft.sign(&self.identity, stamp);
+        let signed = draft.sign(self.me.identity(), stamp);
         let signed = signed.map_err(LocalError::Message)?;
         self.link_mut(peer).asked = Some(stamp.now);
         Ok(signed)
@@ -128,7 +128,7 @@ impl Turn<'_> {
     pub(super) fn take_poll(&mut self, bytes: u64, message: &Message, last: Option<MessageId>) {
         let hash = message.hash();
         if self.rule_poll(message).is_err() {
-            return self.node.strangers.count(self.at.now, bytes, hash);
+            return self.node.people.count(self.at.now, bytes, hash);
         }
         self.node.polls.count(self.at.elapsed, bytes, hash);
         let headers = &message.headers;

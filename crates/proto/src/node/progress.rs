@@ -7,7 +7,6 @@ use crate::draft::Draft;
 use crate::entry::Tried;
 use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId, Version};
-use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::progress::{Progress, ProgressState};
 use crate::time::Timestamp;
 
@@ -46,39 +45,6 @@ impl Node {
         let id = turn.progress(from, request, progress)?;
         Ok((id, turn.out))
     }
-
-    /// The newest that the peer told of a request of ours that is open.
-    pub fn progress_of(&self, request: MessageId) -> Option<&Progressed> {
-        self.open.get(&request)?.progress.as_ref()
-    }
-
-    /// Whether the peer's agent has taken an open request of ours; `None` where the peer cannot tell
-    /// because it was sent in a session of version 1.0.0.
-    pub fn is_taken(&self, request: MessageId) -> Option<bool> {
-        let open = self.open.get(&request)?;
-        let tells = open.progress.is_some() || open.tells;
-        tells.then_some(open.progress.is_some())
-    }
-
-    /// What an accepted line of progress changes. Nothing of what came sealed stands outside its box.
-    pub(super) fn apply_progress(&mut self, message: &Message, told: Option<&Progress>) {
-        let headers = &message.headers;
-        let open = headers.in_reply_to.and_then(|id| self.open.get_mut(&id));
-        let Some(open) = open else { return };
-        let known = open.progress.as_ref();
-        // It may have overtaken what was signed before it.
-        if known.is_some_and(|known| known.since > headers.timestamp) {
-            return;
-        }
-        let is_clear = message.body.is_some() && headers.data_tier <= HIGHEST_CLEAR_TIER;
-        let told = told.filter(|_| is_clear);
-        open.progress = Some(Progressed {
-            since: headers.timestamp,
-            message_id: headers.message_id,
-            state: told.map(|told| told.state),
-            note: told.and_then(|told| told.note.clone()),
-        });
-    }
 }
 
 impl Turn<'_> {
@@ -90,13 +56,13 @@ impl Turn<'_> {
         progress: &Progress,
     ) -> Result<MessageId, LocalError> {
         self.node.may_speak()?;
-        let request = self.node.waiting_request(from, request)?;
+        let request = self.node.inbox.request(from, request)?;
         let draft = self.progress_draft(&request, progress)?;
         let (id, tried) = (draft.message_id, Tried::of(&draft));
         let peer = draft.recipient.clone();
         let told = self.tell_progress(draft);
-        self.note_attempt(&peer, tried, told)?;
-        self.node.note_told(&peer, request.headers.message_id);
+        self.me().note_attempt(&peer, tried, told)?;
+        self.node.inbox.note_told(&peer, request.headers.message_id);
         Ok(id)
     }
 
@@ -137,7 +103,7 @@ impl Turn<'_> {
             return Err(LocalError::ApprovalNeeded(draft.data_tier));
         }
         let (signed, copy) = draft
-            .seal_and_sign(&self.node.identity, stamp, to, self.node.ids.rng())
+            .seal_and_sign(self.node.me.identity(), stamp, to, self.node.ids.rng())
             .map_err(LocalError::Message)?;
         self.node.count_own(self.at.now, &peer, true);
         self.write_sealed(signed, copy);

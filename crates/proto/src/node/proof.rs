@@ -66,13 +66,13 @@ impl Node {
 
     fn prove_sent(&self, message: &Message) -> Result<(), &'static str> {
         let headers = &message.headers;
-        if headers.principal_id != self.identity.certificate.principal {
+        if headers.principal_id != self.me.identity().certificate.principal {
             return Err("the message's principal-id is not this agent's");
         }
-        let signer = self.identity.signer(headers.key_id);
+        let signer = self.me.identity().signer(headers.key_id);
         let signer = signer.map(|signer| signer.public());
         // The keys may have changed since the line was written.
-        let recorded = self.recorded.as_ref().map(|own| &own.signing_key);
+        let recorded = self.me.recorded().map(|own| &own.signing_key);
         let recorded = recorded.filter(|key| key.id() == headers.key_id);
         match signer.or(recorded) {
             Some(key) => prove(key, message)?,

@@ -67,7 +67,7 @@ impl Turn<'_> {
                 self.node.link_mut(peer).budgets.drafts_wait = Some(later);
                 return;
             }
-            match draft.seal_and_sign(&self.node.identity, stamp, to, self.node.ids.rng()) {
+            match draft.seal_and_sign(self.node.me.identity(), stamp, to, self.node.ids.rng()) {
                 Ok((signed, copy)) => {
                     self.node.count_own(self.at.now, peer, call);
                     self.write_sealed(signed, copy);
@@ -157,7 +157,7 @@ impl Turn<'_> {
         self.try_to_sign(draft.clone())
             .map_err(LocalError::Message)?;
         let (message, copy) = draft
-            .to_value(&self.node.identity, self.at.now, self.node.ids.rng())
+            .to_value(self.node.me.identity(), self.at.now, self.node.ids.rng())
             .map_err(LocalError::Message)?;
         let entry = Entry::Draft(DraftLine {
             peer: peer.clone(),
@@ -185,11 +185,11 @@ impl Turn<'_> {
             session: Some(SessionId(Digest([0; 32]))),
             sequence: Some(MAX_SEQUENCE),
             audit_head: self.at.head,
-            version: self.node.identity.certificate.lowest_version(),
+            version: self.node.me.identity().certificate.lowest_version(),
         };
-        let own = self.node.identity.keys.sealing_key;
+        let own = self.node.me.identity().keys.sealing_key;
         draft
-            .seal_and_sign(&self.node.identity, trial, own, self.node.ids.rng())
+            .seal_and_sign(self.node.me.identity(), trial, own, self.node.ids.rng())
             .map(|_| ())
     }
 

@@ -28,17 +28,16 @@ use crate::stored::Stored;
 use crate::time::Timestamp;
 use crate::trust::TrustView;
 
-use super::decrees::Pausing;
 use super::fates::Fates;
 use super::inbox::{Inbox, Item};
-use super::keyed::Keys;
 use super::link::{Approving, Link};
 use super::names::Shared;
 use super::offers::ToldOffers;
-use super::strangers::Strangers;
+use super::people::{Pausing, Strangers};
+use super::sent::Sent;
 use super::tasks::Tasks;
 use super::trail::Trail;
-use super::{Alarms, Node, OpenRequest};
+use super::{Alarms, Node};
 
 pub use restore::{Read, RestoreError};
 
@@ -117,10 +116,8 @@ pub struct Snapshot {
     trust: TrustView,
     links: BTreeMap<AgentId, LinkShot>,
     inbox: Inbox,
-    open: BTreeMap<MessageId, OpenRequest>,
-    pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
+    sent: Sent,
     tasks: Tasks,
-    keys: Keys,
     waiting_room: Strangers,
     pausing: Pausing,
     alarms: Alarms,
@@ -198,8 +195,8 @@ impl Node {
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         Snapshot {
             written: self.clock.written(),
-            recorded: self.recorded.clone(),
-            rekeyed: self.rekeyed,
+            recorded: self.me.recorded().cloned(),
+            rekeyed: self.me.rekeyed(),
             trust: self.trust().clone(),
             links: self
                 .links
@@ -207,12 +204,10 @@ impl Node {
                 .map(|(peer, link)| (peer.clone(), LinkShot::of(link, now)))
                 .collect(),
             inbox: self.inbox.clone(),
-            open: self.open.clone(),
-            pings: self.pings.clone(),
+            sent: self.sent.clone(),
             tasks: self.tasks.clone(),
-            keys: self.keys.clone(),
-            waiting_room: self.waiting_room.clone(),
-            pausing: self.pausing.clone(),
+            waiting_room: self.people.strangers().clone(),
+            pausing: self.people.pausing().clone(),
             alarms: self.alarms.clone(),
         }
     }
@@ -319,17 +314,19 @@ impl Snapshot {
                 }
             }
             REQUESTS => {
-                for (name, open) in &self.open {
+                for (name, open) in self.sent.requests() {
                     rows.put(REQUESTS, &name.to_string(), open);
                 }
             }
             PINGS => {
-                for ((peer, name), ping) in &self.pings {
-                    rows.put_value(PINGS, format!("{peer} {name}"), &ping.to_stored());
+                for ping in self.sent.pings() {
+                    let headers = &ping.headers;
+                    let key = format!("{} {}", headers.agent_id, headers.message_id);
+                    rows.put_value(PINGS, key, &ping.to_stored());
                 }
             }
             KEYED => {
-                for (key, keyed) in self.keys.iter() {
+                for (key, keyed) in self.sent.keys().iter() {
                     rows.put(KEYED, &HEXLOWER.encode(key), keyed);
                 }
             }
@@ -406,7 +403,7 @@ impl Snapshot {
                 }
             }
             _ => {
-                for ((what, peer), since) in &self.alarms {
+                for ((what, peer), since) in self.alarms.iter() {
                     rows.put(ALARMS, &format!("{} {peer}", what.as_str()), since);
                 }
             }

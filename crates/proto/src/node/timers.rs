@@ -26,16 +26,16 @@ impl Node {
     pub fn handle_timeout(&mut self, at: At) -> Outcome {
         let mut turn = self.turn(at);
         turn.read_clock();
-        let strangers = turn.node.strangers.overdue(at.now);
+        let strangers = turn.node.people.overdue(at.now);
         let counted = [strangers, turn.node.polls.overdue(at)];
         for flood in counted.into_iter().flatten() {
             turn.write(Entry::Flood(flood));
         }
-        turn.write_attempts();
-        turn.look_at_leases();
-        turn.tell_decrees();
-        turn.look_for_holes();
-        turn.end_lapsed_offers();
+        turn.me().write_attempts();
+        turn.leases().overdue();
+        turn.people().tell_decrees();
+        turn.alarms().look_for_holes();
+        turn.offers().end_lapsed_offers();
         let peers: Vec<AgentId> = turn.node.links.keys().cloned().collect();
         for peer in peers {
             turn.resend_flights(&peer);
@@ -44,7 +44,7 @@ impl Node {
             turn.end_drafts(&peer);
             turn.send_receipts(&peer);
             turn.resend_receipt(&peer);
-            turn.tell_offers(&peer);
+            turn.offers().tell_offers(&peer);
             turn.seek_session(&peer);
         }
         turn.out
@@ -57,15 +57,18 @@ impl Node {
             return Some(at_once);
         }
         let links = self.links.values();
-        let links = links.filter_map(|link| link.due(at, &self.identity)).min();
+        let links = links
+            .filter_map(|link| link.due(at, self.me.identity()))
+            .min();
+        let leases = self.inbox.due();
+        let lapses = self.offers.due(self.me.policy().offer_linger);
         let others = [
-            self.strangers.due(),
+            self.people.due(),
             self.polls.due(at),
-            self.leases_due(at),
-            self.attempts.due(),
-            self.decrees_due(at.now),
-            self.may_sign_at(at.now),
-            self.offers_lapse(at),
+            leases.map(|due| at.when(due)),
+            self.people.orders_due(self, at.now),
+            self.me.due(at.now),
+            lapses.map(|due| at.when(due)),
         ];
         let offers = self.links.keys();
         let offers = offers.filter_map(|peer| self.offer_due(at, peer)).min();
@@ -80,12 +83,12 @@ impl Node {
     /// answered is answered, and each session's peer hears how far we are.
     pub fn resume(&mut self, at: At) -> Outcome {
         let mut turn = self.turn(at);
-        turn.node.started = Some(at.elapsed);
+        turn.node.alarms.start(at.elapsed);
         turn.node.clock.resume(at.elapsed);
         turn.read_clock();
         turn.node.retire_sessions();
-        turn.record_own();
-        turn.recall_offers();
+        turn.me().record_own();
+        turn.offers().recall_offers();
         let peers: Vec<AgentId> = turn.node.links.keys().cloned().collect();
         for peer in &peers {
             let link = turn.node.link_mut(peer);
@@ -106,16 +109,16 @@ impl Node {
                 turn.end_draft(peer, message_id, state);
             }
             // No program is connected yet: what does not linger is offered no more.
-            turn.mark_offers(peer);
-            turn.tell_offers(peer);
+            turn.offers().mark_offers(peer);
+            turn.offers().tell_offers(peer);
             match unsent {
                 Some(Method::Verify) => turn.send_verify(peer),
                 Some(_) => turn.send_trust(peer),
                 None => turn.renew_grant(peer),
             }
         }
-        turn.end_unsent_tasks();
-        let pings: Vec<_> = turn.node.pings.values().map(Arc::clone).collect();
+        turn.tasks().end_unsent();
+        let pings: Vec<_> = turn.node.sent.pings().map(Arc::clone).collect();
         for ping in pings {
             turn.answer_ping(&ping);
         }
@@ -131,9 +134,9 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
-        let counted = [self.strangers.flush(), self.polls.flush()];
+        let counted = [self.people.flush(), self.polls.flush()];
         let flood = counted.into_iter().flatten().map(Entry::Flood);
-        let attempts = self.attempts.take(None).into_iter().map(Entry::Attempt);
+        let attempts = self.me.overdue(None).into_iter().map(Entry::Attempt);
         Outcome {
             entries: flood.chain(attempts).collect(),
             ..Outcome::default()
@@ -198,7 +201,7 @@ impl Turn<'_> {
 
     fn send_receipts(&mut self, peer: &AgentId) {
         let Some(link) = self.link(peer) else { return };
-        let owed = link.receipts_due(self.at.now, &self.node.identity);
+        let owed = link.receipts_due(self.at.now, self.node.me.identity());
         let owed = owed.filter(|(_, due)| *due <= self.at.elapsed);
         let owed: Vec<_> = owed.map(|(id, _)| id).collect();
         for id in owed {
@@ -208,7 +211,7 @@ impl Turn<'_> {
 
     pub(super) fn seek_session(&mut self, peer: &AgentId) {
         let Some(link) = self.link(peer) else { return };
-        let due = link.seeks_session_at(self.node.identity.until());
+        let due = link.seeks_session_at(self.node.me.identity().until());
         if due.is_some_and(|due| due <= self.at.now) {
             self.announce(peer);
         }

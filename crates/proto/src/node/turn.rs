@@ -17,16 +17,16 @@ use super::{At, Effect, Node, Notice, Outcome, State};
 /// What the node makes of one input. Everything that it does in answer has the same time and adds to the same
 /// outcome, in the order in which it comes about.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
-    pub(super) node: &'a mut Node,
+pub struct Turn<'n> {
+    pub(super) node: &'n mut Node,
     pub(super) at: At,
     /// The lines and effects so far.
     pub(super) out: Outcome,
 }
 
 impl Node {
-    /// Opens a turn.
-    pub(super) fn turn(&mut self, at: At) -> Turn<'_> {
+    /// Opens a turn: what comes in at `at`, and all that is done in answer.
+    pub fn turn(&mut self, at: At) -> Turn<'_> {
         Turn {
             node: self,
             at,
@@ -36,6 +36,11 @@ impl Node {
 }
 
 impl Turn<'_> {
+    /// The lines and effects so far; the next ones begin anew.
+    pub(super) fn take(&mut self) -> Outcome {
+        std::mem::take(&mut self.out)
+    }
+
     /// Writes a line: the node changes by it, and whoever waits for such a change hears of it.
     pub(super) fn write(&mut self, entry: Entry) {
         self.write_ruled(entry, None);
@@ -79,12 +84,12 @@ impl Turn<'_> {
         if let Some(established) = changed.established {
             self.welcome(&established, changed.renewed);
             let peer = &established.certificate.agent;
-            self.mark_offers(peer);
+            self.offers().mark_offers(peer);
             self.node.mark_outdated(peer);
-            self.suspect_copy_by_number(peer);
+            self.alarms().suspect_copy_by_number(peer);
         }
         if let Some((peer, misfit)) = changed.misfit {
-            self.follow_misfit(&peer, misfit);
+            self.alarms().follow_misfit(&peer, misfit);
         }
     }
 

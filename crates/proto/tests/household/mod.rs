@@ -173,7 +173,12 @@ impl Agent {
     }
 
     pub fn knows(&mut self, other: &Self) {
-        let outcome = self.node.handle_bind(at(0), &other.certificate()).unwrap();
+        let outcome = self
+            .node
+            .turn(at(0))
+            .people()
+            .bind(&other.certificate())
+            .unwrap();
         self.keep(at(0), outcome);
     }
 

@@ -27,7 +27,12 @@ pub fn acquainted(names: &[(&str, &str)]) -> Net {
     for one in 0..agents.len() {
         for other in (0..agents.len()).filter(|other| *other != one) {
             let certificate = agents[other].certificate();
-            let outcome = agents[one].node.handle_bind(now, &certificate).unwrap();
+            let outcome = agents[one]
+                .node
+                .turn(now)
+                .people()
+                .bind(&certificate)
+                .unwrap();
             agents[one].keep(now, outcome);
         }
         let own = agents[one].certificate();
@@ -43,7 +48,12 @@ pub fn acquainted(names: &[(&str, &str)]) -> Net {
 /// The flight 1 that somebody of that identity sends to `to`.
 pub fn announce(make: impl Fn() -> Identity + 'static, to: &Agent, ms: i64) -> Arc<[u8]> {
     let mut agent = Agent::with(move || (make(), Policy::default()));
-    let outcome = agent.node.handle_bind(at(ms), &to.certificate()).unwrap();
+    let outcome = agent
+        .node
+        .turn(at(ms))
+        .people()
+        .bind(&to.certificate())
+        .unwrap();
     agent.keep(at(ms), outcome);
     let sending = signet_proto::node::Sending::Ping;
     let sent = agent.node.handle_send(at(ms), &to.id(), sending).unwrap();
@@ -169,7 +179,7 @@ pub fn changes(agent: &Agent) -> Vec<TrustChange> {
 }
 
 pub fn pending(agent: &Agent, ms: i64) -> Vec<String> {
-    let waiting = agent.node.pending(at(ms).now);
+    let waiting = agent.node.people().pending(at(ms).now);
     let name = |stranger: &signet_proto::node::Stranger| stranger.certificate.agent.to_string();
     waiting.map(name).collect()
 }
@@ -229,9 +239,12 @@ fn knowledge(node: &Node, at: At, sends_alike: bool) -> Vec<String> {
     };
     vec![
         format!("{:?}", node.trust()),
-        format!("{:?}", node.pending(at.now).collect::<Vec<_>>()),
-        format!("{:?}", node.root_alarms(at.now).collect::<Vec<_>>()),
-        format!("{:?}", node.pausing()),
+        format!("{:?}", node.people().pending(at.now).collect::<Vec<_>>()),
+        format!(
+            "{:?}",
+            node.people().root_alarms(at.now).collect::<Vec<_>>()
+        ),
+        format!("{:?}", node.people().pausing()),
         format!("{waiting:?}"),
         format!("{:?}", node.inbox().aside().map(name).collect::<Vec<_>>()),
         format!("{drafts:?}"),
@@ -286,7 +299,7 @@ fn free(net: &Net, from: usize, to: usize) -> bool {
         let node = &net.agents[from].node;
         let current = node.trust().trusted(&net.agents[to].id());
         current.and_then(|peer| peer.newest()) == Some(&net.agents[to].certificate())
-            && !node.pausing().is_paused()
+            && !node.people().pausing().is_paused()
     };
     trusts(from, to) && trusts(to, from)
 }

@@ -34,7 +34,7 @@ pub fn introduce(agents: &mut [Agent]) {
     for (who, agent) in agents.iter_mut().enumerate() {
         for (other, certificate) in certificates.iter().enumerate() {
             if who != other {
-                let outcome = agent.node.handle_bind(at(0), certificate);
+                let outcome = agent.node.turn(at(0)).people().bind(certificate);
                 agent.keep(at(0), outcome.unwrap());
             }
         }

@@ -40,7 +40,12 @@ pub fn household() -> Net {
         .collect();
     for (one, other) in pairs() {
         let certificate = agents[other].certificate();
-        let outcome = agents[one].node.handle_bind(at(0), &certificate).unwrap();
+        let outcome = agents[one]
+            .node
+            .turn(at(0))
+            .people()
+            .bind(&certificate)
+            .unwrap();
         agents[one].keep(at(0), outcome);
     }
     let mut net = Net::new(agents, 1);
@@ -205,7 +210,9 @@ pub fn does(
 }
 
 pub fn accept(net: &mut Net, who: usize, task: TaskId) {
-    does(net, who, |node, at| node.handle_accept(at, task).unwrap().1);
+    does(net, who, |node, at| {
+        node.turn(at).tasks().accept(task).unwrap().1
+    });
 }
 
 pub fn reports(net: &mut Net, who: usize, task: TaskId, state: TaskState) {
@@ -216,7 +223,7 @@ pub fn reports(net: &mut Net, who: usize, task: TaskId, state: TaskState) {
         result: Some(json!({"n": 1})),
     };
     does(net, who, |node, at| {
-        node.handle_report(at, report).unwrap().1
+        node.turn(at).tasks().report(report).unwrap().1
     });
 }
 

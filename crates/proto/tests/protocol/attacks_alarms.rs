@@ -94,7 +94,7 @@ fn an_unsolicited_flight_holds_back_what_is_for_its_sender_and_nobody_else() {
             remembered(&net);
         }
         // Cleared, and rung again a minute later: for others it is as if nothing was.
-        does(&mut net, ALICE, |node, at| node.handle_clear(at));
+        does(&mut net, ALICE, |node, at| node.turn(at).alarms().clear());
         net.run_for(12 * MINUTE);
         lies(&mut net, MALLORY, method);
         let to_bob = tells(&mut net, BOB);
@@ -110,7 +110,7 @@ fn what_waits_is_sent_as_soon_as_its_alarm_is_cleared() {
     let waiting = tells(&mut net, MALLORY);
     net.run_for(30 * MINUTE);
     assert_eq!(waits_for(&net, waiting), Some(WaitsFor::Alarm));
-    does(&mut net, ALICE, |node, at| node.handle_clear(at));
+    does(&mut net, ALICE, |node, at| node.turn(at).alarms().clear());
     net.run_for(5_000);
     assert_eq!(times_taken(&net.agents[MALLORY], waiting), 1);
 }
@@ -122,7 +122,7 @@ fn after_a_rotation_of_the_signing_key_everybody_hears_of_it_whatever_rang_befor
     net.run_for(MINUTE);
     lies(&mut net, MALLORY, Method::Trust);
     let new = rekeyed(&net);
-    does(&mut net, ALICE, |node, at| node.adopt(at, new));
+    does(&mut net, ALICE, |node, at| node.turn(at).me().adopt(new));
     net.run_for(MINUTE);
     let alice = net.agents[ALICE].id();
     let newest = net.agents[ALICE].certificate();
@@ -242,7 +242,7 @@ fn whoever_is_trusted_no_more_shows_nothing_about_others() {
     assert_eq!(held(&net, BOB).len(), 2);
     let mallory = net.agents[MALLORY].id();
     does(&mut net, ALICE, |node, at| {
-        node.handle_withdraw(at, &mallory).unwrap()
+        node.turn(at).people().withdraw(&mallory).unwrap()
     });
     assert_eq!(held(&net, BOB), ["agent-bob"]);
     assert_eq!(held(&net, MALLORY), ["agent-mallory"]);

@@ -146,7 +146,7 @@ fn an_approval_under_a_control_certificate_that_has_a_successor_releases_nothing
     let draft = net.send(0, 1, restricted());
     let newer = pause_under(&other_control("root of alice", 2, 300), "alice", false, 1);
     does(&mut net, 0, |node, at| {
-        node.handle_pause(at, &newer).unwrap()
+        node.turn(at).people().pause(&newer).unwrap()
     });
     let older = approved(&net, draft);
     let error = decides(&mut net, &older).unwrap_err();
@@ -249,7 +249,7 @@ fn an_approval_does_not_outlive_the_recipients_root() {
     let draft = net.send(0, 1, restricted());
     let approval = approved(&net, draft);
     let next = || identity_under("next root of bob", "agent-bob", "bob", 2, |_| {});
-    does(&mut net, 1, |node, at| node.adopt(at, next()));
+    does(&mut net, 1, |node, at| node.turn(at).me().adopt(next()));
     net.run_for(10_000);
     decides(&mut net, &approval).unwrap();
     assert_eq!(
@@ -268,7 +268,7 @@ fn nor_does_it_outlive_a_root_that_was_replaced() {
     let approval = approved(&net, draft);
     let new = identity_under("new root of bob", "agent-bob", "bob", 2, |_| {}).certificate;
     does(&mut net, 0, |node, at| {
-        node.handle_replace_root(at, &new).unwrap()
+        node.turn(at).people().replace_root(&new).unwrap()
     });
     assert_eq!(
         states(&net, 0, draft),
@@ -301,7 +301,7 @@ fn an_approval_survives_a_restart_and_a_pause_holds_the_draft_back() {
     let draft = net.send(0, 1, restricted());
     let held = pause("alice", true, 1);
     does(&mut net, 0, |node, at| {
-        node.handle_pause(at, &held).unwrap()
+        node.turn(at).people().pause(&held).unwrap()
     });
     let approval = approved(&net, draft);
     decides(&mut net, &approval).unwrap();
@@ -311,7 +311,9 @@ fn an_approval_survives_a_restart_and_a_pause_holds_the_draft_back() {
     net.run_for(10_000);
     assert_eq!(times_taken(&net.agents[1], draft), 0);
     let on = pause("alice", false, 2);
-    does(&mut net, 0, |node, at| node.handle_pause(at, &on).unwrap());
+    does(&mut net, 0, |node, at| {
+        node.turn(at).people().pause(&on).unwrap()
+    });
     net.run_for(10_000);
     assert_eq!(times_taken(&net.agents[1], draft), 1);
     remembered(&net);

@@ -95,7 +95,7 @@ fn while_a_second_copy_rings_no_announce_goes_out_until_a_person_clears_it() {
     let waits_for = net.agents[0].node.status(waiting).unwrap().waits_for;
     assert_eq!(waits_for, Some(WaitsFor::Alarm));
     let now = net.at(0);
-    let outcome = net.agents[0].node.handle_clear(now);
+    let outcome = net.agents[0].node.turn(now).alarms().clear();
     assert_eq!(outcome.entries.len(), 1);
     let effects = net.agents[0].keep(now, outcome);
     net.perform(0, effects);

@@ -66,7 +66,7 @@ fn word_by(root: &str, control: u64, paused: bool, serial: u64) -> PauseStatemen
 /// What one of Alice's agents says of a word that her person hands it.
 fn obeys(net: &mut Net, who: usize, said: &PauseStatement) -> Result<(), LocalError> {
     let at = net.at(who);
-    let outcome = net.agents[who].node.handle_pause(at, said)?;
+    let outcome = net.agents[who].node.turn(at).people().pause(said)?;
     let effects = net.agents[who].keep(at, outcome);
     net.perform(who, effects);
     Ok(())
@@ -77,7 +77,7 @@ fn refused(net: &mut Net, said: &PauseStatement) -> String {
 }
 
 fn is_paused(net: &Net, who: usize) -> bool {
-    net.agents[who].node.pausing().is_paused()
+    net.agents[who].node.people().pausing().is_paused()
 }
 
 /// How many messages of a method an agent handed to the network from then on.
@@ -105,7 +105,7 @@ fn a_control_certificate_of_a_root_that_a_sister_followed_first_is_heard_and_no_
     let early = refused(&mut net, &next);
     assert_eq!(early, "statement-invalid", "named, and not followed yet");
     does(&mut net, SISTER, |node, at| {
-        node.adopt(at, moved("agent-alice-2"))
+        node.turn(at).me().adopt(moved("agent-alice-2"))
     });
     net.run_for(10_000);
     for root in ["root of mallory", "root of bob", "third root of alice"] {
@@ -123,7 +123,7 @@ fn a_control_certificate_of_a_root_that_a_sister_followed_first_is_heard_and_no_
 fn a_root_that_we_left_says_nothing_more() {
     let mut net = talking();
     does(&mut net, ALICE, |node, at| {
-        node.adopt(at, moved("agent-alice"))
+        node.turn(at).me().adopt(moved("agent-alice"))
     });
     // The line that a log which began with the old certificate would have of it.
     let line = Entry::trust(TrustChange::RootSucceeded, moved("agent-alice").certificate);
@@ -165,7 +165,7 @@ fn an_echo_of_a_pause_is_no_second_one() {
     let before = pauses(&net);
     assert_eq!(before.0, 1);
     let (at, node) = (net.at(ALICE), &mut net.agents[ALICE].node);
-    let outcome = node.handle_pause(at, &word).unwrap();
+    let outcome = node.turn(at).people().pause(&word).unwrap();
     assert!(outcome.entries.is_empty() && outcome.effects.is_empty());
     let sister = identity("agent-alice-2", "alice");
     let body = pausing(&word);
@@ -183,7 +183,7 @@ fn what_a_person_says_while_the_connection_is_gone_is_told_when_it_is_back() {
     obeys(&mut net, ALICE, &pause("alice", true, 1)).unwrap();
     let lost = revocation("alice", "agent-lost", 3);
     does(&mut net, ALICE, |node, at| {
-        node.handle_revocation(at, &lost).unwrap()
+        node.turn(at).people().revoke(&lost).unwrap()
     });
     net.run_for(2 * 3_600_000);
     let told = |net: &Net| [Method::Pause, Method::Revoke].map(|of| said(net, ALICE, from, of));
@@ -209,7 +209,7 @@ fn an_agent_whose_person_took_its_certificate_back_sends_nothing_and_a_sister_te
     net.run_for(5_000);
     let own = revocation("alice", "agent-alice", 1);
     does(&mut net, SISTER, |node, at| {
-        node.handle_revocation(at, &own).unwrap()
+        node.turn(at).people().revoke(&own).unwrap()
     });
     net.run_for(10_000);
     assert!(net.agents[ALICE].node.is_revoked(), "told, though revoked");
@@ -239,10 +239,15 @@ fn an_agent_whose_person_took_its_certificate_back_takes_no_work_either() {
     let task = hand(&mut net, ALICE, BOB, handing("Find an evening"));
     let own = revocation("bob", "agent-bob", 1);
     does(&mut net, BOB, |node, at| {
-        node.handle_revocation(at, &own).unwrap()
+        node.turn(at).people().revoke(&own).unwrap()
     });
     let at = net.at(BOB);
-    let error = net.agents[BOB].node.handle_accept(at, task).unwrap_err();
+    let error = net.agents[BOB]
+        .node
+        .turn(at)
+        .tasks()
+        .accept(task)
+        .unwrap_err();
     assert_eq!(error, LocalError::Revoked);
     assert_eq!(held(&net, BOB, task), TaskState::Offered);
     remembered(&net);

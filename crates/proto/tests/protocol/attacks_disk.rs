@@ -342,7 +342,9 @@ fn accepted_mail_of_a_bound_peer() {
         let at = net.at(0);
         let outcome = net.agents[0]
             .node
-            .handle_acknowledge(at, &taken.collect::<Vec<_>>())
+            .turn(at)
+            .inbox()
+            .acknowledge(&taken.collect::<Vec<_>>())
             .unwrap();
         net.agents[0].keep(at, outcome);
         net.now += 5_000;

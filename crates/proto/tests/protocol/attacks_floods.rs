@@ -148,7 +148,7 @@ fn announces_of_strangers_cost_lines_and_nothing_else() {
         let silent = published(&effects).is_empty();
         assert!(silent, "no answer to a stranger");
     }
-    let waits = net.agents[0].node.pending(at(1_300).now).count();
+    let waits = net.agents[0].node.people().pending(at(1_300).now).count();
     assert_eq!(waits, 1, "one entry for each root key");
     let known = net.agents[0].refusals();
     assert!(known.iter().all(|reason| *reason == "principal-unknown"));

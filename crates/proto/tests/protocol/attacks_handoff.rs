@@ -293,7 +293,7 @@ fn a_mandate_of_a_revoked_issuer() {
     let at = net.at(CAROL);
     let word = Revocation::sign(&person, &agent, 1, "the key was lost", at.now, &root).unwrap();
     let carol = &mut net.agents[CAROL];
-    let outcome = carol.node.handle_revocation(at, &word).unwrap();
+    let outcome = carol.node.turn(at).people().revoke(&word).unwrap();
     carol.keep(at, outcome);
     assert_eq!(verdict(&mut net, (BOB, CAROL), 1, &chain(|_| {})), INVALID);
 }
@@ -304,7 +304,7 @@ fn a_mandate_of_an_issuer_that_is_trusted_no_more() {
     let mut net = household();
     let (at, alice) = (net.at(CAROL), net.agents[ALICE].id());
     let carol = &mut net.agents[CAROL];
-    let outcome = carol.node.handle_withdraw(at, &alice).unwrap();
+    let outcome = carol.node.turn(at).people().withdraw(&alice).unwrap();
     carol.keep(at, outcome);
     assert_eq!(verdict(&mut net, (BOB, CAROL), 1, &chain(|_| {})), INVALID);
 }
@@ -353,7 +353,12 @@ fn a_mandate_under_a_certificate_that_was_replaced() {
     let newer = identity_with("agent-alice", "alice", 2, |_| {});
     let mut carol = Agent::new("agent-carol", "carol");
     carol.knows(&net.agents[BOB]);
-    let outcome = carol.node.handle_bind(at(0), &newer.certificate).unwrap();
+    let outcome = carol
+        .node
+        .turn(at(0))
+        .people()
+        .bind(&newer.certificate)
+        .unwrap();
     carol.keep(at(0), outcome);
     net.agents[CAROL] = carol;
     net.send(CAROL, BOB, signet_proto::node::Sending::Ping);
@@ -435,7 +440,9 @@ fn a_replayed_mandate_under_a_new_message() {
     let at = net.at(CAROL);
     let declined = net.agents[CAROL]
         .node
-        .handle_decline(at, task(1), "no".into());
+        .turn(at)
+        .tasks()
+        .decline(task(1), "no".into());
     net.agents[CAROL].keep(at, declined.unwrap().1);
     assert_eq!(
         verdict(&mut net, (BOB, CAROL), 3, &used),

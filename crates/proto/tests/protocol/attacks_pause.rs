@@ -41,11 +41,13 @@ fn talking() -> Net {
 
 fn pauses(net: &mut Net, who: usize, paused: bool, serial: u64) {
     let said = pause("alice", paused, serial);
-    does(net, who, |node, at| node.handle_pause(at, &said).unwrap());
+    does(net, who, |node, at| {
+        node.turn(at).people().pause(&said).unwrap()
+    });
 }
 
 fn is_paused(net: &Net) -> bool {
-    net.agents[ALICE].node.pausing().is_paused()
+    net.agents[ALICE].node.people().pausing().is_paused()
 }
 
 /// What Alice's agent makes of a pause or resume that `carrier` signs: the reason of a refusal.
@@ -101,7 +103,7 @@ fn nobody_but_the_person_pauses_their_agents() {
         assert!(!is_paused(&net));
     }
     let (at, node) = (net.at(ALICE), &mut net.agents[ALICE].node);
-    let error = node.handle_pause(at, &other_root).unwrap_err();
+    let error = node.turn(at).people().pause(&other_root).unwrap_err();
     assert_eq!(error.name(), "statement-invalid");
 }
 
@@ -113,7 +115,14 @@ fn a_pause_does_not_travel_as_a_resume_nor_the_other_way_round() {
         let reason = hears(&mut net, SISTER, name, method, body);
         assert_eq!(reason, Some("statement-invalid"));
     }
-    assert!(net.agents[ALICE].node.pausing().statement().is_none());
+    assert!(
+        net.agents[ALICE]
+            .node
+            .people()
+            .pausing()
+            .statement()
+            .is_none()
+    );
 }
 
 #[test]
@@ -168,7 +177,9 @@ fn an_old_word_cannot_be_repeated() {
     assert!(is_paused(&net));
     let (at, node) = (net.at(ALICE), &mut net.agents[ALICE].node);
     let error = node
-        .handle_pause(at, &pause("alice", false, 2))
+        .turn(at)
+        .people()
+        .pause(&pause("alice", false, 2))
         .unwrap_err();
     assert_eq!(error.name(), "statement-stale");
     remembered(&net);
@@ -254,7 +265,7 @@ fn while_paused_new_sessions_are_made_and_revocations_obeyed() {
     let mut net = talking();
     pauses(&mut net, ALICE, true, 1);
     let newer = || household::identity_with("agent-bob", "bob", 2, |_| {});
-    does(&mut net, BOB, |node, at| node.adopt(at, newer()));
+    does(&mut net, BOB, |node, at| node.turn(at).me().adopt(newer()));
     net.run_for(10_000);
     let bob = net.agents[BOB].id();
     let newest = net.agents[ALICE].node.trust().peer(&bob).unwrap().newest();
@@ -354,7 +365,7 @@ fn a_persons_word_reaches_their_other_agents_and_nobody_else() {
     assert!(is_paused(&net));
     let told = said_since(&net, SECOND, from);
     assert_eq!(told, ["agent.pause"], "to Alice's own agent alone");
-    assert!(!net.agents[BOB].node.pausing().is_paused());
+    assert!(!net.agents[BOB].node.people().pausing().is_paused());
     pauses(&mut net, SECOND, false, 2);
     net.run_for(5_000);
     assert!(!is_paused(&net));

@@ -54,7 +54,7 @@ fn trusts_alice(net: &Net) -> bool {
 
 fn revokes(net: &mut Net, revocation: &Revocation) {
     does(net, BOB, |node, at| {
-        node.handle_revocation(at, revocation).unwrap()
+        node.turn(at).people().revoke(revocation).unwrap()
     });
 }
 
@@ -97,7 +97,7 @@ fn a_revocation_that_no_pinned_root_signed_revokes_nobody() {
     }
     for forged in [wrong_root, unpinned] {
         let (at, node) = (net.at(BOB), &mut net.agents[BOB].node);
-        let error = node.handle_revocation(at, &forged).unwrap_err();
+        let error = node.turn(at).people().revoke(&forged).unwrap_err();
         assert_eq!(error.name(), "statement-invalid");
     }
     assert!(trusts_alice(&net));
@@ -282,7 +282,9 @@ fn revocations_hold_in_any_order_and_however_often_they_come() {
 fn what_a_stolen_key_said_is_set_aside_though_a_newer_one_stands() {
     let mut net = talking();
     let newer = || identity_with("agent-alice", "alice", 2, |_| {});
-    does(&mut net, ALICE, |node, at| node.adopt(at, newer()));
+    does(&mut net, ALICE, |node, at| {
+        node.turn(at).me().adopt(newer())
+    });
     net.run_for(10_000);
     let good = net.ask(ALICE, BOB);
     net.run_for(5_000);
@@ -304,14 +306,14 @@ fn a_pinned_person_cannot_fill_the_memory_with_revocations() {
     let mut bob = talking().agents.remove(BOB);
     for n in 0..1_030 {
         let one = revocation("carol", &format!("agent-carol-{n}"), 1);
-        let outcome = bob.node.handle_revocation(at(20_000), &one).unwrap();
+        let outcome = bob.node.turn(at(20_000)).people().revoke(&one).unwrap();
         bob.keep(at(20_000), outcome);
     }
     let carol = "carol".parse().unwrap();
     let known = |bob: &Agent| bob.node.trust().revocations(&carol).count();
     assert_eq!(known(&bob), 1_024);
     let own = revocation("carol", "agent-carol", 1);
-    let outcome = bob.node.handle_revocation(at(20_000), &own).unwrap();
+    let outcome = bob.node.turn(at(20_000)).people().revoke(&own).unwrap();
     bob.keep(at(20_000), outcome);
     assert_eq!(
         known(&bob),

@@ -43,7 +43,7 @@ fn numbered(serial: u64, keys: u64) -> Identity {
 /// Alice (0), who knows Bob by `known`, and whoever speaks as Bob (1).
 fn net(known: &Certificate, speaks: impl Fn() -> Identity + 'static) -> Net {
     let mut alice = Agent::new("agent-alice", "alice");
-    let outcome = alice.node.handle_bind(at(0), known).unwrap();
+    let outcome = alice.node.turn(at(0)).people().bind(known).unwrap();
     alice.keep(at(0), outcome);
     let bob = of_alices(&alice, speaks);
     Net::new(vec![alice, bob], 1)
@@ -74,7 +74,7 @@ fn is_trusted(net: &Net) -> bool {
 
 fn revokes(net: &mut Net, said: &Revocation) {
     does(net, ALICE, |node, at| {
-        node.handle_revocation(at, said).unwrap()
+        node.turn(at).people().revoke(said).unwrap()
     });
 }
 
@@ -103,7 +103,7 @@ fn a_thief_of_a_root_cannot_keep_its_named_successor_out() {
     let again = revocation("bob", "agent-bob", THIEFS + 1);
     let now = net.at(ALICE);
     let node = &mut net.agents[ALICE].node;
-    let error = node.handle_revocation(now, &again).unwrap_err();
+    let error = node.turn(now).people().revoke(&again).unwrap_err();
     assert_eq!(error.name(), "statement-invalid", "its time is over");
     bob_is_heard(&mut net);
     remembered(&net);
@@ -115,7 +115,9 @@ fn a_thief_of_a_root_cannot_use_up_its_successors_serials() {
     bob_is_heard(&mut net);
     assert_eq!(bob(&net).1.root(), key("next root of bob").public());
     assert_eq!(bob(&net).1.seen(), 1);
-    does(&mut net, BOB, |node, at| node.adopt(at, successor(2)));
+    does(&mut net, BOB, |node, at| {
+        node.turn(at).me().adopt(successor(2))
+    });
     net.run_for(10_000);
     assert_eq!(bob(&net).0.newest(), Some(&successor(2).certificate));
     let older = announces(&mut net, || successor(1));
@@ -145,7 +147,9 @@ fn a_thief_of_a_signing_key_cannot_use_up_the_numbers_of_the_next() {
     net.agents[BOB] = of_alices(&net.agents[ALICE], || numbered(2, 2));
     bob_is_heard(&mut net);
     assert_eq!(bob(&net).0.keys_serial(), 2, "counted from there");
-    does(&mut net, BOB, |node, at| node.adopt(at, numbered(2, 3)));
+    does(&mut net, BOB, |node, at| {
+        node.turn(at).me().adopt(numbered(2, 3))
+    });
     net.run_for(10_000);
     assert_eq!(bob(&net).0.keys_serial(), 3);
     let older = announces(&mut net, || numbered(2, 2));
@@ -175,7 +179,7 @@ fn own_root(alice: &Agent) -> &VerifyKey {
 fn our_own_root_that_changed_twice_at_once_is_taken_as_it_is() {
     let mut alice = Agent::new("agent-alice", "alice");
     begun(&mut alice);
-    let outcome = alice.node.adopt(at(1_000), third());
+    let outcome = alice.node.turn(at(1_000)).me().adopt(third());
     alice.keep(at(1_000), outcome);
     assert_eq!(own_root(&alice), key("third root of alice").public());
     assert_eq!(changes(&alice), [TrustChange::RootSucceeded]);
@@ -213,7 +217,7 @@ fn a_successor_that_a_person_adds_by_hand_is_written_down_as_one() {
         successor(1).certificate,
         successor(2).certificate,
     ]) {
-        let outcome = alice.node.handle_bind(at(ms), &certificate).unwrap();
+        let outcome = alice.node.turn(at(ms)).people().bind(&certificate).unwrap();
         let effects = alice.keep(at(ms), outcome);
         let succeeded = |notice: &&&Notice| matches!(notice, Notice::RootSucceeded(_));
         told += notices(&effects).iter().filter(succeeded).count();

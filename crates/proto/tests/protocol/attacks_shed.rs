@@ -129,12 +129,18 @@ fn a_strangers_announce_is_counted_unread_with_the_hash_of_its_bytes() {
     });
     let flood = flood.expect("a flood line");
     assert_eq!((flood.count, flood.hash), (4, hash));
-    assert_eq!(net.agents[0].node.pending(net.at(0).now).count(), 0);
+    assert_eq!(
+        net.agents[0].node.people().pending(net.at(0).now).count(),
+        0
+    );
     assert!(
         hear(&mut net, 0, &inputs[0]).0.is_some(),
         "in quiet it has a line"
     );
-    assert_eq!(net.agents[0].node.pending(net.at(0).now).count(), 1);
+    assert_eq!(
+        net.agents[0].node.people().pending(net.at(0).now).count(),
+        1
+    );
 }
 
 #[test]

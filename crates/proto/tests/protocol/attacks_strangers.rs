@@ -117,7 +117,7 @@ fn whom_the_person_refused_does_not_ask_again() {
     let flight = announce(stranger(1), &bob, 0);
     bob.hear(at(0), &flight);
     let agent = "agent-stranger-1".parse().unwrap();
-    let outcome = bob.node.handle_refuse(at(1), &agent, None).unwrap();
+    let outcome = bob.node.turn(at(1)).people().refuse(&agent, None).unwrap();
     bob.keep(at(1), outcome);
     assert!(pending(&bob, 1).is_empty());
     for ms in [2, DAY, 30 * DAY] {
@@ -144,10 +144,20 @@ fn two_strangers_of_one_name_are_not_mistaken_for_each_other() {
         bob.hear(at(0), &flight);
     }
     let twin = "agent-twin".parse().unwrap();
-    let error = bob.node.handle_approve(at(1), &twin, None).unwrap_err();
+    let error = bob
+        .node
+        .turn(at(1))
+        .people()
+        .approve(&twin, None)
+        .unwrap_err();
     assert_eq!(error, LocalError::StrangerAmbiguous(twin.clone()));
     let root = key("root of two").public().id();
-    let outcome = bob.node.handle_approve(at(1), &twin, Some(root)).unwrap();
+    let outcome = bob
+        .node
+        .turn(at(1))
+        .people()
+        .approve(&twin, Some(root))
+        .unwrap();
     let effects = bob.keep(at(1), outcome);
     assert_eq!(published(&effects).len(), 1, "we announce ourselves");
     let bound = bob.node.trust().peer(&twin).unwrap().principal().unwrap();

@@ -73,7 +73,7 @@ fn a_root_that_nobody_named_alarms_once_a_day_and_opens_nothing() {
         assert_eq!(effects.len(), alarms, "{agent} {ms}: {effects:?}");
         let told = |notice: &&Notice| matches!(notice, Notice::RootChanged(_));
         assert!(notices(&effects).iter().all(told));
-        assert_eq!(bob.node.root_alarms(at(ms).now).count(), 1);
+        assert_eq!(bob.node.people().root_alarms(at(ms).now).count(), 1);
     }
     assert!(pending(&bob, DAY).is_empty());
     let (alice, root) = ("alice".parse().unwrap(), key("root of alice"));
@@ -110,7 +110,7 @@ fn an_alarm_is_only_raised_by_whoever_holds_the_claimed_root() {
     let eve = key("signing key 1 of agent-eve");
     let resigned = sign(read(&flight), &eve);
     assert_eq!(refused(&mut bob, &resigned, 0), "root-changed");
-    assert_eq!(bob.node.root_alarms(at(0).now).count(), 0);
+    assert_eq!(bob.node.people().root_alarms(at(0).now).count(), 0);
 }
 
 fn successor(agent: &'static str, serial: u64) -> Identity {
@@ -134,7 +134,7 @@ fn succession() -> Net {
     }
     net.run_for(10_000);
     does(&mut net, 0, |node, at| {
-        node.adopt(at, successor("agent-alice", 2))
+        node.turn(at).me().adopt(successor("agent-alice", 2))
     });
     net.run_for(10_000);
     net
@@ -184,7 +184,9 @@ fn a_flight_of_the_old_root_does_not_slip_in_beside_the_succession() {
     let judged = signet_proto::node::Judged::of(&flight, bob.node.trust());
     let outcome = bob
         .node
-        .handle_bind(at(ms), &successor("agent-alice", 2).certificate);
+        .turn(at(ms))
+        .people()
+        .bind(&successor("agent-alice", 2).certificate);
     bob.keep(at(ms), outcome.unwrap());
     let outcome = bob.node.handle_inbound(at(ms), judged);
     assert!(published(&bob.keep(at(ms), outcome)).is_empty());
@@ -213,7 +215,7 @@ fn a_certificate_that_ended_opens_no_session() {
 fn an_older_certificate_cannot_be_brought_back() {
     let mut bob = Agent::new("agent-bob", "bob");
     let newest = identity_with("agent-alice", "alice", 5, |_| {}).certificate;
-    let outcome = bob.node.handle_bind(at(0), &newest).unwrap();
+    let outcome = bob.node.turn(at(0)).people().bind(&newest).unwrap();
     bob.keep(at(0), outcome);
     let old = announce(|| identity_with("agent-alice", "alice", 4, |_| {}), &bob, 0);
     assert_eq!(refused(&mut bob, &old, 0), "serial-rolled-back");
@@ -253,17 +255,22 @@ fn an_agent_of_a_replaced_root_is_not_approved_under_the_old_one() {
     let mut bob = bob();
     bob.knows(&Agent::new("agent-alice-2", "alice"));
     let new = identity_under("new root of alice", "agent-alice", "alice", 2, |_| {}).certificate;
-    let outcome = bob.node.handle_replace_root(at(1), &new).unwrap();
+    let outcome = bob.node.turn(at(1)).people().replace_root(&new).unwrap();
     bob.keep(at(1), outcome);
     let sister = "agent-alice-2".parse().unwrap();
     assert!(bob.node.trust().peer(&sister).unwrap().is_withdrawn());
-    let error = bob.node.handle_approve(at(2), &sister, None).unwrap_err();
+    let error = bob
+        .node
+        .turn(at(2))
+        .people()
+        .approve(&sister, None)
+        .unwrap_err();
     assert_eq!(error, LocalError::StrangerUnknown(sister.clone()));
     let old = identity("agent-alice-2", "alice").certificate;
-    let error = bob.node.handle_bind(at(2), &old).unwrap_err();
+    let error = bob.node.turn(at(2)).people().bind(&old).unwrap_err();
     assert!(matches!(error, BindError::RootChanged(_)), "{error}");
     let new = identity_under("new root of alice", "agent-alice-2", "alice", 1, |_| {}).certificate;
-    let outcome = bob.node.handle_bind(at(2), &new).unwrap();
+    let outcome = bob.node.turn(at(2)).people().bind(&new).unwrap();
     bob.keep(at(2), outcome);
     assert!(bob.node.trust().trusted(&sister).is_some());
     same(&bob.node, &bob.retold(), at(2));
@@ -275,16 +282,16 @@ fn a_stolen_root_cannot_keep_an_agent_out_after_it_was_replaced() {
     let mut bob = bob();
     let highest = (1 << 53) - 1;
     let forever = revocation_by("root of alice", "alice", "agent-alice", highest);
-    let outcome = bob.node.handle_revocation(at(1), &forever).unwrap();
+    let outcome = bob.node.turn(at(1)).people().revoke(&forever).unwrap();
     bob.keep(at(1), outcome);
     let alice = "agent-alice".parse().unwrap();
     assert!(bob.node.trust().trusted(&alice).is_none());
     let new = identity_under("new root of alice", "agent-alice", "alice", 2, |_| {}).certificate;
-    let outcome = bob.node.handle_replace_root(at(2), &new).unwrap();
+    let outcome = bob.node.turn(at(2)).people().replace_root(&new).unwrap();
     bob.keep(at(2), outcome);
     assert!(bob.node.trust().trusted(&alice).is_some());
     let own = revocation_by("new root of alice", "alice", "agent-alice", 2);
-    let outcome = bob.node.handle_revocation(at(3), &own).unwrap();
+    let outcome = bob.node.turn(at(3)).people().revoke(&own).unwrap();
     bob.keep(at(3), outcome);
     assert!(
         bob.node.trust().trusted(&alice).is_none(),

@@ -58,7 +58,7 @@ fn attempts(net: &Net) -> Vec<AttemptLine> {
 
 fn write_attempts(net: &mut Net) {
     let at = net.at(0);
-    let outcome = net.agents[0].node.refused_attempts(at);
+    let outcome = net.agents[0].node.turn(at).me().refused_attempts();
     let effects = net.agents[0].keep(at, outcome);
     net.perform(0, effects);
 }
@@ -221,7 +221,9 @@ fn three() -> Net {
                 let certificate = agents[other].certificate();
                 let outcome = agents[one]
                     .node
-                    .handle_bind(household::at(0), &certificate)
+                    .turn(household::at(0))
+                    .people()
+                    .bind(&certificate)
                     .unwrap();
                 agents[one].keep(household::at(0), outcome);
             }

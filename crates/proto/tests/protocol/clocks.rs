@@ -299,8 +299,8 @@ fn the_own_certificate_runs_out_with_all_peers_at_once_and_nothing_is_signed_unt
     assert_eq!(late.count(), 0);
     let now = net.at(0);
     let agent = &mut net.agents[0];
-    let cleared = agent.node.handle_clear(now);
-    let adopted = agent.node.adopt(now, renewed(now.now));
+    let cleared = agent.node.turn(now).alarms().clear();
+    let adopted = agent.node.turn(now).me().adopt(renewed(now.now));
     let mut effects = agent.keep(now, cleared);
     effects.extend(agent.keep(now, adopted));
     net.perform(0, effects);

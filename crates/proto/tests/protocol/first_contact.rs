@@ -22,7 +22,7 @@ fn strangers() -> Net {
 fn approves(net: &mut Net, who: usize, whom: usize) {
     let peer = net.agents[whom].id();
     does(net, who, |node, at| {
-        node.handle_approve(at, &peer, None).unwrap()
+        node.turn(at).people().approve(&peer, None).unwrap()
     });
 }
 
@@ -86,7 +86,7 @@ fn mail_to_whom_the_other_person_refused_says_that_it_expired() {
         if decides {
             let alice = net.agents[0].id();
             does(&mut net, 1, |node, at| {
-                node.handle_refuse(at, &alice, None).unwrap()
+                node.turn(at).people().refuse(&alice, None).unwrap()
             });
         }
         net.run_for(3 * DAY);
@@ -167,12 +167,14 @@ fn an_impostor_gets_no_mail_unless_the_person_takes_it_for_the_other() {
     let bob = net.agents[1].id();
     let error = net.agents[0]
         .node
-        .handle_approve(at(net.now), &bob, None)
+        .turn(at(net.now))
+        .people()
+        .approve(&bob, None)
         .unwrap_err();
     assert_eq!(error, LocalError::StrangerAmbiguous(bob.clone()));
     let root = key("root of mallory").public().id();
     does(&mut net, 0, |node, at| {
-        node.handle_refuse(at, &bob, Some(root)).unwrap()
+        node.turn(at).people().refuse(&bob, Some(root)).unwrap()
     });
     approves(&mut net, 0, 1);
     net.run_for(60_000);

@@ -90,7 +90,9 @@ fn a_task_is_declined_failed_or_given_back() {
     let mut net = household();
     let task = hand(&mut net, ALICE, BOB, handing("Sing"));
     does(&mut net, BOB, |node, at| {
-        node.handle_decline(at, task, "not my voice".into())
+        node.turn(at)
+            .tasks()
+            .decline(task, "not my voice".into())
             .unwrap()
             .1
     });
@@ -203,7 +205,12 @@ fn what_is_sent_for_a_task_dies_with_its_authority() {
         (TaskState::Expired, TaskState::Expired)
     );
     let at = net.at(BOB);
-    let late = net.agents[BOB].node.handle_accept(at, task).unwrap_err();
+    let late = net.agents[BOB]
+        .node
+        .turn(at)
+        .tasks()
+        .accept(task)
+        .unwrap_err();
     assert_eq!(late.name(), "task-unknown", "{late}");
 }
 
@@ -213,7 +220,7 @@ fn a_report_that_overtakes_the_answer_is_taken() {
     let task = hand(&mut net, ALICE, BOB, handing("Find an evening"));
     net.cut = Some((BOB, ALICE));
     let at = net.at(BOB);
-    let (_, outcome) = net.agents[BOB].node.handle_accept(at, task).unwrap();
+    let (_, outcome) = net.agents[BOB].node.turn(at).tasks().accept(task).unwrap();
     let answer = net.agents[BOB].keep(at, outcome);
     net.cut = None;
     reports(&mut net, BOB, task, TaskState::Working);
@@ -260,7 +267,7 @@ fn tasks_told_again_from_the_log_are_the_tasks_that_were() {
     reports(&mut net, CAROL, task, TaskState::Working);
     let other = hand(&mut net, DAVE, BOB, handing("Another"));
     does(&mut net, BOB, |node, at| {
-        node.handle_decline(at, other, "no".into()).unwrap().1
+        node.turn(at).tasks().decline(other, "no".into()).unwrap().1
     });
     reports(&mut net, CAROL, task, TaskState::Failed);
     for index in [ALICE, BOB, CAROL, DAVE] {

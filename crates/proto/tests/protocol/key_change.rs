@@ -46,7 +46,7 @@ fn talking() -> Net {
 
 fn adopt(net: &mut Net, identity: Identity) {
     let at = net.at(0);
-    let outcome = net.agents[0].node.adopt(at, identity);
+    let outcome = net.agents[0].node.turn(at).me().adopt(identity);
     let effects = net.agents[0].keep(at, outcome);
     net.perform(0, effects);
 }
@@ -282,7 +282,7 @@ fn a_stolen_older_key_says_nothing_in_a_later_session_and_a_later_key_only_recei
     let until = at(0).now.saturating_add(KEYS_LIFE);
     next.keys = KeyStatement::sign(&agent, sealing, 2, until, &next.signing).unwrap();
     let now = net.at(1);
-    let outcome = net.agents[1].node.adopt(now, next);
+    let outcome = net.agents[1].node.turn(now).me().adopt(next);
     let effects = net.agents[1].keep(now, outcome);
     net.perform(1, effects);
     net.run_for(10_000);

@@ -67,7 +67,7 @@ fn receive(net: &mut Net, wanted: &Wanted) -> Option<HandedOut> {
 /// As one that goes on from where it has looked.
 fn wait_on(net: &mut Net, wanted: &mut Wanted) -> Option<HandedOut> {
     let at = net.at(BOB);
-    let (handed, outcome) = net.agents[BOB].node.handle_receive(at, wanted);
+    let (handed, outcome) = net.agents[BOB].node.turn(at).leases().receive(wanted);
     let effects = net.agents[BOB].keep(at, outcome);
     net.perform(BOB, effects);
     handed
@@ -86,7 +86,10 @@ fn ask_for(net: &mut Net, capability: &str) -> MessageId {
 fn respond(net: &mut Net, handed: &HandedOut) -> Result<MessageId, LocalError> {
     let at = net.at(BOB);
     let node = &mut net.agents[BOB].node;
-    let (id, outcome) = node.handle_lease_reply(at, handed.lease, Ok(Content::default()))?;
+    let (id, outcome) = node
+        .turn(at)
+        .leases()
+        .reply(handed.lease, Ok(Content::default()))?;
     let effects = net.agents[BOB].keep(at, outcome);
     net.perform(BOB, effects);
     Ok(id)
@@ -134,7 +137,7 @@ fn what_is_handed_out_is_nobody_else_s_until_it_is_answered() {
     assert!(receive(&mut net, &anything(2)).is_none());
     let at = net.at(BOB);
     let alice = net.agents[ALICE].id();
-    let started = net.agents[BOB].node.handle_start(at, &alice, request);
+    let started = net.agents[BOB].node.turn(at).inbox().start(&alice, request);
     assert_eq!(started.unwrap_err(), LocalError::Leased(request));
     respond(&mut net, &handed).unwrap();
     net.run_for(1_000);
@@ -154,10 +157,16 @@ fn a_lease_that_runs_out_gives_the_message_to_the_next_under_the_same_name() {
     let mut net = met();
     let request = ask_for(&mut net, "lamp");
     let first = receive(&mut net, &anything(1)).unwrap();
-    let before = net.agents[BOB].node.supply();
+    let before = net.agents[BOB]
+        .node
+        .inbox()
+        .supply(net.agents[BOB].node.people().pausing().is_paused());
     net.run_for(60_000);
     assert_ne!(
-        net.agents[BOB].node.supply(),
+        net.agents[BOB]
+            .node
+            .inbox()
+            .supply(net.agents[BOB].node.people().pausing().is_paused()),
         before,
         "whoever waits asks again"
     );
@@ -186,7 +195,13 @@ fn a_clock_that_jumps_ends_no_lease() {
     net.run_for(10_000);
     assert!(receive(&mut net, &anything(2)).is_none());
     let at = net.at(BOB);
-    assert!(net.agents[BOB].node.leased(at, handed.lease).is_ok());
+    assert!(
+        net.agents[BOB]
+            .node
+            .inbox()
+            .leased(at.elapsed, handed.lease)
+            .is_ok()
+    );
 }
 
 #[test]
@@ -197,13 +212,18 @@ fn a_lease_can_be_extended_while_it_lasts() {
     net.run_for(50_000);
     let at = net.at(BOB);
     let node = &mut net.agents[BOB].node;
-    node.handle_lease_extend(at, handed.lease, Duration::from_secs(60))
+    node.turn(at)
+        .leases()
+        .extend(handed.lease, Duration::from_secs(60))
         .unwrap();
     net.run_for(50_000);
     respond(&mut net, &handed).unwrap();
     let at = net.at(BOB);
     let node = &mut net.agents[BOB].node;
-    let late = node.handle_lease_extend(at, handed.lease, Duration::from_secs(60));
+    let late = node
+        .turn(at)
+        .leases()
+        .extend(handed.lease, Duration::from_secs(60));
     assert_eq!(late.unwrap_err(), LocalError::LeaseEnded);
 }
 
@@ -220,11 +240,13 @@ fn five_leases_that_ended_badly_set_the_message_aside() {
         // Each way in which a lease can end badly counts.
         let outcome = match tries % 3 {
             0 => {
-                node.handle_lease_fail(at, handed.lease, "no lamp", None)
+                node.turn(at)
+                    .leases()
+                    .fail(handed.lease, "no lamp", None)
                     .unwrap()
                     .1
             }
-            1 => node.handle_consumer_gone(at, u64::from(tries)),
+            1 => node.turn(at).leases().consumer_gone(u64::from(tries)),
             _ => {
                 net.run_for(60_000);
                 continue;
@@ -240,7 +262,7 @@ fn five_leases_that_ended_badly_set_the_message_aside() {
                 "what failed is left alone for a while"
             );
             let at = net.at(BOB);
-            let gone = net.agents[BOB].node.handle_consumer_gone(at, 8);
+            let gone = net.agents[BOB].node.turn(at).leases().consumer_gone(8);
             net.agents[BOB].keep(at, gone);
             net.run_for(5_000);
         }
@@ -280,7 +302,7 @@ fn what_a_consumer_keeps_waits_for_somebody_s_answer_and_is_received_no_more() {
     let request = ask_for(&mut net, "lamp");
     let handed = receive(&mut net, &anything(1)).unwrap();
     let at = net.at(BOB);
-    let kept = net.agents[BOB].node.handle_lease_keep(at, handed.lease);
+    let kept = net.agents[BOB].node.turn(at).leases().keep(handed.lease);
     let effects = net.agents[BOB].keep(at, kept.unwrap());
     net.perform(BOB, effects);
     for restarted in [false, true] {
@@ -326,15 +348,24 @@ fn a_consumer_that_waits_looks_at_what_is_not_for_it_once() {
     let asked = ask_for(&mut net, "door");
     let handed = wait_on(&mut net, &mut door).unwrap();
     assert_eq!(name_of(&handed), asked);
-    let before = net.agents[BOB].node.supply();
+    let before = net.agents[BOB]
+        .node
+        .inbox()
+        .supply(net.agents[BOB].node.people().pausing().is_paused());
     respond(&mut net, &handed).unwrap();
     ask_for(&mut net, "lamp");
-    let now = net.agents[BOB].node.supply();
+    let now = net.agents[BOB]
+        .node
+        .inbox()
+        .supply(net.agents[BOB].node.people().pausing().is_paused());
     assert!(now != before && !now.has_older_than(before), "{now:?}");
     let held = receive(&mut net, &anything(2)).unwrap();
     assert_eq!(name_of(&held), lamp);
     net.run_for(60_000);
-    let now = net.agents[BOB].node.supply();
+    let now = net.agents[BOB]
+        .node
+        .inbox()
+        .supply(net.agents[BOB].node.people().pausing().is_paused());
     assert!(
         now.has_older_than(before),
         "a lease ran out: what is behind them is for them again"
@@ -366,9 +397,9 @@ fn whoever_asked_hears_after_a_second_that_somebody_has_it() {
     let mut net = met();
     let request = ask_for(&mut net, "lamp");
     let handed = receive(&mut net, &anything(1)).unwrap();
-    assert_eq!(net.agents[ALICE].node.is_taken(request), Some(false));
+    assert_eq!(net.agents[ALICE].node.sent().is_taken(request), Some(false));
     net.run_for(1_500);
-    assert_eq!(net.agents[ALICE].node.is_taken(request), Some(true));
+    assert_eq!(net.agents[ALICE].node.sent().is_taken(request), Some(true));
     respond(&mut net, &handed).unwrap();
     net.run_for(1_000);
     // Who is quick costs no word more.

@@ -68,7 +68,7 @@ fn waiting(net: &Net) -> usize {
 
 fn change(net: &mut Net, policy: Policy) {
     let at = net.at(BOB);
-    let (outcome, _) = net.agents[BOB].node.change_policy(at, policy);
+    let (outcome, _) = net.agents[BOB].node.turn(at).me().change_policy(policy);
     let effects = net.agents[BOB].keep(at, outcome);
     net.perform(BOB, effects);
 }
@@ -127,7 +127,7 @@ fn what_waits_in_the_mailbox_is_taken_by_an_agent_that_is_back_before_its_progra
     net.restart(BOB);
     net.run_for(2_000);
     assert_eq!(
-        net.agents[BOB].node.offers().count(),
+        net.agents[BOB].node.offers().capabilities().count(),
         0,
         "a start brings back nothing that peers heard the end of"
     );
@@ -175,14 +175,14 @@ fn a_start_brings_back_no_name_that_the_person_forbade_meanwhile() {
         let mut net = with_a_lamp_under(&policy);
         *policy.borrow_mut() = changed;
         net.restart(BOB);
-        assert_eq!(net.agents[BOB].node.offers().count(), 0);
+        assert_eq!(net.agents[BOB].node.offers().capabilities().count(), 0);
         net.run_for(10_000);
         assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
     }
     let policy = Rc::new(RefCell::new(lamps()));
     let mut net = with_a_lamp_under(&policy);
     net.restart(BOB);
-    assert_eq!(net.agents[BOB].node.offers().count(), 1);
+    assert_eq!(net.agents[BOB].node.offers().capabilities().count(), 1);
 }
 
 #[test]
@@ -193,7 +193,12 @@ fn a_peer_that_was_away_when_an_offer_ended_brings_it_back_at_no_start() {
         match withdrawn {
             true => {
                 let at = net.at(BOB);
-                let outcome = net.agents[BOB].node.handle_withdraw(at, &carol).unwrap();
+                let outcome = net.agents[BOB]
+                    .node
+                    .turn(at)
+                    .people()
+                    .withdraw(&carol)
+                    .unwrap();
                 let effects = net.agents[BOB].keep(at, outcome);
                 net.perform(BOB, effects);
             }
@@ -208,7 +213,11 @@ fn a_peer_that_was_away_when_an_offer_ended_brings_it_back_at_no_start() {
         net.run_for(LINGER + 2_000);
         assert_eq!(offered_to_alice(&net), Vec::<String>::new());
         net.restart(BOB);
-        assert_eq!(net.agents[BOB].node.offers().count(), 0, "{withdrawn}");
+        assert_eq!(
+            net.agents[BOB].node.offers().capabilities().count(),
+            0,
+            "{withdrawn}"
+        );
     }
 }
 
@@ -266,9 +275,9 @@ fn a_program_that_offers_other_names_at_each_start_is_not_shut_out_by_those_it_l
         offer_end(&mut net, BOB, connection);
         net.run_for(2_000);
     }
-    assert!(net.agents[BOB].node.offers().count() <= 64);
+    assert!(net.agents[BOB].node.offers().capabilities().count() <= 64);
     net.run_for(LINGER + 2_000);
-    assert_eq!(net.agents[BOB].node.offers().count(), 0);
+    assert_eq!(net.agents[BOB].node.offers().capabilities().count(), 0);
     assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
 }
 
@@ -291,7 +300,7 @@ fn of_offers_that_nobody_serves_the_one_that_went_first_makes_room() {
         user: PROGRAM.user + 1,
     };
     offer(&mut net, BOB, other, lamp(1)).unwrap();
-    let offered = net.agents[BOB].node.offers();
+    let offered = net.agents[BOB].node.offers().capabilities();
     let names: Vec<_> = offered.map(|offered| offered.name.to_string()).collect();
     assert_eq!(names.len(), 64);
     assert!(!names.contains(&"lamp.n63".to_owned()) && names.contains(&"lamp.n00".to_owned()));

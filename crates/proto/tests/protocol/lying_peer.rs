@@ -252,9 +252,11 @@ fn hour(what: Lie) -> Vec<i64> {
             20 => net.restart(ALICE),
             25 => known.push(ERIN),
             // Everybody needs new sessions with Alice, and then Alice with everybody.
-            30 => does(&mut net, 2, |node, at| node.adopt(at, rekeyed(2))),
-            35 => does(&mut net, ALICE, |node, at| node.handle_clear(at)),
-            45 => does(&mut net, ALICE, |node, at| node.adopt(at, rekeyed(ALICE))),
+            30 => does(&mut net, 2, |node, at| node.turn(at).me().adopt(rekeyed(2))),
+            35 => does(&mut net, ALICE, |node, at| node.turn(at).alarms().clear()),
+            45 => does(&mut net, ALICE, |node, at| {
+                node.turn(at).me().adopt(rekeyed(ALICE))
+            }),
             _ => {}
         }
         let talk = minute % 5 == 0 || matches!(minute, 46 | 47);

@@ -35,7 +35,7 @@ fn met(bobs: Policy) -> Net {
 
 fn change(net: &mut Net, policy: Policy) -> Vec<AgentId> {
     let at = net.at(BOB);
-    let (outcome, told) = net.agents[BOB].node.change_policy(at, policy);
+    let (outcome, told) = net.agents[BOB].node.turn(at).me().change_policy(policy);
     let effects = net.agents[BOB].keep(at, outcome);
     net.perform(BOB, effects);
     told
@@ -50,7 +50,9 @@ fn offer(net: &mut Net, name: &str) {
     let offered = Capability::new(name.parse().unwrap(), 1);
     let outcome = net.agents[BOB]
         .node
-        .handle_offer(at, (program, None), offered);
+        .turn(at)
+        .offers()
+        .offer(program, None, offered);
     let effects = net.agents[BOB].keep(at, outcome.unwrap());
     net.perform(BOB, effects);
 }

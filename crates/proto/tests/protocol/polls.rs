@@ -189,7 +189,11 @@ fn only_the_peer_itself_polls_and_only_for_its_keeper() {
     let misled = hear(&mut carol, 1_000, &bytes);
     assert_eq!(reason(&misled.entries).unwrap().name(), "wrong-recipient");
     // Whoever is trusted no more is told nothing more.
-    bob.node.handle_withdraw(at(1_100), &alice.id()).unwrap();
+    bob.node
+        .turn(at(1_100))
+        .people()
+        .withdraw(&alice.id())
+        .unwrap();
     let refused = hear(&mut bob, 1_200, &bytes);
     assert!(!is_served(&refused));
     assert_eq!(reason(&refused.entries).unwrap().name(), "trust-withdrawn");
@@ -247,7 +251,7 @@ fn nobody_polls_a_stranger_or_one_that_is_trusted_no_more() {
     let carol = Agent::new("agent-carol", "carol");
     let refused = alice.node.make_poll(at(0), &carol.id(), None);
     assert_eq!(refused.unwrap_err(), LocalError::PeerUnknown(carol.id()));
-    alice.node.handle_withdraw(at(0), &bob.id()).unwrap();
+    alice.node.turn(at(0)).people().withdraw(&bob.id()).unwrap();
     let refused = alice.node.make_poll(at(0), &bob.id(), None);
     assert_eq!(refused.unwrap_err(), LocalError::PeerRevoked(bob.id()));
 }

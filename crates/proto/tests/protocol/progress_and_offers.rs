@@ -129,7 +129,11 @@ pub(crate) fn offer_to(
     capability: Capability,
 ) -> Result<(), LocalError> {
     let at = net.at(who);
-    let outcome = net.agents[who].node.handle_offer(at, program, capability)?;
+    let outcome = net.agents[who]
+        .node
+        .turn(at)
+        .offers()
+        .offer(program.0, program.1, capability)?;
     let effects = net.agents[who].keep(at, outcome);
     net.perform(who, effects);
     Ok(())
@@ -137,7 +141,7 @@ pub(crate) fn offer_to(
 
 pub(crate) fn offer_end(net: &mut Net, who: usize, connection: u64) {
     let at = net.at(who);
-    let outcome = net.agents[who].node.handle_offer_end(at, connection);
+    let outcome = net.agents[who].node.turn(at).offers().end(connection);
     let effects = net.agents[who].keep(at, outcome);
     net.perform(who, effects);
 }
@@ -272,7 +276,7 @@ fn progress_reaches_whoever_asked_and_settles_nothing() {
     net.run_for(1_000);
     let asked = &net.agents[ALICE].node;
     assert_eq!(
-        asked.is_taken(request),
+        asked.sent().is_taken(request),
         Some(false),
         "received, and nobody has taken it"
     );
@@ -290,8 +294,8 @@ fn progress_reaches_whoever_asked_and_settles_nothing() {
     net.run_for(1_000);
     assert_eq!(heard(&net, ALICE), [progress.to_value()]);
     for node in [&net.agents[ALICE].node, &net.agents[ALICE].retold()] {
-        assert_eq!(node.is_taken(request), Some(true));
-        let told = node.progress_of(request).unwrap();
+        assert_eq!(node.sent().is_taken(request), Some(true));
+        let told = node.sent().progress_of(request).unwrap();
         assert_eq!(told.state, Some(ProgressState::InputRequired));
         assert_eq!(told.note.as_deref(), Some("Which week?"));
         assert_eq!(node.status(request).unwrap().state, State::Received);
@@ -325,7 +329,7 @@ fn progress_on_a_sealed_request_travels_sealed_and_stands_nowhere_in_clear() {
     try_tell(&mut net, BOB, request, &progress).unwrap();
     net.run_for(1_000);
     assert_eq!(heard(&net, ALICE), [progress.to_value()]);
-    let told = net.agents[ALICE].node.progress_of(request).unwrap();
+    let told = net.agents[ALICE].node.sent().progress_of(request).unwrap();
     assert_eq!((told.state, &told.note), (None, &None));
     let now = net.at(ALICE).now;
     let rows = net.agents[ALICE].node.snapshot(now).rows();
@@ -348,7 +352,9 @@ fn whoever_asked_hears_that_a_person_has_to_look_and_nothing_of_why() {
         let at = net.at(BOB);
         let node = &mut net.agents[BOB].node;
         let (_, failed) = node
-            .handle_fail(at, &alice, request, "exit status 7")
+            .turn(at)
+            .inbox()
+            .fail(&alice, request, "exit status 7")
             .unwrap();
         let effects = net.agents[BOB].keep(at, failed);
         net.perform(BOB, effects);
@@ -356,7 +362,7 @@ fn whoever_asked_hears_that_a_person_has_to_look_and_nothing_of_why() {
     net.run_for(1_000);
     let told = json!({"state": "working", "note": WAITS_FOR_A_PERSON});
     assert_eq!(heard(&net, ALICE), [told]);
-    let kept = net.agents[ALICE].node.progress_of(request).unwrap();
+    let kept = net.agents[ALICE].node.sent().progress_of(request).unwrap();
     assert_eq!(kept.note.as_deref(), Some(WAITS_FOR_A_PERSON));
     assert_eq!(
         net.agents[BOB]
@@ -369,12 +375,17 @@ fn whoever_asked_hears_that_a_person_has_to_look_and_nothing_of_why() {
     );
     // The person's decision ends it as ever.
     let at = net.at(BOB);
-    let dropped = net.agents[BOB].node.handle_drop(at, None, request).unwrap();
+    let dropped = net.agents[BOB]
+        .node
+        .turn(at)
+        .inbox()
+        .drop_shelved(None, request)
+        .unwrap();
     let effects = net.agents[BOB].keep(at, dropped);
     net.perform(BOB, effects);
     net.run_for(1_000);
     assert!(
-        net.agents[ALICE].node.progress_of(request).is_none(),
+        net.agents[ALICE].node.sent().progress_of(request).is_none(),
         "it is answered"
     );
 }
@@ -388,10 +399,12 @@ fn what_never_began_is_no_try() {
     for _ in 0..7 {
         let at = net.at(BOB);
         let node = &mut net.agents[BOB].node;
-        let (tries, mut outcome) = node.handle_start(at, &alice, request).unwrap();
+        let (tries, mut outcome) = node.turn(at).inbox().start(&alice, request).unwrap();
         assert_eq!(tries, Some(1));
         let given_back = node
-            .handle_unbegun(at, &alice, request, "cannot be run")
+            .turn(at)
+            .inbox()
+            .unbegun(&alice, request, "cannot be run")
             .unwrap();
         outcome.entries.extend(given_back.entries);
         net.agents[BOB].keep(at, outcome);
@@ -400,7 +413,9 @@ fn what_never_began_is_no_try() {
     let at = net.at(BOB);
     let (tries, _) = net.agents[BOB]
         .node
-        .handle_start(at, &alice, request)
+        .turn(at)
+        .inbox()
+        .start(&alice, request)
         .unwrap();
     assert_eq!(tries, Some(1));
 }
@@ -530,7 +545,7 @@ fn a_flood_of_progress_is_stopped_by_the_budget_and_leaves_the_request_open() {
         refused += usize::from(judged(&mut net, ALICE, &bytes) == Some("budget-exceeded"));
     }
     assert!(refused >= 30 - 12, "{refused} of 30");
-    assert!(net.agents[ALICE].node.progress_of(request).is_some());
+    assert!(net.agents[ALICE].node.sent().progress_of(request).is_some());
 }
 
 #[test]
@@ -551,7 +566,7 @@ fn progress_out_of_order_leaves_the_newest() {
     }
     assert_eq!(judged(&mut net, ALICE, &told[1]), None);
     assert_eq!(judged(&mut net, ALICE, &told[0]), None);
-    let newest = net.agents[ALICE].node.progress_of(request).unwrap();
+    let newest = net.agents[ALICE].node.sent().progress_of(request).unwrap();
     assert_eq!(newest.note.as_deref(), Some("second"));
 }
 
@@ -564,7 +579,7 @@ fn progress_to_a_peer_of_the_release_before_is_refused_here_and_never_sent() {
     assert_eq!(refused.name(), "version-insufficient");
     assert_eq!(net.sent_since(0, Some(Method::Progress)), 0);
     assert_eq!(
-        net.agents[ALICE].node.is_taken(request),
+        net.agents[ALICE].node.sent().is_taken(request),
         None,
         "nobody can tell"
     );
@@ -731,7 +746,7 @@ fn a_program_offers_only_what_its_person_allows() {
     let full = (0..70).find_map(|n| refused(&mut net, PROGRAM, &format!("lamp.n{n}"), 1));
     assert_eq!(full, Some(OfferFault::TooMuch));
     assert_eq!(
-        net.agents[BOB].node.offers().count(),
+        net.agents[BOB].node.offers().capabilities().count(),
         63,
         "with the configured one 64"
     );

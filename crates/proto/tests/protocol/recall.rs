@@ -47,7 +47,7 @@ fn acknowledge_one(net: &mut Net, who: usize) {
     };
     let headers = &item.message.headers;
     let taken = [(headers.agent_id.clone(), headers.message_id)];
-    let outcome = net.agents[who].node.handle_acknowledge(at, &taken);
+    let outcome = net.agents[who].node.turn(at).inbox().acknowledge(&taken);
     net.agents[who].keep(at, outcome.unwrap());
 }
 

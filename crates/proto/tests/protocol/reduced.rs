@@ -53,7 +53,11 @@ fn a_clock_that_is_set_back_parts_no_memory_from_its_log() {
 fn a_draft_lives_no_longer_for_a_clock_that_is_set_back() {
     let (mut alice, bob) = alice_and_bob();
     let carol = Agent::new("agent-carol", "carol");
-    let line = alice.node.handle_bind(at(HOUR), &carol.certificate());
+    let line = alice
+        .node
+        .turn(at(HOUR))
+        .people()
+        .bind(&carol.certificate());
     alice.keep(at(HOUR), line.unwrap());
     let mut net = Net::new(vec![alice, bob], 1);
     net.send(0, 1, notification(LONGEST_LIFE));
@@ -288,20 +292,24 @@ fn a_message_that_is_to_be_tried_again_is_handed_over_when_the_pause_ends() {
     let alice = net.agents[0].id();
     for _ in 0..TRIES {
         does(&mut net, 1, |node, at| {
-            node.handle_fail(at, &alice, asked, "no hands").unwrap().1
+            node.turn(at)
+                .inbox()
+                .fail(&alice, asked, "no hands")
+                .unwrap()
+                .1
         });
     }
     let said = |paused, serial| pause("bob", paused, serial);
     does(&mut net, 1, |node, at| {
-        node.handle_pause(at, &said(true, 1)).unwrap()
+        node.turn(at).people().pause(&said(true, 1)).unwrap()
     });
     net.effects.clear();
     does(&mut net, 1, |node, at| {
-        node.handle_retry(at, Some(&alice), asked).unwrap()
+        node.turn(at).inbox().retry(Some(&alice), asked).unwrap()
     });
     assert_eq!(handed(&net, 1), [], "while it pauses");
     does(&mut net, 1, |node, at| {
-        node.handle_pause(at, &said(false, 2)).unwrap()
+        node.turn(at).people().pause(&said(false, 2)).unwrap()
     });
     assert_eq!(handed(&net, 1), [asked], "once, when it goes on");
     remembered(&net);

@@ -103,7 +103,7 @@ fn a_new_certificate_makes_new_sessions_at_once_and_they_are_renewed_as_ever() {
     net.run_for(50 * MINUTE);
     let mut longer = identity_with("agent-alice", "alice", 2, |_| {});
     longer.former = vec![identity("agent-alice", "alice").signing];
-    does(&mut net, 0, |node, at| node.adopt(at, longer));
+    does(&mut net, 0, |node, at| node.turn(at).me().adopt(longer));
     net.run_for(MINUTE);
     let ends = |net: &Net| {
         let standing = |who: usize| {

@@ -53,11 +53,15 @@ fn fail_one(net: &mut Net, who: usize) {
     let (peer, name) = (headers.agent_id.clone(), headers.message_id);
     for _ in 0..5 {
         let agent = &mut net.agents[who];
-        let Ok((_, outcome)) = agent.node.handle_start(at, &peer, name) else {
+        let Ok((_, outcome)) = agent.node.turn(at).inbox().start(&peer, name) else {
             break;
         };
         agent.keep(at, outcome);
-        let failed = agent.node.handle_fail(at, &peer, name, "exit status 1");
+        let failed = agent
+            .node
+            .turn(at)
+            .inbox()
+            .fail(&peer, name, "exit status 1");
         let Ok((_, outcome)) = failed else { break };
         agent.keep(at, outcome);
     }

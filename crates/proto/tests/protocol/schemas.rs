@@ -144,7 +144,7 @@ fn conversation() -> (Agent, Agent) {
     settle(at(40), &mut [&mut alice, &mut bob], effects);
     hand_work_over(&mut alice, &mut bob);
     let taken = [(alice.id(), names[2])];
-    let outcome = bob.node.handle_acknowledge(at(50), &taken).unwrap();
+    let outcome = bob.node.turn(at(50)).inbox().acknowledge(&taken).unwrap();
     bob.keep(at(50), outcome);
     bob.hear(at(60), b"[1, 2");
     for ms in [2_000, 5_000] {
@@ -170,10 +170,12 @@ fn hand_work_over(alice: &mut Agent, bob: &mut Agent) {
         let task = tasks.find(|task| task.offer == offer).unwrap().id();
         drop(tasks);
         let mut outcomes = vec![match end {
-            Some(_) => bob.node.handle_accept(at(44), task).unwrap().1,
+            Some(_) => bob.node.turn(at(44)).tasks().accept(task).unwrap().1,
             None => {
                 bob.node
-                    .handle_decline(at(44), task, "no".into())
+                    .turn(at(44))
+                    .tasks()
+                    .decline(task, "no".into())
                     .unwrap()
                     .1
             }
@@ -185,7 +187,7 @@ fn hand_work_over(alice: &mut Agent, bob: &mut Agent) {
                 note: Some("half of it".into()),
                 result: Some(json!({"evening": "Tue"})),
             };
-            outcomes.push(bob.node.handle_report(at(46), report).unwrap().1);
+            outcomes.push(bob.node.turn(at(46)).tasks().report(report).unwrap().1);
         }
         for outcome in outcomes {
             let effects = bob.keep(at(46), outcome);

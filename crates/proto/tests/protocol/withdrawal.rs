@@ -28,14 +28,14 @@ fn talking() -> Net {
 fn withdraws(net: &mut Net, who: usize, whom: usize) {
     let peer = net.agents[whom].id();
     does(net, who, |node, at| {
-        node.handle_withdraw(at, &peer).unwrap()
+        node.turn(at).people().withdraw(&peer).unwrap()
     });
 }
 
 fn approves(net: &mut Net, who: usize, whom: usize) {
     let peer = net.agents[whom].id();
     does(net, who, |node, at| {
-        node.handle_approve(at, &peer, None).unwrap()
+        node.turn(at).people().approve(&peer, None).unwrap()
     });
 }
 
@@ -85,7 +85,7 @@ fn a_revoked_peers_messages_end_and_it_hears_nothing() {
     let from = net.now + 1;
     let said_so = revocation("alice", "agent-alice", 1);
     does(&mut net, 1, |node, at| {
-        node.handle_revocation(at, &said_so).unwrap()
+        node.turn(at).people().revoke(&said_so).unwrap()
     });
     net.cut = None;
     assert_eq!(states(&net, 1, waiting), [revoked()]);
@@ -104,7 +104,7 @@ fn a_withdrawn_peers_drafts_end_and_new_ones_are_not_taken() {
         .handle_send(at(0), &alice.id(), sending.clone())
         .unwrap();
     bob.keep(at(0), sent.1);
-    let outcome = bob.node.handle_withdraw(at(1), &alice.id()).unwrap();
+    let outcome = bob.node.turn(at(1)).people().withdraw(&alice.id()).unwrap();
     let effects = bob.keep(at(1), outcome);
     let settled = |effect: &signet_proto::node::Effect| {
         matches!(effect, signet_proto::node::Effect::Settle { message_id, state, .. }
@@ -136,7 +136,7 @@ fn a_withdrawn_peer_hears_nothing_and_is_not_heard() {
     let effects = net.agents[1].keep(at, outcome);
     net.perform(1, effects);
     let newer = identity_with("agent-bob", "bob", 2, |_| {});
-    does(&mut net, 1, |node, at| node.adopt(at, newer));
+    does(&mut net, 1, |node, at| node.turn(at).me().adopt(newer));
     net.run_for(DAY);
     assert_eq!(
         said(&net, 1, 0, from),
@@ -221,12 +221,17 @@ fn two_who_withdrew_each_other_talk_again_when_both_approve() {
 fn whom_nobody_trusts_cannot_be_withdrawn() {
     let mut bob = Agent::new("agent-bob", "bob");
     let stranger = "agent-stranger".parse().unwrap();
-    let error = bob.node.handle_withdraw(at(0), &stranger).unwrap_err();
+    let error = bob
+        .node
+        .turn(at(0))
+        .people()
+        .withdraw(&stranger)
+        .unwrap_err();
     assert_eq!(error.name(), "peer-unknown");
     let mut net = talking();
     withdraws(&mut net, 1, 0);
     let (at, alice) = (net.at(1), net.agents[0].id());
-    let again = net.agents[1].node.handle_withdraw(at, &alice);
+    let again = net.agents[1].node.turn(at).people().withdraw(&alice);
     assert_eq!(again.unwrap_err().name(), "peer-unknown");
 }
 
@@ -243,7 +248,7 @@ fn open_tasks_of_a_withdrawn_or_revoked_peer_end_at_once() {
             if revoke {
                 let said = revocation(name, &format!("agent-{name}"), 1);
                 does(&mut net, BOB, |node, at| {
-                    node.handle_revocation(at, &said).unwrap()
+                    node.turn(at).people().revoke(&said).unwrap()
                 });
             } else {
                 withdraws(&mut net, BOB, who);
@@ -257,7 +262,9 @@ fn open_tasks_of_a_withdrawn_or_revoked_peer_end_at_once() {
         assert_eq!(given(&net, BOB, other), TaskState::Offered, "Dave's stands");
         let (at, node) = (net.at(BOB), &mut net.agents[BOB].node);
         let error = node
-            .handle_decline(at, from_carol, "no".into())
+            .turn(at)
+            .tasks()
+            .decline(from_carol, "no".into())
             .unwrap_err();
         assert_eq!(error.name(), "task-unknown");
         remembered(&net);

@@ -126,7 +126,7 @@ impl World {
         let agent = &mut self.agents[who];
         let at = agent.at(self.now);
         if let Some(node) = agent.node.as_mut() {
-            let outcome = node.adopt(at, agent.papers.identity(who));
+            let outcome = node.turn(at).me().adopt(agent.papers.identity(who));
             self.keep(who, outcome, Vec::new());
         }
     }

@@ -19,7 +19,7 @@ impl World {
         };
         agent.words += 1;
         let said = people::pause(NAMES[who], paused, agent.words);
-        let Ok(outcome) = node.handle_pause(at, &said) else {
+        let Ok(outcome) = node.turn(at).people().pause(&said) else {
             assert!(agent.stray != 0, "{} does not obey", NAMES[who]);
             return false;
         };
@@ -48,7 +48,7 @@ impl World {
     /// While an agent pauses it is handed nothing, and nothing of its own goes out.
     pub fn watch_pause(&self, who: usize, outcome: &Outcome) {
         let agent = &self.agents[who];
-        let knows = agent.node.as_ref().unwrap().pausing().is_paused();
+        let knows = agent.node.as_ref().unwrap().people().pausing().is_paused();
         assert!(
             knows == agent.paused,
             "{} does not know whether it pauses",

@@ -13,7 +13,12 @@ fn ring(members: usize) -> Net {
     for one in 0..members {
         for other in (0..members).filter(|other| *other != one) {
             let certificate = agents[other].certificate();
-            let bound = agents[one].node.handle_bind(at(0), &certificate).unwrap();
+            let bound = agents[one]
+                .node
+                .turn(at(0))
+                .people()
+                .bind(&certificate)
+                .unwrap();
             agents[one].keep(at(0), bound);
         }
     }

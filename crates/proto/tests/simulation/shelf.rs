@@ -13,10 +13,10 @@ impl World {
         let at = self.agents[who].at(self.now);
         let says = self.dice.percent(60);
         let node = self.agents[who].node.as_mut().unwrap();
-        let (number, mut outcome) = node.handle_start(at, peer, name).unwrap();
+        let (number, mut outcome) = node.turn(at).inbox().start(peer, name).unwrap();
         let mut shelved = number.is_none();
         if says && !shelved {
-            let (gone, failed) = node.handle_fail(at, peer, name, "no hands").unwrap();
+            let (gone, failed) = node.turn(at).inbox().fail(peer, name, "no hands").unwrap();
             shelved = gone;
             outcome.entries.extend(failed.entries);
             outcome.effects.extend(failed.effects);
@@ -49,8 +49,8 @@ impl World {
             let what = self.dice.below(3);
             let node = self.agents[who].node.as_mut().unwrap();
             let done = match what {
-                0 if known => node.handle_retry(at, Some(&peer), name),
-                1 if known => node.handle_drop(at, Some(&peer), name),
+                0 if known => node.turn(at).inbox().retry(Some(&peer), name),
+                1 if known => node.turn(at).inbox().drop_shelved(Some(&peer), name),
                 _ => {
                     left = true;
                     continue;

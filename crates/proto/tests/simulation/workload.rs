@@ -142,7 +142,7 @@ impl World {
             Some(Err(_)) | None => {
                 let at = self.agents[who].at(self.now);
                 let node = self.agents[who].node.as_mut().unwrap();
-                match node.handle_acknowledge(at, &[(peer.clone(), name)]) {
+                match node.turn(at).inbox().acknowledge(&[(peer.clone(), name)]) {
                     Ok(outcome) => outcome,
                     Err(_) => return,
                 }
@@ -173,8 +173,8 @@ impl World {
         };
         let task = node.tasks().iter().find(offered)?.id();
         Some(match accept {
-            true => node.handle_accept(at, task),
-            false => node.handle_decline(at, task, "no".to_owned()),
+            true => node.turn(at).tasks().accept(task),
+            false => node.turn(at).tasks().decline(task, "no".to_owned()),
         })
     }
 }

@@ -141,7 +141,7 @@ impl World {
             for other in (0..self.agents.len()).filter(|other| *other != who) {
                 let at = self.agents[who].at(self.now);
                 let node = self.agents[who].node.as_mut().unwrap();
-                let bound = node.handle_bind(at, &certificates[other]).unwrap();
+                let bound = node.turn(at).people().bind(&certificates[other]).unwrap();
                 self.keep(who, bound, Vec::new());
             }
         }

@@ -112,7 +112,9 @@ fn admit(
     let (at, node) = (state.at(), &mut state.node);
     let beyond = |line: &&Method| !caller.role.may_use(line.whose);
     if let Some(line) = Call::named(method).filter(beyond) {
-        node.note_forbidden(at, line.name, NOT_FOR_THIS_SOCKET);
+        node.turn(at)
+            .me()
+            .note_forbidden(line.name, NOT_FOR_THIS_SOCKET);
         return Err(not_for_this_socket(caller, line));
     }
     let call = Call::parse(method, params)?;
@@ -121,7 +123,7 @@ fn admit(
     if let Err(error) = &admitted
         && let Some(reason) = reason_of(error)
     {
-        node.note_forbidden(at, call.method(), reason);
+        node.turn(at).me().note_forbidden(call.method(), reason);
     }
     admitted.map(|()| call)
 }

@@ -80,7 +80,7 @@ impl DaemonState {
     /// Refuses a call; what our agent tried is durable before it hears of it.
     pub(super) fn refuse(&mut self, reply: ReplySender, error: ApiError) -> Batch {
         let at = self.at();
-        let attempts = self.node.refused_attempts(at);
+        let attempts = self.node.turn(at).me().refused_attempts();
         if attempts.entries.is_empty() {
             reply.send(Err(error));
             return Batch::nothing();
@@ -97,7 +97,7 @@ impl DaemonState {
         let before = serials(&self.node);
         let layers = self.node.identity().layers;
         let at = At { now, ..self.at() };
-        let outcome = self.node.adopt(at, keys.into_identity(layers));
+        let outcome = self.node.turn(at).me().adopt(keys.into_identity(layers));
         let after = serials(&self.node);
         if before != after {
             info!(
@@ -115,7 +115,7 @@ impl DaemonState {
             is_full: self.log.full_since().is_some(),
             is_connected: self.connections.is_up(),
             login_refused: self.connections.is_login_refused(),
-            is_paused: self.node.pausing().is_paused(),
+            is_paused: self.node.people().pausing().is_paused(),
             is_revoked: self.node.is_revoked(),
             log_changed: self.log.fault().is_some(),
             stands: self.person.counted(&self.node, self.at().now),
@@ -136,7 +136,7 @@ impl DaemonState {
             self.person
                 .take_command(new.notify.clone(), &self.node, now);
         }
-        let (outcome, told) = self.node.change_policy(at, new.policy.clone());
+        let (outcome, told) = self.node.turn(at).me().change_policy(new.policy.clone());
         if let Some(routes) = self.settings.other_routes(&new) {
             self.carrying.set_routes(routes.clone());
             self.node.set_routes(routes);

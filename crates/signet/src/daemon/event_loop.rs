@@ -197,8 +197,8 @@ impl EventLoop {
 
     async fn serve_consumers(&mut self) {
         let (at, node) = (self.at(), &mut self.state.node);
-        let supply = node.supply();
-        let next = |wanted: &mut Wanted| node.handle_receive(at, wanted);
+        let supply = node.inbox().supply(node.people().pausing().is_paused());
+        let next = |wanted: &mut Wanted| node.turn(at).leases().receive(wanted);
         let batch = self.state.consumers.serve(supply, at.now, next);
         self.write(batch).await;
     }
@@ -207,8 +207,8 @@ impl EventLoop {
     async fn end_program(&mut self, connection: u64) {
         self.state.consumers.forget(connection);
         let (at, node) = (self.at(), &mut self.state.node);
-        let held = node.handle_consumer_gone(at, connection);
-        let offered = node.handle_offer_end(at, connection);
+        let held = node.turn(at).leases().consumer_gone(connection);
+        let offered = node.turn(at).offers().end(connection);
         self.write(Batch::all(at.now, vec![held, offered])).await;
     }
 
@@ -236,7 +236,12 @@ impl EventLoop {
         error!(%what, "a finished month of the log is not what was written");
         self.state.log.note_fault(what);
         let at = self.at();
-        let outcome = self.state.node.handle_own_alarm(at, Alarm::LogChanged);
+        let outcome = self
+            .state
+            .node
+            .turn(at)
+            .alarms()
+            .ring_own(Alarm::LogChanged);
         self.write(Batch::of(at.now, outcome)).await;
     }
 

@@ -492,7 +492,7 @@ fn a_silent_peer_a_strange_clock_and_an_alarm_are_told_of_from_what_the_daemon_l
         elapsed: Duration::ZERO,
         head: None,
     };
-    let outcome = memory.node.handle_own_alarm(at, Alarm::LogLost);
+    let outcome = memory.node.turn(at).alarms().ring_own(Alarm::LogLost);
     memory.write(now, &outcome).unwrap();
     let clock = Entry::Clock(ClockLine {
         peer: bob.agent.parse().unwrap(),

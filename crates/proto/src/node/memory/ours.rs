@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Changed, Fate, LineTime, OPEN_AFTER, PING_AFTER, confirm};
+use super::{Changed, Fate, LineTime, confirm};
 use crate::draft::Draft;
 use crate::entry::{Did, DraftLine, OutcomeLine};
 use crate::envelope::{Form, KeptIn, Message, Method};
 use crate::headers::Headers;
-use crate::ids::{AgentId, MessageId, Version};
+use crate::ids::{AgentId, MessageId};
 use crate::node::link::{Approving, Finds, Waiting};
-use crate::node::outbound::OPEN_REQUESTS;
 use crate::node::tasks::TaskAnswer;
-use crate::node::{Lost, Node, OpenRequest, State};
-use crate::policy::PING;
+use crate::node::{Lost, Node, State};
 use crate::receipt::Receipt;
 use crate::reject::PeerReason;
 use crate::time::Timestamp;
@@ -24,7 +22,7 @@ impl Node {
         let peer = headers.recipient_id.clone();
         let method = message.form.method();
         if method == Some(Method::Offer) {
-            self.apply_told_offer(now, &peer, message);
+            self.link_mut(&peer).apply_told_offer(now, message);
         }
         let link = self.link_mut(&peer);
         match message.form.kept() {
@@ -71,38 +69,12 @@ impl Node {
 
     fn note_request_or_answer(&mut self, now: Timestamp, form: &Form, headers: &Headers) {
         if form.method().is_some_and(Method::is_call) {
-            let ping = headers
-                .capability
-                .as_ref()
-                .is_some_and(|name| name.as_str() == PING);
-            let patience = if ping { PING_AFTER } else { OPEN_AFTER };
-            let closes = headers.expires_at.saturating_add(patience);
-            let open = OpenRequest {
-                peer: headers.recipient_id.clone(),
-                tier: headers.data_tier,
-                closes,
-                tells: headers.version >= Version::PROGRESS,
-                progress: None,
-                ping,
-                refused_answer: None,
-            };
-            self.open_request(headers.message_id, open);
+            self.sent.apply_request(headers);
         }
         if let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) {
             let answer = TaskAnswer::by(headers.message_id, form);
             self.forget_request(now, &headers.recipient_id, request, answer);
         }
-    }
-
-    /// Waits for an answer. A full table forgets what closes first: no clock, which may be far ahead for a
-    /// moment, parts what the node remembers from what its log says.
-    fn open_request(&mut self, name: MessageId, open: OpenRequest) {
-        if self.open.len() >= OPEN_REQUESTS {
-            let ends = self.open.iter().min_by_key(|(_, open)| open.closes);
-            let first = ends.map(|(name, _)| *name);
-            first.and_then(|name| self.open.remove(&name));
-        }
-        self.open.insert(name, open);
     }
 
     /// A request of the peer's is answered.
@@ -114,7 +86,7 @@ impl Node {
         answer: TaskAnswer,
     ) {
         self.inbox.remove(peer, request);
-        self.pings.remove(&(peer.clone(), request));
+        self.sent.forget_ping(peer, request);
         self.tasks.answered(now, peer, request, answer);
     }
 
@@ -169,7 +141,7 @@ impl Node {
             return;
         };
         if let Some(tag) = &line.client_key {
-            self.apply_key(now, line.message_id, tag);
+            self.sent.apply_key(now, line.message_id, tag);
         }
         let message = stored.message();
         // What waits for its person may be refused: then the request still wants an answer.
@@ -186,7 +158,7 @@ impl Node {
             root,
             granted: false,
         });
-        let opened = stored.open(&self.identity);
+        let opened = stored.open(self.me.identity());
         let link = self.link_mut(&line.peer);
         match opened {
             Ok(draft) => link.drafts.push_back(Waiting {
@@ -207,7 +179,7 @@ impl Node {
             Did::DraftExpired | Did::Expired => State::Expired,
             Did::DraftRefused => State::RefusedHere(line.reason.clone().unwrap_or_default()),
             Did::AnswerFailed => {
-                self.pings.remove(&(peer.clone(), name));
+                self.sent.forget_ping(peer, name);
                 return Changed::default();
             }
             _ => {

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::headers::CapabilityName;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, Version};
 use crate::policy::{Capability, Policy, fits_together};
 
 use super::Program;
 
 /// What programs offer now. No row of the state: a start recalls it from what peers were told.
 #[derive(Debug, Default)]
-pub(in crate::node) struct Offers(BTreeMap<CapabilityName, Offered>);
+pub struct Offers(BTreeMap<CapabilityName, Offered>);
 
 /// The peers with whom a program has to do; `None` for everybody.
 pub type OfferedTo = Option<BTreeSet<AgentId>>;
@@ -79,8 +79,32 @@ impl Offers {
     }
 
     /// All that is offered to anybody.
-    pub(super) fn capabilities(&self) -> impl Iterator<Item = &Capability> {
+    pub fn capabilities(&self) -> impl Iterator<Item = &Capability> {
         self.0.values().flat_map(Offered::texts)
+    }
+
+    /// A capability of ours, configured or offered to that peer by a program: the configured one goes first.
+    pub(in crate::node) fn own<'a>(
+        &'a self,
+        policy: &'a Policy,
+        peer: &AgentId,
+        name: &CapabilityName,
+    ) -> Option<&'a Capability> {
+        let configured = policy.capability(name);
+        configured.or_else(|| self.capability(name, peer))
+    }
+
+    /// Whether a program offers it, and the peer was or will be told so in a session of that version.
+    pub(in crate::node) fn is_live(
+        &self,
+        policy: &Policy,
+        peer: &AgentId,
+        name: &CapabilityName,
+        version: Version,
+    ) -> bool {
+        version >= Version::PROGRESS
+            && policy.capability(name).is_none()
+            && self.capability(name, peer).is_some()
     }
 
     /// Whether programs of another user id serve it.
@@ -180,7 +204,7 @@ impl Offers {
     }
 
     /// Drops what nobody has served for `linger`. Says whether there was any.
-    pub(super) fn end_lapsed(&mut self, now: Duration, linger: Duration) -> bool {
+    pub(super) fn overdue(&mut self, now: Duration, linger: Duration) -> bool {
         let before = self.0.len();
         let lapsed =
             |held: &Held| matches!(held, Held::Gone(since) if since.saturating_add(linger) <= now);
@@ -189,7 +213,7 @@ impl Offers {
     }
 
     /// When the first of them is dropped if nobody comes to serve it.
-    pub(super) fn lapses_at(&self, linger: Duration) -> Option<Duration> {
+    pub(in crate::node) fn due(&self, linger: Duration) -> Option<Duration> {
         let since = |offered: &Offered| match offered.held {
             Held::Gone(since) => Some(since.saturating_add(linger)),
             Held::By(_) => None,
@@ -198,7 +222,7 @@ impl Offers {
     }
 
     /// Drops what the policy settles itself, allows no more or leaves no room for.
-    pub(super) fn end_unfit(&mut self, policy: &Policy) {
+    pub(in crate::node) fn end_unfit(&mut self, policy: &Policy) {
         self.0.retain(|name, offered| {
             let words = &mut offered.served;
             words.retain(|_, served| policy.may_leave_unapproved(&served.capability));

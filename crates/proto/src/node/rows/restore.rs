@@ -10,10 +10,10 @@ use super::*;
 use crate::draft::{Draft, Identity};
 use crate::handshake::{Retry, Role};
 use crate::node::inbox::Gone;
-use crate::node::keyed::Keyed;
+use crate::node::inbox::{Shelved, Tries};
 use crate::node::link::{Finds, Waiting};
 use crate::node::names::Name;
-use crate::node::quarantine::{Shelved, Tries};
+use crate::node::sent::{Keyed, OpenRequest};
 use crate::node::tasks::Task;
 use crate::policy::Policy;
 use crate::session::Slot;
@@ -60,13 +60,12 @@ impl Node {
         node.take_inbox(&mut tables)?;
         for (key, open) in tables.take::<OpenRequest>(REQUESTS)? {
             let [name] = tables.parts(REQUESTS, &key)?;
-            node.open.insert(tables.parse(REQUESTS, &key, name)?, open);
+            node.sent
+                .put_back(tables.parse(REQUESTS, &key, name)?, open);
         }
         for (key, ping) in tables.take::<Value>(PINGS)? {
             let ping = tables.message(PINGS, &key, &ping)?;
-            let headers = &ping.headers;
-            let name = (headers.agent_id.clone(), headers.message_id);
-            node.pings.insert(name, ping);
+            node.sent.apply_ping(&ping);
         }
         for (_, task) in tables.take::<Task>(TASKS)? {
             node.tasks.put_back(task);
@@ -74,7 +73,8 @@ impl Node {
         for (key, keyed) in tables.take::<Keyed>(KEYED)? {
             let tag = HEXLOWER.decode(key.as_bytes()).ok();
             let tag = tag.and_then(|tag| tag.try_into().ok());
-            node.keys.put(tag.ok_or_else(|| fault(KEYED, &key))?, keyed);
+            node.sent
+                .put_back_key(tag.ok_or_else(|| fault(KEYED, &key))?, keyed);
         }
         match tables.0.into_iter().find(|(_, rows)| !rows.is_empty()) {
             Some((table, rows)) => {
@@ -112,14 +112,14 @@ impl Node {
         for (key, value) in tables.take::<Value>(STRANGERS)? {
             let [what, root] = tables.parts(STRANGERS, &key)?;
             let root: KeyId = tables.parse(STRANGERS, &key, root)?;
-            let read = self.waiting_room.put_back(what, root, value);
+            let read = self.people.put_back_stranger(what, root, value);
             read.ok_or_else(|| fault(STRANGERS, &key))?;
         }
         for (key, since) in tables.take::<Timestamp>(ALARMS)? {
             let [what, peer] = tables.parts(ALARMS, &key)?;
             let what = crate::entry::Alarm::parse(what).map_err(|_| fault(ALARMS, &key))?;
-            self.alarms
-                .insert((what, tables.parse(ALARMS, &key, peer)?), since);
+            let peer = tables.parse(ALARMS, &key, peer)?;
+            self.alarms.put_back(what, peer, since);
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ impl Node {
             let life = Duration::from_secs(row.life);
             let stored = Draft::parse(row.value.clone(), life);
             let stored = stored.map_err(|_| fault(DRAFTS, &key))?;
-            let opened = stored.open(&self.identity);
+            let opened = stored.open(self.me.identity());
             let link = self.link_mut(&tables.parse(DRAFTS, &key, peer)?);
             match opened {
                 Ok(draft) => link.drafts.push_back(Waiting {
@@ -244,9 +244,8 @@ impl Node {
     fn take_inbox(&mut self, tables: &mut Tables) -> Restored {
         let mut lone = tables.take::<Lone>(NODE)?;
         let (_, lone) = lone.pop().ok_or_else(|| fault(NODE, "node"))?;
-        self.recorded = lone.recorded;
-        self.rekeyed = lone.rekeyed;
-        self.pausing = lone.pausing;
+        self.me.put_back(lone.recorded, lone.rekeyed);
+        self.people.put_back(lone.pausing);
         for (key, value) in tables.take::<Value>(INBOX)? {
             let number = tables.parse(INBOX, &key, &key)?;
             let parts = (value.get("message"), value.get("tries"));

@@ -13,6 +13,7 @@ use signet_json::Value;
 use super::ruled::{Fault, Rejected, Ruled, Unsealed};
 use crate::node::Node;
 use crate::node::link::Link;
+use crate::node::offers;
 
 /// How many handshakes may be half open at once.
 const HALF_OPEN_HANDSHAKES: usize = 64;
@@ -30,7 +31,7 @@ impl Node {
         let judged = self.judge(now, &message, payload).and_then(|judged| {
             let (payload, unsealed) = judged;
             let body = body_of(&message, unsealed.as_ref());
-            let task = self.rule_task(now, &message, body)?;
+            let task = self.tasks.rule(self.trust(), now, &message, body)?;
             Ok((payload, unsealed, task))
         });
         match judged {
@@ -68,7 +69,7 @@ impl Node {
                     return Err(Reason::HeaderInvalid.into());
                 }
                 let payload = payload?;
-                self.rule_decree(now, message, &payload)?;
+                self.people.rule(self.context(), now, message, &payload)?;
                 Ok((payload, None))
             }
             Some(method) if method.is_handshake() => {
@@ -101,7 +102,7 @@ impl Node {
 
     fn rule_flight(&self, link: &Link, message: &Message, flight: &Flight) -> Result<(), Reason> {
         link.handshake
-            .admit(message, flight, self.identity.agent())?;
+            .admit(message, flight, self.me.identity().agent())?;
         if message.form.method() == Some(Method::Announce) {
             let signed = message.headers.timestamp;
             if link.heard_announce.is_some_and(|heard| signed <= heard) {
@@ -165,41 +166,23 @@ impl Node {
         if is_reused {
             return Err(Reason::MessageIdReuse.into());
         }
-        self.rule_response(now, message)?;
+        self.sent.rule(now, message)?;
         self.permit(now, link, session, message)?;
         let mut payload = payload?;
         if let Payload::Offers(offers) = &payload {
-            Self::rule_live_offer(session, offers)?;
+            offers::rule(session, offers)?;
         }
         let waits = matches!(payload, Payload::Call | Payload::Answer);
         if waits && !self.inbox.has_room(message) {
             return Err(Reason::InboxFull.into());
         }
-        let unsealed = self.open(message)?;
+        let unsealed = self.me.open(message)?;
         let body = body_of(message, unsealed.as_ref());
         if let Payload::Progress(told) = &mut payload {
             *told = Some(Progress::parse(body.ok_or(Reason::BodyUnfit)?)?);
         }
         self.fit_body(message, body)?;
         Ok((payload, unsealed))
-    }
-
-    /// A response is taken only for an open request of ours, from the agent we asked, once; progress
-    /// likewise, as often as it comes before that.
-    fn rule_response(&self, now: Timestamp, message: &Message) -> Result<(), Reason> {
-        if !message.form.belongs_to_request() {
-            return Ok(());
-        }
-        let headers = &message.headers;
-        let open = headers
-            .in_reply_to
-            .and_then(|request| self.open.get(&request));
-        let open = open.filter(|open| now < open.closes);
-        match open.filter(|open| open.peer == headers.agent_id) {
-            None => Err(Reason::ResponseUnsolicited),
-            Some(open) if headers.data_tier < open.tier => Err(Reason::TierLowered),
-            Some(_) => Ok(()),
-        }
     }
 }
 

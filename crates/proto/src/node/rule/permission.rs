@@ -62,7 +62,7 @@ impl Node {
 
     /// What we decide.
     pub fn policy(&self) -> &crate::policy::Policy {
-        &self.policy
+        self.me.policy()
     }
 
     /// The session that a new message to `peer` would use.
@@ -75,9 +75,9 @@ impl Node {
         let Some(flight) = session.last_flight.body.as_ref() else {
             return true;
         };
-        let grant = self.policy.allowance(peer).grant().to_value();
+        let grant = self.me.policy().allowance(peer).grant().to_value();
         flight.get("grant") == Some(&grant)
-            && flight.get("capabilities") == Some(&self.policy.offer())
+            && flight.get("capabilities") == Some(&self.me.policy().offer())
     }
 
     /// Whether the grant, the table and the budget allow a message (check V12). Changes nothing.
@@ -116,7 +116,7 @@ impl Node {
         }
         let named = message.headers.capability.as_ref();
         let peer = &message.headers.agent_id;
-        let capability = named.and_then(|name| self.own_capability(peer, name));
+        let capability = named.and_then(|name| self.offers.own(self.me.policy(), peer, name));
         let schema = capability.and_then(|capability| capability.schema.as_ref());
         let misfit = schema.and_then(|schema| schema.misfit(body.unwrap_or(&Value::Null)));
         misfit.map_or(Ok(()), |misfit| {
@@ -192,7 +192,7 @@ impl Node {
     ) -> Option<(Bucket, Option<Bucket>)> {
         let headers = &message.headers;
         let age = now.since(headers.timestamp);
-        let allowance = self.policy.allowance(&headers.agent_id);
+        let allowance = self.me.policy().allowance(&headers.agent_id);
         let per_minute = stricter(
             session.given.messages_per_minute,
             allowance.messages_per_minute(),
@@ -203,7 +203,7 @@ impl Node {
             None => link.budgets.heard,
         };
         let conversation = headers.conversation_id.as_ref();
-        let conversation = match conversation.zip(self.policy.conversation_per_minute) {
+        let conversation = match conversation.zip(self.me.policy().conversation_per_minute) {
             Some((id, per_minute)) => Some(take(link.budgets.of(id), per_minute)?),
             None => None,
         };
@@ -218,14 +218,15 @@ impl Node {
         version: Version,
         capability: Option<&CapabilityName>,
     ) -> Terms<'a> {
-        let offered = capability.and_then(|name| self.own_capability(peer, name));
+        let offered = capability.and_then(|name| self.offers.own(self.me.policy(), peer, name));
         Terms {
-            table: &self.policy.table,
+            table: &self.me.policy().table,
             layers,
             session: given,
-            allowance: Some(self.policy.allowance(peer)),
+            allowance: Some(self.me.policy().allowance(peer)),
             takes: offered.map(|capability| capability.tier),
-            live: capability.is_some_and(|name| self.is_offered_live(peer, name, version)),
+            live: capability
+                .is_some_and(|name| self.offers.is_live(self.me.policy(), peer, name, version)),
         }
     }
 
@@ -242,7 +243,7 @@ impl Node {
             offers.find(|offer| offer.name == *name)
         });
         Terms {
-            table: &self.policy.table,
+            table: &self.me.policy().table,
             layers: session.map_or(proven, |session| session.peer_layers.and(proven)),
             session: session.map(|session| &session.received),
             allowance: None,

@@ -130,26 +130,28 @@ pub fn build(
     let newer = || identity_with("agent-alice-2", "alice", 2, |_| {});
     let bound = |log: &Log, of: Identity| {
         then(log.clone(), |bob| {
-            bob.node.handle_bind(at(2), &of.certificate).unwrap()
+            bob.node.turn(at(2)).people().bind(&of.certificate).unwrap()
         })
     };
     let withdrawn = |log: Log| {
         then(log, |bob| {
             bob.node
-                .handle_withdraw(at(3), &recipient("agent-alice-2"))
+                .turn(at(3))
+                .people()
+                .withdraw(&recipient("agent-alice-2"))
                 .unwrap()
         })
     };
     let known = bound(session_log, sister());
     let revoked = then(known.clone(), |bob| {
         let lost = revocation("alice", "agent-alice-2", 1);
-        bob.node.handle_revocation(at(3), &lost).unwrap()
+        bob.node.turn(at(3)).people().revoke(&lost).unwrap()
     });
     let refused = then(session_log.clone(), |bob| {
         let flight = announce(sister, bob, 0);
         bob.hear(at(0), &flight);
         let agent = recipient("agent-alice-2");
-        bob.node.handle_refuse(at(0), &agent, None).unwrap()
+        bob.node.turn(at(0)).people().refuse(&agent, None).unwrap()
     });
     let renewed = bound(&known, newer());
     let given = hears(
@@ -162,7 +164,9 @@ pub fn build(
     let declined = then(given.clone(), |bob| {
         let task = bob.node.tasks().iter().next().unwrap().id();
         bob.node
-            .handle_decline(at(3_000), task, "Not today.".into())
+            .turn(at(3_000))
+            .tasks()
+            .decline(task, "Not today.".into())
             .unwrap()
             .1
     });

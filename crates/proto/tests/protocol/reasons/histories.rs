@@ -123,7 +123,7 @@ fn two_keys() -> (Log, SessionId, SessionId) {
     let first = newest(&bob, "agent-alice", 1);
     let mut renewed = alice_under(2, 2);
     renewed.former = vec![identity("agent-alice", "alice").signing];
-    let outcome = alice.node.adopt(at(2_000), renewed);
+    let outcome = alice.node.turn(at(2_000)).me().adopt(renewed);
     let effects = alice.keep(at(2_000), outcome);
     settle(at(2_000), &mut [&mut alice, &mut bob], effects);
     let second = newest(&bob, "agent-alice", 2_001);

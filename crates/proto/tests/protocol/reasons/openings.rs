@@ -43,11 +43,11 @@ pub fn build() -> (Vec<(&'static str, Log)>, Opened) {
     let sister = stages::knows(&identity("agent-bob-2", "bob").certificate);
     let household = then(sister.clone(), |bob| {
         let alice = identity("agent-alice", "alice").certificate;
-        bob.node.handle_bind(at(0), &alice).unwrap()
+        bob.node.turn(at(0)).people().bind(&alice).unwrap()
     });
     let paused_anew = then(sister, |bob| {
         let word = pause_under(&second_control(), "bob", true, 1);
-        bob.node.handle_pause(at(0), &word).unwrap()
+        bob.node.turn(at(0)).people().pause(&word).unwrap()
     });
     let logs = vec![
         ("newer-offered", offered.log),

@@ -76,14 +76,14 @@ pub fn build() -> World {
             "revoked",
             then(knows(&alice), |bob| {
                 let lost = crate::household::people::revocation("alice", "agent-alice", 1);
-                bob.node.handle_revocation(at(0), &lost).unwrap()
+                bob.node.turn(at(0)).people().revoke(&lost).unwrap()
             }),
         ),
         (
             "withdrawn",
             then(knows(&alice), |bob| {
                 let agent = recipient("agent-alice");
-                bob.node.handle_withdraw(at(0), &agent).unwrap()
+                bob.node.turn(at(0)).people().withdraw(&agent).unwrap()
             }),
         ),
         (
@@ -93,14 +93,14 @@ pub fn build() -> World {
                 let flight = crate::household::people::announce(dave, bob, 0);
                 bob.hear(at(0), &flight);
                 let agent = recipient("agent-dave");
-                bob.node.handle_refuse(at(0), &agent, None).unwrap()
+                bob.node.turn(at(0)).people().refuse(&agent, None).unwrap()
             }),
         ),
         (
             "paused",
             then(knows(&identity("agent-bob-2", "bob").certificate), |bob| {
                 let word = crate::household::people::pause("bob", true, 1);
-                bob.node.handle_pause(at(0), &word).unwrap()
+                bob.node.turn(at(0)).people().pause(&word).unwrap()
             }),
         ),
         ("nobody", Log::new()),
@@ -186,7 +186,7 @@ fn policy_in(log: &[(Timestamp, Entry)]) -> Policy {
 
 pub fn knows(certificate: &Certificate) -> Log {
     let mut bob = Agent::new("agent-bob", "bob");
-    let outcome = bob.node.handle_bind(at(0), certificate).unwrap();
+    let outcome = bob.node.turn(at(0)).people().bind(certificate).unwrap();
     bob.keep(at(0), outcome);
     bob.log
 }

@@ -20,7 +20,12 @@ pub fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
         for _ in 0..100 {
             let sent = far.node.handle_send(peer::at(), &to, peer::notification());
             let taken = exchange(clock, near, far, sent.unwrap().1);
-            let outcome = near.node.handle_acknowledge(by(clock), &taken).unwrap();
+            let outcome = near
+                .node
+                .turn(by(clock))
+                .inbox()
+                .acknowledge(&taken)
+                .unwrap();
             keep(near, &outcome);
         }
         clock += Duration::from_secs(1);

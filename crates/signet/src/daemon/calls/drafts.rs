@@ -79,7 +79,7 @@ impl Serve for TellPause {
         let control = parse_control(&self.control)?;
         let statement = PauseStatement::parse(&self.statement, &control);
         let statement = statement.map_err(|error| invalid(&error))?;
-        let outcome = node.handle_pause(at, &statement).map_err(refused)?;
+        let outcome = node.turn(at).people().pause(&statement).map_err(refused)?;
         Ok((pausing(node), outcome))
     }
 }
@@ -110,13 +110,13 @@ fn draft(node: &Node, waiter: &Waiter<'_>) -> Draft {
 
 /// Whether the agents pause, and the number of the person's last word.
 fn pausing(node: &Node) -> Pausing {
-    let said = node.pausing().statement();
+    let said = node.people().pausing().statement();
     let certified = node.identity().control.as_ref();
     // Under a newer control certificate the numbers begin anew.
     let newest = certified.map_or(0, |control| control.serial);
     let counted = said.filter(|said| said.control.serial >= newest);
     Pausing {
-        paused: node.pausing().is_paused(),
+        paused: node.people().pausing().is_paused(),
         serial: counted.map_or(0, |said| said.serial),
         since: said.map(|said| said.issued_at.to_string()),
         waiting: node.inbox().len(),

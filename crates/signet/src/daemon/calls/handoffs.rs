@@ -21,7 +21,7 @@ use super::{Answer, Asker, Batch, DaemonState};
 impl Serve for AcceptTask {
     fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let id = named::<TaskId>("task", &self.task)?;
-        let accepted = node.handle_accept(at, id).map_err(refused)?;
+        let accepted = node.turn(at).tasks().accept(id).map_err(refused)?;
         decided(node, at, reach, id, accepted)
     }
 
@@ -33,7 +33,11 @@ impl Serve for AcceptTask {
 impl Serve for DeclineTask {
     fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let id = named::<TaskId>("task", &self.task)?;
-        let declined = node.handle_decline(at, id, self.why).map_err(refused)?;
+        let declined = node
+            .turn(at)
+            .tasks()
+            .decline(id, self.why)
+            .map_err(refused)?;
         decided(node, at, reach, id, declined)
     }
 
@@ -56,7 +60,7 @@ impl Serve for ReportTask {
             note: self.note,
             result: self.result,
         };
-        let reported = node.handle_report(at, report).map_err(refused)?;
+        let reported = node.turn(at).tasks().report(report).map_err(refused)?;
         decided(node, at, reach, id, reported)
     }
 

@@ -64,7 +64,10 @@ type ReceivedName = (AgentId, MessageId);
 
 impl KeptBack {
     fn by(state: &DaemonState) -> Self {
-        let (inbox, is_paused) = (state.node.inbox(), state.node.pausing().is_paused());
+        let (inbox, is_paused) = (
+            state.node.inbox(),
+            state.node.people().pausing().is_paused(),
+        );
         let waiting = inbox.after(0).filter(|_| is_paused);
         let waiting = waiting.map(|item| name_of(&item.message));
         Self {

@@ -13,7 +13,7 @@ use crate::daemon::action::{Action, Follower};
 
 impl Serve for ListInbox {
     fn serve(self, node: &mut Node, _: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        if node.pausing().is_paused() {
+        if node.people().pausing().is_paused() {
             return Err(paused());
         }
         let items = node.inbox().after(self.after);

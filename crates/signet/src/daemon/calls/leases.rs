@@ -28,7 +28,7 @@ impl Serve for Respond {
             (None, None) => return Err(one_of("body or decline")),
         };
         let replied = match (self.lease, self.message) {
-            (Some(text), None) => node.handle_lease_reply(at, lease(&text)?, answer),
+            (Some(text), None) => node.turn(at).leases().reply(lease(&text)?, answer),
             (None, Some(name)) => {
                 let request = named::<MessageId>("message-id", &name.message_id)?;
                 let from = maybe_named::<AgentId>("from", name.from.as_deref())?;
@@ -51,11 +51,11 @@ impl Serve for Fail {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let lease = lease(&self.lease)?;
         if self.unbegun {
-            let given_back = node.handle_lease_unbegun(at, lease, &self.reason);
+            let given_back = node.turn(at).leases().unbegun(lease, &self.reason);
             return Ok((Failed::default(), given_back.map_err(refused)?));
         }
         let pause = self.pause.map(parse_wait).transpose()?;
-        let failed = node.handle_lease_fail(at, lease, &self.reason, pause);
+        let failed = node.turn(at).leases().fail(lease, &self.reason, pause);
         let (again, outcome) = failed.map_err(refused)?;
         let failed = Failed {
             quarantined: again.is_none(),
@@ -69,12 +69,12 @@ impl Serve for Fail {
 impl Serve for Acknowledge {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (done, acknowledged) = match (self.lease, self.messages, self.keep) {
-            (Some(text), None, true) => (node.handle_lease_keep(at, lease(&text)?), 0),
-            (Some(text), None, false) => (node.handle_lease_acknowledge(at, lease(&text)?), 1),
+            (Some(text), None, true) => (node.turn(at).leases().keep(lease(&text)?), 0),
+            (Some(text), None, false) => (node.turn(at).leases().acknowledge(lease(&text)?), 1),
             (None, Some(names), false) => {
                 let names = names.iter().map(name_of);
                 let names = names.collect::<Result<Vec<_>, ApiError>>()?;
-                (node.handle_acknowledge(at, &names), names.len())
+                (node.turn(at).inbox().acknowledge(&names), names.len())
             }
             (None, Some(_), true) => {
                 let fault = "keep is for a lease; messages that are to stay are not acknowledged";
@@ -90,7 +90,7 @@ impl Serve for Acknowledge {
 impl Serve for ExtendLease {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (lease, by) = (lease(&self.lease)?, parse_wait(self.seconds)?);
-        let ends = node.handle_lease_extend(at, lease, by).map_err(refused)?;
+        let ends = node.turn(at).leases().extend(lease, by).map_err(refused)?;
         let lease_ends = ends.to_string();
         shown(Extended { lease_ends })
     }

@@ -21,8 +21,8 @@ impl Answer for OfferCapability {
                 capability: capability.name.to_string(),
                 tier: capability.tier,
             };
-            let program = (program, asker.caller.reach.peers.clone());
-            let outcome = node.handle_offer(at, program, capability);
+            let peers = asker.caller.reach.peers.clone();
+            let outcome = node.turn(at).offers().offer(program, peers, capability);
             Ok((offered, outcome.map_err(refused)?))
         });
         state.answer::<Self>(at.now, offered, asker.reply, None)

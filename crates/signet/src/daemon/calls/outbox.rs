@@ -92,8 +92,8 @@ fn outgoing(node: &Node, connected: bool, out: &Outgoing) -> signet_api::Outgoin
     let held_by = |waits_for| held_by(node, &out.peer, waits_for);
     let published = out.state == State::Published;
     let received = out.state == State::Received;
-    let taken = node.is_taken(out.message_id);
-    let told = node.progress_of(out.message_id);
+    let taken = node.sent().is_taken(out.message_id);
+    let told = node.sent().progress_of(out.message_id);
     signet_api::Outgoing {
         message_id: out.message_id.to_string(),
         peer: out.peer.to_string(),
@@ -121,7 +121,7 @@ fn obstacle(node: &Node, connected: bool, out: &Outgoing) -> Option<signet_api::
     match (&out.state, out.waits_for) {
         (State::Queued, Some(WaitsFor::Session)) if !connected => Some(Connection),
         (State::Queued, Some(waits_for)) => Some(render::waits_for(waits_for)),
-        (State::Queued, None) if node.pausing().is_paused() => Some(Resume),
+        (State::Queued, None) if node.people().pausing().is_paused() => Some(Resume),
         (State::Queued, None) if !connected => Some(Connection),
         _ => None,
     }

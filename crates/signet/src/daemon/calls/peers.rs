@@ -17,7 +17,11 @@ use crate::reach::Reach;
 impl Serve for AddPeer {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let certificate = parse_certificate(&self.certificate)?;
-        let outcome = node.handle_bind(at, &certificate).map_err(bind_refused)?;
+        let outcome = node
+            .turn(at)
+            .people()
+            .bind(&certificate)
+            .map_err(bind_refused)?;
         let changed = !outcome.entries.is_empty();
         Ok((bound(&certificate, changed), outcome))
     }

@@ -11,7 +11,7 @@ use signet_proto::certificate::CertificateError;
 use signet_proto::entry::Alarm;
 use signet_proto::ids::{AgentId, KeyId};
 use signet_proto::keys::fingerprint;
-use signet_proto::node::{At, Effect, LocalError, Node, Outcome, Stranger};
+use signet_proto::node::{At, Effect, Node, Stranger};
 use signet_proto::statement::Revocation;
 use signet_proto::time::Timestamp;
 
@@ -33,7 +33,7 @@ impl Serve for ListAlarms {
 impl Serve for ClearAlarms {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let alarms = ringing(node);
-        Ok((Alarms { alarms }, node.handle_clear(at)))
+        Ok((Alarms { alarms }, node.turn(at).alarms().clear()))
     }
 }
 
@@ -44,8 +44,8 @@ impl Serve for ListPending {
             since: since.to_string(),
         };
         shown(Pending {
-            pending: node.pending(at.now).map(stranger).collect(),
-            root_alarms: node.root_alarms(at.now).map(alarm).collect(),
+            pending: node.people().pending(at.now).map(stranger).collect(),
+            root_alarms: node.people().root_alarms(at.now).map(alarm).collect(),
         })
     }
 }
@@ -62,23 +62,17 @@ impl Serve for ListTrust {
 
 impl Serve for ApproveStranger {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        decide(
-            node,
-            at,
-            (&self.agent, self.root.as_deref()),
-            Node::handle_approve,
-        )
+        let (agent, root) = asked(&self.agent, self.root.as_deref())?;
+        let decided = node.turn(at).people().approve(&agent, root);
+        Ok((decided_of(node, &agent), decided.map_err(refused)?))
     }
 }
 
 impl Serve for RefuseStranger {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        decide(
-            node,
-            at,
-            (&self.agent, self.root.as_deref()),
-            Node::handle_refuse,
-        )
+        let (agent, root) = asked(&self.agent, self.root.as_deref())?;
+        let decided = node.turn(at).people().refuse(&agent, root);
+        Ok((decided_of(node, &agent), decided.map_err(refused)?))
     }
 }
 
@@ -86,7 +80,7 @@ impl Serve for Withdraw {
     fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let agent = peer_named(node, reach, &self.peer)?;
         let before = node.inbox().all_aside().count();
-        let outcome = node.handle_withdraw(at, &agent).map_err(|error| {
+        let outcome = node.turn(at).people().withdraw(&agent).map_err(|error| {
             let name = error.name();
             let mistyped = refused_of(node, reach, error);
             if mistyped.is(&Reason::PeerResembles) {
@@ -109,7 +103,7 @@ impl Serve for Withdraw {
 impl Serve for ReplaceRoot {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let certificate = parse_certificate(&self.certificate)?;
-        let replaced = node.handle_replace_root(at, &certificate);
+        let replaced = node.turn(at).people().replace_root(&certificate);
         Ok((bound(&certificate, true), replaced.map_err(bind_refused)?))
     }
 }
@@ -117,7 +111,11 @@ impl Serve for ReplaceRoot {
 impl Serve for TakeRevocation {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let revocation = Revocation::parse(&self.statement).map_err(|error| invalid(&error))?;
-        let outcome = node.handle_revocation(at, &revocation).map_err(refused)?;
+        let outcome = node
+            .turn(at)
+            .people()
+            .revoke(&revocation)
+            .map_err(refused)?;
         let revoked = Revoked {
             agent: revocation.agent.to_string(),
             principal: revocation.principal.to_string(),
@@ -167,21 +165,15 @@ fn trust(node: &Node, agent: &AgentId) -> Trust {
     }
 }
 
-type Decide = fn(&mut Node, At, &AgentId, Option<KeyId>) -> Result<Outcome, LocalError>;
-
-fn decide(
-    node: &mut Node,
-    at: At,
-    (agent, root): (&str, Option<&str>),
-    decide: Decide,
-) -> Result<(StrangerDecided, Outcome), ApiError> {
+fn asked(agent: &str, root: Option<&str>) -> Result<(AgentId, Option<KeyId>), ApiError> {
     let agent = named::<AgentId>("agent", agent)?;
-    let root = maybe_named::<KeyId>("root", root)?;
-    let outcome = decide(node, at, &agent, root).map_err(refused)?;
-    let peer = node.trust().peer(&agent).and_then(|peer| peer.newest());
-    let decided = StrangerDecided {
+    Ok((agent, maybe_named::<KeyId>("root", root)?))
+}
+
+fn decided_of(node: &Node, agent: &AgentId) -> StrangerDecided {
+    let peer = node.trust().peer(agent).and_then(|peer| peer.newest());
+    StrangerDecided {
         agent: agent.to_string(),
         fingerprint: peer.map(|newest| fingerprint(&newest.root)),
-    };
-    Ok((decided, outcome))
+    }
 }

@@ -30,7 +30,7 @@ impl Serve for ListQuarantine {
 impl Serve for RetryMessage {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (from, message_id) = shelved(node, &self.message_id, self.from.as_deref())?;
-        let retried = node.handle_retry(at, Some(&from), message_id);
+        let retried = node.turn(at).inbox().retry(Some(&from), message_id);
         let outcome = retried.map_err(refused)?;
         let retried = Retried {
             message_id: message_id.to_string(),
@@ -44,7 +44,7 @@ impl Serve for DropMessage {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (from, message_id) = shelved(node, &self.message_id, self.from.as_deref())?;
         let declined = is_request(node, &from, message_id);
-        let dropped = node.handle_drop(at, Some(&from), message_id);
+        let dropped = node.turn(at).inbox().drop_shelved(Some(&from), message_id);
         let outcome = dropped.map_err(refused)?;
         let dropped = DroppedMessage {
             message_id: message_id.to_string(),

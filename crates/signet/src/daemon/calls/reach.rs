@@ -101,7 +101,10 @@ impl Reach {
     /// What was handed out under that lease: its name alone lets nobody settle what is beyond the ceiling.
     fn admit_lease(&self, node: &Node, lease: &str) -> Result<(), ApiError> {
         // What is no lease has ended, which the call itself says.
-        let leased = lease.parse().ok().and_then(|lease| node.handed_out(lease));
+        let leased = lease
+            .parse()
+            .ok()
+            .and_then(|lease| node.inbox().handed_out(lease));
         match leased {
             Some(message) => {
                 self.admit_agent(&message.headers.agent_id)?;

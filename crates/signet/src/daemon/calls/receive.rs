@@ -33,7 +33,7 @@ impl Answer for Receive {
             reply: asker.reply,
         };
         let (at, node) = (state.at(), &mut state.node);
-        let next = |wanted: &mut Wanted| node.handle_receive(at, wanted);
+        let next = |wanted: &mut Wanted| node.turn(at).leases().receive(wanted);
         state.consumers.receive(consumer, at.now, next)
     }
 }

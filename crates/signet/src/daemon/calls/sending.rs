@@ -196,7 +196,7 @@ fn has_taken_answer(node: &Node, message_id: MessageId) -> bool {
     let (inbox, answers) = (node.inbox(), Some(message_id));
     let waits = inbox.after(0).map(|item| item.message.headers.in_reply_to);
     let aside = inbox.all_aside().map(|gone| gone.in_reply_to);
-    !node.pausing().is_paused()
+    !node.people().pausing().is_paused()
         && out.is_some_and(|out| out.state == State::Answered)
         && waits.chain(aside).all(|reply_to| reply_to != answers)
 }
@@ -233,7 +233,7 @@ fn end_of(
     let items = node.inbox().after(0);
     let mut answers = items.filter(|item| item.message.headers.in_reply_to == Some(message_id));
     // While the agents pause, what came is handed to nobody.
-    let is_paused = node.pausing().is_paused();
+    let is_paused = node.people().pausing().is_paused();
     if let Some(answer) = answers
         .next()
         .filter(|_| out.state == State::Answered && !is_paused)
@@ -269,7 +269,10 @@ fn refuse_mistyped(
         || peer == node.identity().agent()
         || trust.peer(peer).is_some()
         || node.drafts().any(|waiter| waiter.peer == peer)
-        || node.pending(now).any(|who| who.certificate.agent == *peer);
+        || node
+            .people()
+            .pending(now)
+            .any(|who| who.certificate.agent == *peer);
     match refused_to_introduce(node, reach, peer).filter(|_| !meant) {
         Some(refusal) => Err(refusal),
         None => Ok(()),

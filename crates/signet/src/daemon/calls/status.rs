@@ -44,7 +44,7 @@ pub(super) fn status(state: &DaemonState, caller: &SocketCaller) -> Status {
         inbox: waiting(node, &caller.reach),
         revoked: node.is_revoked(),
         clock: clock_outside(node, now),
-        paused: node.pausing().is_paused(),
+        paused: node.people().pausing().is_paused(),
         peers: peers(node, now, &caller.reach),
         private: private.then(|| of_person(state, now)),
     }

@@ -20,7 +20,7 @@ impl Answer for Subscribe {
         let shown = match &topic {
             Topic::Message(id) => Subscribed {
                 state: node.status(*id).map(|out| render::state(&out.state)),
-                taken: node.is_taken(*id),
+                taken: node.sent().is_taken(*id),
             },
             Topic::Conversation(_) => Subscribed::default(),
         };

@@ -10,10 +10,11 @@ use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
 
-use super::answers::decline;
-use super::request::LocalError;
-use super::turn::Turn;
-use super::{At, Node, Notice, Outcome};
+use crate::node::answers::decline;
+use crate::node::request::LocalError;
+use crate::node::{Notice, Outcome};
+
+use super::{Inbox, InboxDoor};
 
 /// So often a message is tried; what began counts, whether or not it came to an end.
 pub const TRIES: u8 = 5;
@@ -40,7 +41,7 @@ pub struct Shelved {
 
 /// How often a message was tried, and whether a try is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Tries {
+pub(in crate::node) struct Tries {
     begun: u8,
     running: bool,
     /// Whether it was handled, and stays for an answer of somebody else's: nobody receives it again.
@@ -94,6 +95,32 @@ impl Tries {
     }
 }
 
+impl Inbox {
+    /// How often a message was tried that waits.
+    fn tries_of(&self, peer: &AgentId, message_id: MessageId) -> Result<Tries, LocalError> {
+        let waits = self.find(peer, message_id);
+        waits.ok_or(LocalError::NotWaiting(message_id))?;
+        Ok(self.tries(peer, message_id))
+    }
+
+    fn shelved(
+        &self,
+        peer: Option<&AgentId>,
+        message_id: MessageId,
+    ) -> Result<Arc<Message>, LocalError> {
+        let named = self.quarantine.named(message_id);
+        let mut named = named.filter(|shelved| {
+            let sender = &shelved.message.headers.agent_id;
+            peer.is_none_or(|peer| peer == sender)
+        });
+        match (named.next(), named.next()) {
+            (Some(shelved), None) => Ok(Arc::clone(&shelved.message)),
+            (None, _) => Err(LocalError::NotQuarantined(message_id)),
+            (Some(_), Some(_)) => Err(LocalError::Ambiguous(message_id)),
+        }
+    }
+}
+
 impl Quarantine {
     /// All of them, by sender.
     pub fn iter(&self) -> impl Iterator<Item = &Shelved> {
@@ -118,21 +145,19 @@ impl Quarantine {
     }
 }
 
-impl Node {
+impl InboxDoor<'_, '_> {
     /// Our agent begins to handle a message of the inbox. Returns the number of the try, 1 to
     /// [`TRIES`]; `None` when the tries are used up: then it is in the quarantine.
     ///
     /// # Errors
     /// When no such message waits in the inbox.
-    pub fn handle_start(
+    pub fn start(
         &mut self,
-        at: At,
         peer: &AgentId,
         message_id: MessageId,
     ) -> Result<(Option<u8>, Outcome), LocalError> {
-        let mut turn = self.turn(at);
-        let number = turn.start(peer, message_id)?;
-        Ok((number, turn.out))
+        let number = self.begin(peer, message_id)?;
+        Ok((number, self.turn.take()))
     }
 
     /// Our agent could not handle a message of the inbox. `reason` stands in the log: it has no
@@ -140,35 +165,47 @@ impl Node {
     ///
     /// # Errors
     /// When no such message waits in the inbox.
-    pub fn handle_fail(
+    pub fn fail(
         &mut self,
-        at: At,
         peer: &AgentId,
         message_id: MessageId,
         reason: &str,
     ) -> Result<(bool, Outcome), LocalError> {
-        let mut turn = self.turn(at);
-        let is_spent = turn.fail(peer, message_id, reason)?;
-        Ok((is_spent, turn.out))
+        let is_spent = self.end_try(peer, message_id, reason)?;
+        Ok((is_spent, self.turn.take()))
     }
 
     /// Handling of a message of the inbox never began, though it was announced: its tries are as many as before. `reason` as
-    /// in [`Node::handle_fail`].
+    /// in [`InboxDoor::fail`].
     ///
     /// # Errors
     /// When no such message waits in the inbox.
-    pub fn handle_unbegun(
+    pub fn unbegun(
         &mut self,
-        at: At,
         peer: &AgentId,
         message_id: MessageId,
         reason: &str,
     ) -> Result<Outcome, LocalError> {
-        let before = self.tries_of(peer, message_id)?.ending().saturating_sub(1);
+        let before = self
+            .turn
+            .node
+            .inbox
+            .tries_of(peer, message_id)?
+            .ending()
+            .saturating_sub(1);
         let reason = reason.chars().take(LONGEST_REASON).collect();
-        let mut turn = self.turn(at);
-        turn.write_try(peer, message_id, Did::Failed, before, Some(reason));
-        Ok(turn.out)
+        self.write_try(peer, message_id, Did::Failed, before, Some(reason));
+        Ok(self.turn.take())
+    }
+
+    /// Our agent has handled a message of the inbox, and keeps it there to answer it later.
+    ///
+    /// # Errors
+    /// When no such message waits in the inbox.
+    pub fn keep(&mut self, peer: &AgentId, message_id: MessageId) -> Result<Outcome, LocalError> {
+        let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
+        self.write_try(peer, message_id, Did::Kept, tries.begun.max(1), None);
+        Ok(self.turn.take())
     }
 
     /// A person lets a message of the quarantine be tried again, from the first time. While we pause it
@@ -176,85 +213,56 @@ impl Node {
     ///
     /// # Errors
     /// When no such message is there.
-    pub fn handle_retry(
+    pub fn retry(
         &mut self,
-        at: At,
         peer: Option<&AgentId>,
         message_id: MessageId,
     ) -> Result<Outcome, LocalError> {
-        let message = self.shelved(peer, message_id)?;
-        let mut turn = self.turn(at);
+        let message = self.turn.node.inbox.shelved(peer, message_id)?;
         let sender = &message.headers.agent_id;
-        turn.write_try(sender, message_id, Did::Retried, 1, None);
-        if !turn.node.pausing.is_paused() {
-            turn.hand_over_waiting(sender, message_id);
+        self.write_try(sender, message_id, Did::Retried, 1, None);
+        if !self.turn.node.people.pausing().is_paused() {
+            self.turn.hand_over_waiting(sender, message_id);
         }
-        Ok(turn.out)
+        Ok(self.turn.take())
     }
 
     /// A person gives a message of the quarantine up. Whoever asked hears that it was declined.
     ///
     /// # Errors
     /// When no such message is there, or the answer finds no room.
-    pub fn handle_drop(
+    pub fn drop_shelved(
         &mut self,
-        at: At,
         peer: Option<&AgentId>,
         message_id: MessageId,
     ) -> Result<Outcome, LocalError> {
-        let message = self.shelved(peer, message_id)?;
-        let mut turn = self.turn(at);
+        let message = self.turn.node.inbox.shelved(peer, message_id)?;
         if matches!(message.form, Form::Call(Method::Request)) {
-            let id = turn.node.ids.fresh(at.now);
+            let id = self.turn.node.ids.fresh(self.turn.at.now);
             let draft = decline(&message, id, GIVEN_UP.to_owned());
-            turn.dispatch(draft)?;
+            self.turn.dispatch(draft)?;
         }
         let sender = &message.headers.agent_id;
-        turn.write_try(sender, message_id, Did::Dropped, 1, None);
-        Ok(turn.out)
+        self.write_try(sender, message_id, Did::Dropped, 1, None);
+        Ok(self.turn.take())
     }
 
-    fn tries_of(&self, peer: &AgentId, message_id: MessageId) -> Result<Tries, LocalError> {
-        let waits = self.inbox.find(peer, message_id);
-        waits.ok_or(LocalError::NotWaiting(message_id))?;
-        Ok(self.inbox.tries(peer, message_id))
-    }
-
-    fn shelved(
-        &self,
-        peer: Option<&AgentId>,
-        message_id: MessageId,
-    ) -> Result<Arc<Message>, LocalError> {
-        let named = self.inbox.quarantine().named(message_id);
-        let mut named = named.filter(|shelved| {
-            let sender = &shelved.message.headers.agent_id;
-            peer.is_none_or(|peer| peer == sender)
-        });
-        match (named.next(), named.next()) {
-            (Some(shelved), None) => Ok(Arc::clone(&shelved.message)),
-            (None, _) => Err(LocalError::NotQuarantined(message_id)),
-            (Some(_), Some(_)) => Err(LocalError::Ambiguous(message_id)),
-        }
-    }
-}
-
-impl Turn<'_> {
-    /// As [`Node::handle_start`].
-    pub(super) fn start(
+    /// As [`InboxDoor::start`].
+    pub(super) fn begin(
         &mut self,
         peer: &AgentId,
         message_id: MessageId,
     ) -> Result<Option<u8>, LocalError> {
-        let tries = self.node.tries_of(peer, message_id)?;
-        if self.node.leases.holds(peer, message_id) {
+        let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
+        if self.turn.node.inbox.leases.holds(peer, message_id) {
             return Err(LocalError::Leased(message_id));
         }
         if tries.are_spent() {
             let why = Some(UNFINISHED.to_owned());
-            let message = self.node.inbox.find(peer, message_id).cloned();
+            let message = self.turn.node.inbox.find(peer, message_id).cloned();
             self.write_try(peer, message_id, Did::SetAside, tries.begun, why);
             if let Some(message) = message {
-                self.tell_that_a_person_decides(&message);
+                self.turn.tell_that_a_person_decides(&message);
             }
             return Ok(None);
         }
@@ -263,33 +271,22 @@ impl Turn<'_> {
         Ok(Some(number))
     }
 
-    /// As [`Node::handle_fail`].
-    pub(super) fn fail(
+    /// As [`InboxDoor::fail`].
+    pub(super) fn end_try(
         &mut self,
         peer: &AgentId,
         message_id: MessageId,
         reason: &str,
     ) -> Result<bool, LocalError> {
-        let number = self.node.tries_of(peer, message_id)?.ending();
+        let number = self.turn.node.inbox.tries_of(peer, message_id)?.ending();
         let reason = reason.chars().take(LONGEST_REASON).collect();
-        let message = self.node.inbox.find(peer, message_id).cloned();
+        let message = self.turn.node.inbox.find(peer, message_id).cloned();
         self.write_try(peer, message_id, Did::Failed, number, Some(reason));
         let is_spent = number >= TRIES;
         if let Some(message) = message.filter(|_| is_spent) {
-            self.tell_that_a_person_decides(&message);
+            self.turn.tell_that_a_person_decides(&message);
         }
         Ok(is_spent)
-    }
-
-    /// A message is handled, and stays in the inbox to be answered later.
-    pub(super) fn note_kept(
-        &mut self,
-        peer: &AgentId,
-        message_id: MessageId,
-    ) -> Result<(), LocalError> {
-        let begun = self.node.tries_of(peer, message_id)?.begun.max(1);
-        self.write_try(peer, message_id, Did::Kept, begun, None);
-        Ok(())
     }
 
     fn write_try(
@@ -310,9 +307,9 @@ impl Turn<'_> {
         let spent = what == Did::SetAside || (what == Did::Failed && tries >= TRIES);
         if spent {
             let peer = peer.clone();
-            self.notify(Notice::Quarantined { peer, message_id });
+            self.turn.notify(Notice::Quarantined { peer, message_id });
         }
-        self.write(Entry::Outcome(line));
+        self.turn.write(Entry::Outcome(line));
     }
 }
 

@@ -10,9 +10,10 @@ use crate::ids::AgentId;
 use crate::policy::PING;
 use crate::time::Timestamp;
 
-use super::request::{LocalError, Sending};
-use super::turn::Turn;
-use super::{At, Node, Outcome};
+use crate::node::Outcome;
+use crate::node::request::{LocalError, Sending};
+
+use super::MeDoor;
 
 /// So many lines a minute tell of one attempt each; the rest is counted.
 const LINES: u32 = 20;
@@ -91,33 +92,34 @@ impl Alike {
     }
 }
 
-impl Node {
+impl MeDoor<'_, '_> {
     /// The lines of what our agent tried and was refused since. To be written when a call of its own has
-    /// failed; what was only counted comes with [`Node::handle_timeout`].
-    pub fn refused_attempts(&mut self, at: At) -> Outcome {
-        let mut turn = self.turn(at);
-        turn.write_attempts();
-        turn.out
+    /// failed; what was only counted comes with [`crate::node::Node::handle_timeout`].
+    pub fn refused_attempts(&mut self) -> Outcome {
+        self.write_attempts();
+        self.turn.take()
     }
 
     /// Notes that a caller of a socket asked for what callers of that socket may not: `call` names what.
-    pub fn note_forbidden(&mut self, at: At, call: &'static str, reason: &'static str) {
+    pub fn note_forbidden(&mut self, call: &'static str, reason: &'static str) {
         let (peer, call) = (None, Some(call));
         let alike = Alike { peer, reason, call };
-        self.attempts.note(at.now, alike, None);
+        self.turn
+            .node
+            .me
+            .attempts
+            .note(self.turn.at.now, alike, None);
     }
-}
 
-impl Turn<'_> {
-    pub(super) fn write_attempts(&mut self) {
-        for line in self.node.attempts.take(Some(self.at.now)) {
-            self.write(Entry::Attempt(line));
+    pub(in crate::node) fn write_attempts(&mut self) {
+        for line in self.turn.node.me.attempts.take(Some(self.turn.at.now)) {
+            self.turn.write(Entry::Attempt(line));
         }
     }
 
     /// Notes what our agent tried, when its own rules refuse it. What is malformed, unknown or has no room
     /// is nobody's transgression.
-    pub(super) fn note_attempt<T>(
+    pub(in crate::node) fn note_attempt<T>(
         &mut self,
         peer: &AgentId,
         tried: Tried,
@@ -126,7 +128,11 @@ impl Turn<'_> {
         if let Some(error) = done.as_ref().err().filter(|error| error.is_a_refusal()) {
             let (peer, reason, call) = (Some(peer.clone()), error.name(), None);
             let alike = Alike { peer, reason, call };
-            self.node.attempts.note(self.at.now, alike, Some(tried));
+            self.turn
+                .node
+                .me
+                .attempts
+                .note(self.turn.at.now, alike, Some(tried));
         }
         done
     }
@@ -134,7 +140,7 @@ impl Turn<'_> {
 
 impl Tried {
     /// What a draft says of itself.
-    pub(super) fn of(draft: &Draft) -> Self {
+    pub(in crate::node) fn of(draft: &Draft) -> Self {
         Self {
             message_type: draft.form.message_type(),
             tier: draft.data_tier,
@@ -144,7 +150,7 @@ impl Tried {
     }
 
     /// What our agent asks for, before there is a draft.
-    pub(super) fn to_send(sending: &Sending) -> Self {
+    pub(in crate::node) fn to_send(sending: &Sending) -> Self {
         let (message_type, content) = match sending {
             Sending::Request(content) => (MessageType::Request, Some(content)),
             Sending::Notification(content) => (MessageType::Notification, Some(content)),

@@ -16,10 +16,11 @@ use crate::time::Timestamp;
 use crate::trust::BindError;
 use crate::verify::prove_stranger;
 
-use super::request::LocalError;
-use super::rule::judge::admit_time;
-use super::turn::Turn;
-use super::{At, Node, Notice, Outcome};
+use crate::node::request::LocalError;
+use crate::node::rule::judge::admit_time;
+use crate::node::{Notice, Outcome};
+
+use super::{People, PeopleDoor};
 
 /// How many strangers may wait, one for each root key.
 const WAITING: usize = 16;
@@ -43,7 +44,7 @@ pub struct Stranger {
 
 /// Who waits, and which changed roots were told of.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Strangers {
+pub(in crate::node) struct Strangers {
     waiting: BTreeMap<KeyId, Stranger>,
     alarms: BTreeMap<KeyId, Timestamp>,
     proofs: Option<(Timestamp, u32)>,
@@ -80,7 +81,7 @@ impl Strangers {
     }
 
     /// Who waits, and which root keys were told of when.
-    pub(super) fn parts(
+    pub(in crate::node) fn parts(
         &self,
     ) -> (
         impl Iterator<Item = &Stranger>,
@@ -132,88 +133,19 @@ impl Strangers {
     }
 }
 
-impl Node {
+impl People {
     /// The strangers that wait for our person's decision.
     pub fn pending(&self, now: Timestamp) -> impl Iterator<Item = &Stranger> {
-        let waiting = self.waiting_room.waiting.values();
+        let waiting = self.strangers.waiting.values();
         waiting.filter(move |stranger| now.since(stranger.since) < WAIT)
     }
 
     /// The changed root keys that were told of in the last day.
     pub fn root_alarms(&self, now: Timestamp) -> impl Iterator<Item = (KeyId, Timestamp)> {
-        let alarms = self.waiting_room.alarms.iter();
+        let alarms = self.strangers.alarms.iter();
         alarms
             .filter(move |(_, since)| now.since(**since) < ALARM_LIFE)
             .map(|(root, since)| (*root, *since))
-    }
-
-    /// Our person trusts a stranger, or again an agent that they had withdrawn: its id is bound to
-    /// the root key, and we announce ourselves.
-    ///
-    /// # Errors
-    /// When nobody of that name waits, or more than one and `root` does not say which.
-    pub fn handle_approve(
-        &mut self,
-        at: At,
-        agent: &AgentId,
-        root: Option<KeyId>,
-    ) -> Result<Outcome, LocalError> {
-        let certificate = match self.stranger(at.now, agent, root) {
-            Err(LocalError::StrangerUnknown(_)) => self.withdrawn(agent),
-            found => found,
-        }?;
-        let mut turn = self.turn(at);
-        turn.bind(&certificate).map_err(LocalError::Bind)?;
-        turn.announce_if_idle(agent);
-        Ok(turn.out)
-    }
-
-    /// Our person refuses a stranger: this agent-id under this root key is not asked about again.
-    ///
-    /// # Errors
-    /// When nobody of that name waits, or more than one and `root` does not say which.
-    pub fn handle_refuse(
-        &mut self,
-        at: At,
-        agent: &AgentId,
-        root: Option<KeyId>,
-    ) -> Result<Outcome, LocalError> {
-        let certificate = self.stranger(at.now, agent, root)?;
-        Ok(self.change_trust(at, TrustChange::Refused, &certificate))
-    }
-
-    /// Our person takes back the trust in an agent: its sessions close both ways, what waits for it
-    /// is refused, and what it sent and our agent has not taken is set aside.
-    ///
-    /// # Errors
-    /// When no such agent is trusted.
-    pub fn handle_withdraw(&mut self, at: At, agent: &AgentId) -> Result<Outcome, LocalError> {
-        let peer = self.trust().peer(agent);
-        let peer = peer.filter(|peer| !peer.is_withdrawn());
-        let certificate = peer.and_then(|peer| peer.newest()).cloned();
-        let certificate = certificate.ok_or_else(|| LocalError::PeerUnknown(agent.clone()))?;
-        Ok(self.change_trust(at, TrustChange::Withdrawn, &certificate))
-    }
-
-    /// Our person pins another root key for a principal, which the old one had not named. Every
-    /// other agent of the principal is withdrawn.
-    ///
-    /// # Errors
-    /// When the agent-id is another principal's, or our own.
-    pub fn handle_replace_root(
-        &mut self,
-        at: At,
-        certificate: &Certificate,
-    ) -> Result<Outcome, BindError> {
-        self.trust.clone().replace_root(certificate)?;
-        Ok(self.change_trust(at, TrustChange::RootReplaced, certificate))
-    }
-
-    fn change_trust(&mut self, at: At, change: TrustChange, certificate: &Certificate) -> Outcome {
-        let mut turn = self.turn(at);
-        turn.write(Entry::trust(change, certificate.clone()));
-        turn.tell_trust();
-        turn.out
     }
 
     fn stranger(
@@ -233,18 +165,113 @@ impl Node {
             (None, _) => Err(LocalError::StrangerUnknown(agent.clone())),
         }
     }
+}
+
+impl PeopleDoor<'_, '_> {
+    /// Our person trusts a stranger, or again an agent that they had withdrawn: its id is bound to
+    /// the root key, and we announce ourselves.
+    ///
+    /// # Errors
+    /// When nobody of that name waits, or more than one and `root` does not say which.
+    pub fn approve(&mut self, agent: &AgentId, root: Option<KeyId>) -> Result<Outcome, LocalError> {
+        let certificate = match self
+            .turn
+            .node
+            .people
+            .stranger(self.turn.at.now, agent, root)
+        {
+            Err(LocalError::StrangerUnknown(_)) => self.withdrawn(agent),
+            found => found,
+        }?;
+        self.take_binding(&certificate).map_err(LocalError::Bind)?;
+        self.turn.announce_if_idle(agent);
+        Ok(self.turn.take())
+    }
+
+    /// Our person refuses a stranger: this agent-id under this root key is not asked about again.
+    ///
+    /// # Errors
+    /// When nobody of that name waits, or more than one and `root` does not say which.
+    pub fn refuse(&mut self, agent: &AgentId, root: Option<KeyId>) -> Result<Outcome, LocalError> {
+        let certificate = self
+            .turn
+            .node
+            .people
+            .stranger(self.turn.at.now, agent, root)?;
+        Ok(self.change_trust(TrustChange::Refused, &certificate))
+    }
+
+    /// Our person takes back the trust in an agent: its sessions close both ways, what waits for it
+    /// is refused, and what it sent and our agent has not taken is set aside.
+    ///
+    /// # Errors
+    /// When no such agent is trusted.
+    pub fn withdraw(&mut self, agent: &AgentId) -> Result<Outcome, LocalError> {
+        let peer = self.turn.node.trust().peer(agent);
+        let peer = peer.filter(|peer| !peer.is_withdrawn());
+        let certificate = peer.and_then(|peer| peer.newest()).cloned();
+        let certificate = certificate.ok_or_else(|| LocalError::PeerUnknown(agent.clone()))?;
+        Ok(self.change_trust(TrustChange::Withdrawn, &certificate))
+    }
+
+    /// Our person pins another root key for a principal, which the old one had not named. Every
+    /// other agent of the principal is withdrawn.
+    ///
+    /// # Errors
+    /// When the agent-id is another principal's, or our own.
+    pub fn replace_root(&mut self, certificate: &Certificate) -> Result<Outcome, BindError> {
+        self.turn.node.trust.clone().replace_root(certificate)?;
+        Ok(self.change_trust(TrustChange::RootReplaced, certificate))
+    }
+
+    /// Pins the principal in a certificate and binds its agent-id.
+    ///
+    /// # Errors
+    /// When the binding contradicts one that stands.
+    pub fn bind(&mut self, certificate: &Certificate) -> Result<Outcome, BindError> {
+        self.take_binding(certificate)?;
+        Ok(self.turn.take())
+    }
+
+    /// As [`PeopleDoor::bind`].
+    pub(super) fn take_binding(&mut self, certificate: &Certificate) -> Result<(), BindError> {
+        if !self.turn.node.trust.clone().bind(certificate)? {
+            return Ok(());
+        }
+        let principal = self.turn.node.trust().principal(&certificate.principal);
+        let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
+        self.turn
+            .write(Entry::trust(TrustChange::Bound, certificate.clone()));
+        let follows = self.turn.node.trust().principal(&certificate.principal);
+        if succeeds && follows.is_some_and(|known| *known.root() == certificate.root) {
+            self.turn.notify(Notice::RootSucceeded(certificate.clone()));
+            let change = TrustChange::RootSucceeded;
+            self.turn.write(Entry::trust(change, certificate.clone()));
+        }
+        self.turn.tell_trust();
+        Ok(())
+    }
+
+    fn change_trust(&mut self, change: TrustChange, certificate: &Certificate) -> Outcome {
+        self.turn.write(Entry::trust(change, certificate.clone()));
+        self.turn.tell_trust();
+        self.turn.take()
+    }
 
     fn withdrawn(&self, agent: &AgentId) -> Result<Certificate, LocalError> {
-        let peer = self.trust().peer(agent).filter(|peer| peer.is_withdrawn());
+        let peer = self
+            .turn
+            .node
+            .trust()
+            .peer(agent)
+            .filter(|peer| peer.is_withdrawn());
         let newest = peer.and_then(|peer| peer.newest()).cloned();
         newest.ok_or_else(|| LocalError::StrangerUnknown(agent.clone()))
     }
-}
 
-impl Turn<'_> {
     /// What an unbound agent's flight is worth: a place among those who wait, or an alarm. Nothing
     /// is ever answered.
-    pub(super) fn consider_stranger(&mut self, flight: &Message, reason: Reason) {
+    pub(in crate::node) fn consider_stranger(&mut self, flight: &Message, reason: Reason) {
         let change = match reason {
             Reason::AgentUnknown | Reason::PrincipalUnknown => TrustChange::Pending,
             Reason::RootChanged => TrustChange::RootChanged,
@@ -257,9 +284,19 @@ impl Turn<'_> {
         let Some(root) = claimed_root(flight).filter(|_| opens) else {
             return;
         };
-        let fits = admit_time(self.at.now, flight).is_ok()
-            && self.node.waiting_room.has_room(change, root, self.at.now)
-            && self.node.waiting_room.spend_proof(self.at.now);
+        let fits = admit_time(self.turn.at.now, flight).is_ok()
+            && self
+                .turn
+                .node
+                .people
+                .strangers
+                .has_room(change, root, self.turn.at.now)
+            && self
+                .turn
+                .node
+                .people
+                .strangers
+                .spend_proof(self.turn.at.now);
         let Some(certificate) = fits.then(|| prove_stranger(flight).ok()).flatten() else {
             return;
         };
@@ -268,9 +305,9 @@ impl Turn<'_> {
             _ => Notice::RootChanged(certificate.clone()),
         };
         let entry = Entry::trust(change, certificate);
-        self.node.strangers.pay(&entry);
-        self.notify(notice);
-        self.write(entry);
+        self.turn.node.people.budget.pay(&entry);
+        self.turn.notify(notice);
+        self.turn.write(entry);
     }
 }
 

@@ -15,10 +15,13 @@ use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::verify::Payload;
 
-use super::request::LocalError;
-use super::rule::ruled::{Rejected, Ruled};
-use super::turn::Turn;
-use super::{At, Node, Notice, Outcome};
+use crate::node::link::Link;
+use crate::node::request::LocalError;
+use crate::node::rule::ruled::{Rejected, Ruled};
+use crate::node::{Node, Notice, Outcome, RuleContext};
+use crate::trust::TrustView;
+
+use super::{People, PeopleDoor};
 
 /// How often a decree is told again, and for how long.
 const TELL_AGAIN: Duration = Duration::from_secs(24 * 3600);
@@ -49,55 +52,18 @@ impl Pausing {
     }
 }
 
-impl Node {
-    /// Whether we pause, and by whose word.
-    pub fn pausing(&self) -> &Pausing {
-        &self.pausing
-    }
-
-    /// Takes a revocation that a person handed in: it is obeyed, and when it is our own principal's,
-    /// told to every peer.
-    ///
-    /// # Errors
-    /// `statement-invalid` when no pinned root signed it.
-    pub fn handle_revocation(
-        &mut self,
-        at: At,
-        revocation: &Revocation,
-    ) -> Result<Outcome, LocalError> {
-        if !self.trust().is_authentic(revocation) {
-            return Err(LocalError::Message(Reason::StatementInvalid));
-        }
-        let mut turn = self.turn(at);
-        turn.take_revocation(revocation);
-        turn.tell_decrees();
-        Ok(turn.out)
-    }
-
-    /// Obeys our person's word to pause or to go on, and tells it to their other agents.
-    ///
-    /// # Errors
-    /// `statement-invalid` when our person's control key did not sign it, `statement-stale` when a
-    /// word with its serial or a higher one was obeyed before.
-    pub fn handle_pause(
-        &mut self,
-        at: At,
-        statement: &PauseStatement,
-    ) -> Result<Outcome, LocalError> {
-        self.rule_pause(at.now, statement)
-            .map_err(LocalError::Message)?;
-        let mut turn = self.turn(at);
-        turn.take_pause(statement);
-        turn.tell_decrees();
-        Ok(turn.out)
-    }
-
+impl People {
     /// Whether a control certificate is our own person's, valid now, and not older than one we know.
-    pub(super) fn is_our_control(&self, now: Timestamp, control: &ControlCertificate) -> bool {
-        let own = &self.identity.certificate;
+    pub(in crate::node) fn is_our_control(
+        &self,
+        context: RuleContext<'_>,
+        now: Timestamp,
+        control: &ControlCertificate,
+    ) -> bool {
+        let own = &context.identity.certificate;
         // Another home of our person may have followed a new root before this one.
-        let pinned = self.trust().principal(&own.principal);
-        let known = self.identity.control.as_ref();
+        let pinned = context.trust.principal(&own.principal);
+        let known = context.identity.control.as_ref();
         let known = known.map_or(0, |known| known.serial);
         let obeyed = self.pausing.statement.as_ref();
         let obeyed = obeyed.map_or(0, |said| said.control.serial);
@@ -109,14 +75,15 @@ impl Node {
     }
 
     /// Check V12 of `agent.revoke`, `agent.pause` and `agent.resume`.
-    pub(super) fn rule_decree(
+    pub(in crate::node) fn rule(
         &self,
+        context: RuleContext<'_>,
         now: Timestamp,
         message: &Message,
         payload: &Payload,
     ) -> Result<(), Reason> {
         if let Payload::Revocation(revocation) = payload {
-            return match self.trust().is_authentic(revocation) {
+            return match context.trust.is_authentic(revocation) {
                 true => Ok(()),
                 false => Err(Reason::StatementInvalid),
             };
@@ -125,15 +92,20 @@ impl Node {
             return Err(Reason::StatementInvalid);
         };
         let pauses = message.form.method() == Some(Method::Pause);
-        let is_ours = message.headers.principal_id == *self.trust().own_principal();
+        let is_ours = message.headers.principal_id == *context.trust.own_principal();
         match is_ours && statement.paused == pauses {
-            true => self.rule_pause(now, statement),
+            true => self.rule_pause(context, now, statement),
             false => Err(Reason::StatementInvalid),
         }
     }
 
-    fn rule_pause(&self, now: Timestamp, statement: &PauseStatement) -> Result<(), Reason> {
-        if !self.is_our_control(now, &statement.control) {
+    fn rule_pause(
+        &self,
+        context: RuleContext<'_>,
+        now: Timestamp,
+        statement: &PauseStatement,
+    ) -> Result<(), Reason> {
+        if !self.is_our_control(context, now, &statement.control) {
             return Err(Reason::StatementInvalid);
         }
         let last = self.pausing.statement.as_ref();
@@ -146,65 +118,35 @@ impl Node {
         }
     }
 
-    /// Our principal's revocations, as flights 1 and 2 carry them.
-    pub(super) fn carried_revocations(&self) -> Value {
-        let own = self.trust().revocations(self.trust().own_principal());
-        own.take(REVOCATIONS)
-            .map(|revocation| revocation.to_value().clone())
-            .collect()
-    }
-
-    /// Everybody hears of it at once, and then daily.
-    pub(super) fn decrees_changed(&mut self) {
-        for link in self.links.values_mut() {
-            link.told = None;
-        }
-    }
-
-    /// The connection is new: everybody hears again, unless they just did.
-    pub(super) fn hasten_decrees(&mut self, now: Timestamp) {
-        for link in self.links.values_mut() {
-            link.told = link.told.filter(|told| now.is_within(TELL_PACE, *told));
-        }
-    }
-
     /// When the next decree is to be told to a peer.
-    pub(super) fn decrees_due(&self, now: Timestamp) -> Option<Timestamp> {
-        if !self.carriers.is_any_up() || !self.may_sign(now) {
+    pub(in crate::node) fn orders_due(&self, node: &Node, now: Timestamp) -> Option<Timestamp> {
+        if !node.carriers.is_any_up() || !node.me.may_sign(now) {
             return None;
         }
-        let told = |(peer, link): (&AgentId, &super::link::Link)| {
-            self.hears_decrees(peer).then_some(())?;
+        let told = |(peer, link): (&AgentId, &Link)| {
+            hears_decrees(node.trust(), peer).then_some(())?;
             let next = link.told.map_or(Timestamp::from_millis(0), |told| {
                 told.saturating_add(TELL_AGAIN)
             });
-            self.decrees_for(peer, next).next().map(|_| next)
+            self.decrees_for(node.trust(), peer, next)
+                .next()
+                .map(|_| next)
         };
-        self.links.iter().filter_map(told).min()
-    }
-
-    /// Whoever is trusted, and our person's other agents in any case: one that is revoked hears it too.
-    fn hears_decrees(&self, peer: &AgentId) -> bool {
-        let of_peer = self.trust().peer(peer).and_then(|peer| peer.principal());
-        self.trust().trusted(peer).is_some() || of_peer == Some(self.trust().own_principal())
-    }
-
-    /// Whether our own certificate was taken back by our person: nobody listens to us any more.
-    pub fn is_revoked(&self) -> bool {
-        self.trust().is_revoked(&self.identity.certificate)
+        node.links.iter().filter_map(told).min()
     }
 
     /// What a peer is told: our principal's revocations, and for our person's other agents whether
     /// they pause.
     fn decrees_for(
         &self,
+        trust: &TrustView,
         peer: &AgentId,
         now: Timestamp,
     ) -> impl Iterator<Item = (Method, Value)> + use<> {
         let young = |since: Timestamp| now.since(since) < TELL_FOR;
-        let own = self.trust().own_principal();
-        let of_peer = self.trust().peer(peer).and_then(|peer| peer.principal());
-        let revocations = self.trust().revocations(own);
+        let own = trust.own_principal();
+        let of_peer = trust.peer(peer).and_then(|peer| peer.principal());
+        let revocations = trust.revocations(own);
         let revocations = revocations.filter(|revocation| young(revocation.revoked_at));
         let mut decrees: Vec<_> = revocations
             .map(|revocation| (Method::Revoke, object("revocation", revocation.to_value())))
@@ -229,14 +171,53 @@ impl Node {
     }
 }
 
-impl Turn<'_> {
+impl PeopleDoor<'_, '_> {
+    /// Takes a revocation that a person handed in: it is obeyed, and when it is our own principal's,
+    /// told to every peer.
+    ///
+    /// # Errors
+    /// `statement-invalid` when no pinned root signed it.
+    pub fn revoke(&mut self, revocation: &Revocation) -> Result<Outcome, LocalError> {
+        if !self.turn.node.trust().is_authentic(revocation) {
+            return Err(LocalError::Message(Reason::StatementInvalid));
+        }
+        self.take_revocation(revocation);
+        self.tell_decrees();
+        Ok(self.turn.take())
+    }
+
+    /// Obeys our person's word to pause or to go on, and tells it to their other agents.
+    ///
+    /// # Errors
+    /// `statement-invalid` when our person's control key did not sign it, `statement-stale` when a
+    /// word with its serial or a higher one was obeyed before.
+    pub fn pause(&mut self, statement: &PauseStatement) -> Result<Outcome, LocalError> {
+        self.rule_pause(statement).map_err(LocalError::Message)?;
+        self.take_pause(statement);
+        self.tell_decrees();
+        Ok(self.turn.take())
+    }
+
+    fn rule_pause(&self, statement: &PauseStatement) -> Result<(), Reason> {
+        let node = &self.turn.node;
+        let context = node.context();
+        node.people.rule_pause(context, self.turn.at.now, statement)
+    }
+
+    /// Everybody hears of it at once, and then daily.
+    fn decrees_changed(&mut self) {
+        for link in self.turn.node.links.values_mut() {
+            link.told = None;
+        }
+    }
+
     /// Obeys what a message carries that passed every check. Its lines come before the message's own: a torn tail
     /// may lose the message, which comes again, but not the decree alone.
     ///
     /// # Errors
     /// `certificate-revoked`: it took back the key that signed it.
-    pub(super) fn obey(&mut self, ruled: Ruled) -> Result<Ruled, Rejected> {
-        let before = self.out.entries.len();
+    pub(in crate::node) fn obey(&mut self, ruled: Ruled) -> Result<Ruled, Rejected> {
+        let before = self.turn.out.entries.len();
         match &ruled.payload {
             Payload::Flight(flight) => {
                 for revocation in &flight.revocations {
@@ -253,9 +234,9 @@ impl Turn<'_> {
             | Payload::Call
             | Payload::Answer => {}
         }
-        let changed = self.out.entries.len() > before;
+        let changed = self.turn.out.entries.len() > before;
         let headers = &ruled.message.headers;
-        let trust = self.node.trust();
+        let trust = self.turn.node.trust();
         let known = trust.peer(&headers.agent_id);
         let mut certificate = known.and_then(|peer| peer.certificate(headers.key_id));
         if let Payload::Flight(flight) = &ruled.payload {
@@ -272,34 +253,34 @@ impl Turn<'_> {
 
     /// What a peer only carries is looked at before its signature is: only news of a pinned root.
     fn take_carried(&mut self, revocation: &Revocation) {
-        if self.node.trust().is_news(revocation) && revocation.prove().is_ok() {
+        if self.turn.node.trust().is_news(revocation) && revocation.prove().is_ok() {
             self.take_revocation(revocation);
         }
     }
 
     fn take_revocation(&mut self, revocation: &Revocation) {
-        if !self.node.trust().is_news(revocation) {
+        if !self.turn.node.trust().is_news(revocation) {
             return;
         }
         let notice = Notice::Revoked(revocation.clone());
-        self.notify(notice);
-        self.write(Entry::Revoked(revocation.clone()));
-        self.tell_trust();
+        self.turn.notify(notice);
+        self.turn.write(Entry::Revoked(revocation.clone()));
+        self.turn.tell_trust();
         // Other people's words are not ours to repeat, nor a reason to repeat our own.
-        if revocation.principal == *self.node.trust().own_principal() {
-            self.node.decrees_changed();
+        if revocation.principal == *self.turn.node.trust().own_principal() {
+            self.decrees_changed();
         }
     }
 
     fn take_pause(&mut self, statement: &PauseStatement) {
-        let before = self.node.pausing.clone();
+        let before = self.turn.node.people.pausing.clone();
         if before.statement.as_ref() == Some(statement) {
             return;
         }
         let notice = Notice::Pause(statement.clone());
-        self.notify(notice);
-        self.write(Entry::Pause(statement.clone()));
-        self.node.decrees_changed();
+        self.turn.notify(notice);
+        self.turn.write(Entry::Pause(statement.clone()));
+        self.decrees_changed();
         if before.is_paused() && !statement.paused {
             self.go_on(before.arrivals);
         }
@@ -307,58 +288,83 @@ impl Turn<'_> {
 
     /// What came during the pause is handed over, and what waited goes out.
     fn go_on(&mut self, arrivals: u64) {
-        let waited: Vec<_> = self.node.inbox.after(arrivals).collect();
+        let waited: Vec<_> = self.turn.node.inbox.after(arrivals).collect();
         for item in waited {
             let headers = &item.message.headers;
-            self.hand_over_waiting(&headers.agent_id, headers.message_id);
+            self.turn
+                .hand_over_waiting(&headers.agent_id, headers.message_id);
         }
-        for link in self.node.links.values_mut() {
+        for link in self.turn.node.links.values_mut() {
             for session in &mut link.sessions {
-                session.ledger.hasten(self.at.now);
+                session.ledger.hasten(self.turn.at.now);
             }
         }
-        let peers: Vec<AgentId> = self.node.links.keys().cloned().collect();
+        let peers: Vec<AgentId> = self.turn.node.links.keys().cloned().collect();
         for peer in peers {
-            self.release(&peer);
+            self.turn.release(&peer);
         }
     }
 
-    pub(super) fn tell_decrees(&mut self) {
-        if !self.node.carriers.is_any_up() || !self.node.may_sign(self.at.now) {
+    pub(in crate::node) fn tell_decrees(&mut self) {
+        if !self.turn.node.carriers.is_any_up() || !self.turn.node.me.may_sign(self.turn.at.now) {
             return;
         }
-        let due = |(peer, link): &(&AgentId, &super::link::Link)| {
+        let due = |(peer, link): &(&AgentId, &Link)| {
             let told = link.told.map(|told| told.saturating_add(TELL_AGAIN));
-            self.node.hears_decrees(peer) && told.is_none_or(|next| next <= self.at.now)
+            hears_decrees(self.turn.node.trust(), peer)
+                && told.is_none_or(|next| next <= self.turn.at.now)
         };
-        let peers: Vec<_> = self.node.links.iter().filter(due).collect();
+        let peers: Vec<_> = self.turn.node.links.iter().filter(due).collect();
         let peers: Vec<AgentId> = peers.into_iter().map(|(peer, _)| peer.clone()).collect();
         for peer in peers {
-            let decrees: Vec<_> = self.node.decrees_for(&peer, self.at.now).collect();
+            let node = &self.turn.node;
+            let decrees = (node.people).decrees_for(node.trust(), &peer, self.turn.at.now);
+            let decrees: Vec<_> = decrees.collect();
             for (method, body) in decrees {
                 self.send_decree(&peer, method, body);
             }
-            self.node.link_mut(&peer).told = Some(self.at.now);
+            self.turn.node.link_mut(&peer).told = Some(self.turn.at.now);
         }
     }
 
     fn send_decree(&mut self, peer: &AgentId, method: Method, body: Value) {
-        let id = self.node.ids.fresh(self.at.now);
+        let id = self.turn.node.ids.fresh(self.turn.at.now);
         let draft = Draft {
             life: LONGEST_LIFE,
             ..Draft::call(method, peer.clone(), id, body)
         };
         let stamp = Stamp {
-            now: self.at.now,
+            now: self.turn.at.now,
             session: None,
             sequence: None,
-            audit_head: self.at.head,
-            version: self.node.identity.certificate.lowest_version(),
+            audit_head: self.turn.at.head,
+            version: self.turn.node.me.identity().certificate.lowest_version(),
         };
-        if let Ok(signed) = draft.sign(&self.node.identity, stamp) {
-            self.write_sent(signed);
+        if let Ok(signed) = draft.sign(self.turn.node.me.identity(), stamp) {
+            self.turn.write_sent(signed);
         }
     }
+}
+
+impl Link {
+    /// The connection is new: the peer hears our person's orders again, unless it just did.
+    pub(in crate::node) fn hasten_orders(&mut self, now: Timestamp) {
+        self.told = self.told.filter(|told| now.is_within(TELL_PACE, *told));
+    }
+}
+
+/// Our principal's revocations, as flights 1 and 2 carry them.
+pub(in crate::node) fn carried_revocations(trust: &TrustView) -> Value {
+    let own = trust.revocations(trust.own_principal());
+    own.take(REVOCATIONS)
+        .map(|revocation| revocation.to_value().clone())
+        .collect()
+}
+
+/// Whoever is trusted, and our person's other agents in any case: one that is revoked hears it too.
+fn hears_decrees(trust: &TrustView, peer: &AgentId) -> bool {
+    let of_peer = trust.peer(peer).and_then(|peer| peer.principal());
+    trust.trusted(peer).is_some() || of_peer == Some(trust.own_principal())
 }
 
 fn rank(statement: &PauseStatement) -> (u64, u64) {

@@ -17,8 +17,8 @@ use crate::ids::{AgentId, Digest, MessageId};
 use crate::keys::{Purpose, SigningKey};
 use crate::time::Timestamp;
 
-use super::request::{Content, Handing, LocalError, Sending};
-use super::{At, Node, Outcome};
+use crate::node::request::{Content, Handing, LocalError, Sending};
+use crate::node::{At, Node, Outcome};
 
 /// How long a key is remembered, counted from its line.
 const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -62,7 +62,7 @@ pub struct Once {
 
 /// The message that a key stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Keyed {
+pub(in crate::node) struct Keyed {
     pub(super) since: Timestamp,
     pub(super) message_id: MessageId,
     content: [u8; HALF],
@@ -70,14 +70,14 @@ pub(super) struct Keyed {
 
 /// The keys of the last 30 days.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Keys {
+pub(in crate::node) struct Keys {
     known: HashMap<[u8; HALF], Keyed>,
     /// The oldest first.
     order: BTreeSet<(Timestamp, MessageId, [u8; HALF])>,
 }
 
 impl Keys {
-    fn note(&mut self, now: Timestamp, message_id: MessageId, tag: &ClientKey) {
+    pub(super) fn note(&mut self, now: Timestamp, message_id: MessageId, tag: &ClientKey) {
         let (key, content) = halves(tag);
         self.put(
             key,
@@ -104,7 +104,7 @@ impl Keys {
         self.order.insert((keyed.since, keyed.message_id, key));
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8; HALF], &Keyed)> {
+    pub(in crate::node) fn iter(&self) -> impl Iterator<Item = (&[u8; HALF], &Keyed)> {
         self.known.iter()
     }
 }
@@ -124,14 +124,14 @@ impl Node {
         key: &CallerKey,
     ) -> Result<Once, LocalError> {
         let text = canonical(&content_of(peer, &sending));
-        let signing = &self.identity.signing;
+        let signing = &self.me.identity().signing;
         let tag = tag_of(signing, key, &text);
         // The signing key may have changed since.
-        let tags = self.identity.former.iter();
+        let tags = self.me.identity().former.iter();
         let mut tags = std::iter::once(tag).chain(tags.map(|former| tag_of(former, key, &text)));
         let known = tags.find_map(|tag| {
             let (key, content) = halves(&tag);
-            let known = self.keys.known.get(&key)?;
+            let known = self.sent.keys.known.get(&key)?;
             let fresh = at.now.since(known.since) < REMEMBERED;
             fresh.then_some((known.message_id, known.content == content))
         });
@@ -147,7 +147,7 @@ impl Node {
                 let mut turn = self.turn(at);
                 let sent = turn.try_send(peer, sending, Some(tag));
                 Ok(Once {
-                    message_id: turn.note_attempt(peer, tried, sent)?,
+                    message_id: turn.me().note_attempt(peer, tried, sent)?,
                     again: false,
                     outcome: turn.out,
                 })
@@ -157,17 +157,13 @@ impl Node {
 
     /// The message that a call with that key made; `None` where none did, or longer ago than 30 days.
     pub fn sent_under(&self, now: Timestamp, key: &CallerKey) -> Option<MessageId> {
-        let signing = std::iter::once(&self.identity.signing).chain(&self.identity.former);
+        let signing =
+            std::iter::once(&self.me.identity().signing).chain(&self.me.identity().former);
         let mut tags = signing.map(|signing| tag_of(signing, key, &[]));
         tags.find_map(|tag| {
-            let known = self.keys.known.get(&halves(&tag).0)?;
+            let known = self.sent.keys.known.get(&halves(&tag).0)?;
             (now.since(known.since) < REMEMBERED).then_some(known.message_id)
         })
-    }
-
-    /// What a draft's line says of its caller's key.
-    pub(super) fn apply_key(&mut self, now: Timestamp, message_id: MessageId, tag: &ClientKey) {
-        self.keys.note(now, message_id, tag);
     }
 }
 

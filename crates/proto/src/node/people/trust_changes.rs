@@ -7,12 +7,12 @@ use crate::ids::{AgentId, MessageId};
 use crate::statement::{Decision, Revocation};
 use crate::time::Timestamp;
 
-use super::inbound::PEER_REVOKED;
-use super::memory::{Changed, unknown};
-use super::{Lost, Node, State};
+use crate::node::inbound::PEER_REVOKED;
+use crate::node::memory::{Changed, unknown};
+use crate::node::{Lost, Node, State};
 
 impl Node {
-    pub(super) fn apply_trust(
+    pub(in crate::node) fn apply_trust(
         &mut self,
         now: Timestamp,
         change: TrustChange,
@@ -25,7 +25,7 @@ impl Node {
             TrustChange::Bound => {
                 let withdrawn = self.trust().peer(agent);
                 let withdrawn = withdrawn.is_some_and(|peer| peer.is_withdrawn());
-                let approved = self.waiting_room.decided(certificate) || withdrawn;
+                let approved = self.people.strangers.decided(certificate) || withdrawn;
                 let _ = self.trust.bind(certificate);
                 let link = self.link_mut(agent);
                 link.next_announce = None;
@@ -35,11 +35,11 @@ impl Node {
                 let _ = self.trust.renew(certificate);
                 self.link_mut(agent);
             }
-            TrustChange::Pending => self.waiting_room.wait(now, certificate),
-            TrustChange::RootChanged => self.waiting_room.alarmed(now, certificate),
+            TrustChange::Pending => self.people.strangers.wait(now, certificate),
+            TrustChange::RootChanged => self.people.strangers.alarmed(now, certificate),
             TrustChange::Refused => {
                 self.trust.refuse(certificate);
-                self.waiting_room.refused(certificate);
+                self.people.strangers.refused(certificate);
             }
             TrustChange::Withdrawn => {
                 self.trust.withdraw(agent);
@@ -53,7 +53,7 @@ impl Node {
 
     fn apply_replaced_root(&mut self, now: Timestamp, certificate: &Certificate) -> Changed {
         let _ = self.trust.replace_root(certificate);
-        self.waiting_room.decided(certificate);
+        self.people.strangers.decided(certificate);
         let theirs = self.trust().peers();
         let theirs = theirs.filter(|(_, peer)| peer.principal() == Some(&certificate.principal));
         let theirs: Vec<AgentId> = theirs.map(|(agent, _)| agent.clone()).collect();
@@ -64,7 +64,11 @@ impl Node {
         changed
     }
 
-    pub(super) fn apply_revocation(&mut self, now: Timestamp, revocation: &Revocation) -> Changed {
+    pub(in crate::node) fn apply_revocation(
+        &mut self,
+        now: Timestamp,
+        revocation: &Revocation,
+    ) -> Changed {
         self.trust.revoke(revocation);
         let agent = &revocation.agent;
         let Some(peer) = self.trust().peer(agent).cloned() else {
@@ -93,7 +97,7 @@ impl Node {
     }
 
     /// Takes the certificate that a handshake brought, and says what it was worth.
-    pub(super) fn renew(&mut self, certificate: &Certificate) -> Option<TrustChange> {
+    pub(in crate::node) fn renew(&mut self, certificate: &Certificate) -> Option<TrustChange> {
         let principal = self.trust().principal(&certificate.principal);
         let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
         match self.trust.renew(certificate) {
@@ -118,12 +122,9 @@ impl Node {
         }
         link.handshake = Default::default();
         link.greets = false;
-        let asked = self.open.iter().filter(|(_, open)| open.peer == *agent);
-        names.extend(asked.map(|(name, _)| *name));
-        self.open.retain(|_, open| open.peer != *agent);
+        names.append(&mut self.sent.cut(agent));
         names.sort_unstable();
         names.dedup();
-        self.pings.retain(|(peer, _), _| peer != agent);
         self.inbox.set_aside(agent, |_| true);
         let refused = State::RefusedHere(PEER_REVOKED.to_owned());
         let fates = names.into_iter();
@@ -131,7 +132,7 @@ impl Node {
         self.note_fates(now, fates.collect())
     }
 
-    pub(super) fn apply_approval(&mut self, line: &ApprovalLine) {
+    pub(in crate::node) fn apply_approval(&mut self, line: &ApprovalLine) {
         let drafts = &mut self.link_mut(&line.peer).drafts;
         let waiting = drafts
             .iter_mut()

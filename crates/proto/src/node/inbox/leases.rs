@@ -23,10 +23,12 @@ use crate::progress::Progress;
 use crate::seal::Opened;
 use crate::time::Timestamp;
 
+use crate::node::Outcome;
+use crate::node::request::{Content, Declining, LocalError};
+use crate::node::turn::Turn;
+
+use super::Inbox;
 use super::quarantine::TRIES;
-use super::request::{Content, Declining, LocalError};
-use super::turn::Turn;
-use super::{At, Node, Outcome};
 
 /// Whoever asked hears by itself that somebody has the request, when it is not answered within this time.
 const TELL_AFTER: Duration = Duration::from_secs(1);
@@ -81,7 +83,7 @@ pub struct Wanted {
     pub lease: Duration,
     /// Its connection: what it holds is free again when that ends.
     pub connection: u64,
-    /// The arrivals up to this number hold nothing for it: 0 at first. [`Node::handle_receive`] raises it, so that
+    /// The arrivals up to this number hold nothing for it: 0 at first. [`LeasesDoor::receive`] raises it, so that
     /// a consumer who waits costs each arrival one look, however much waits that is not for it.
     pub looked: u64,
 }
@@ -130,8 +132,8 @@ impl Supply {
     }
 }
 
-/// The leases.
-#[derive(Debug, Default)]
+/// The leases. No row of the state, and never many.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Leases {
     held: BTreeMap<LeaseId, Lease>,
     messages: BTreeMap<(AgentId, MessageId), LeaseId>,
@@ -148,6 +150,55 @@ struct Lease {
     until: Duration,
     /// When whoever asked is told that somebody has it; `None` once it was, or where nobody asked.
     tell: Option<Duration>,
+}
+
+impl Inbox {
+    /// Changes whenever something may be handed out that was not there before: a waiting consumer asks
+    /// again then. `paused` is whether our person pauses their agents.
+    pub fn supply(&self, paused: bool) -> Supply {
+        Supply {
+            arrivals: self.arrivals,
+            older: (self.leases.freed, paused),
+        }
+    }
+
+    /// The message that a lease names, for a node that has run `elapsed`.
+    ///
+    /// # Errors
+    /// When the lease has ended, or the message is gone: its sender is trusted no more, or a person took it.
+    pub fn leased(
+        &self,
+        elapsed: Duration,
+        lease: LeaseId,
+    ) -> Result<(AgentId, MessageId), LocalError> {
+        let held = self.leases.held.get(&lease);
+        let held = held.filter(|held| elapsed < held.until);
+        let (peer, message_id) = held.map(|held| &held.name).ok_or(LocalError::LeaseEnded)?;
+        match self.find(peer, *message_id) {
+            Some(_) => Ok((peer.clone(), *message_id)),
+            None => Err(LocalError::LeaseEnded),
+        }
+    }
+
+    /// The message that is handed out under a lease.
+    pub fn handed_out(&self, lease: LeaseId) -> Option<&Arc<Message>> {
+        let held = self.leases.held.get(&lease)?;
+        let (peer, message_id) = &held.name;
+        self.find(peer, *message_id)
+    }
+
+    /// When [`LeasesDoor::overdue`] has something to do, by the clock that nobody sets.
+    pub(in crate::node) fn due(&self) -> Option<Duration> {
+        self.leases.due()
+    }
+
+    /// The holder said itself how the request is doing.
+    pub(in crate::node) fn note_told(&mut self, peer: &AgentId, request: MessageId) {
+        let id = self.leases.messages.get(&(peer.clone(), request));
+        if let Some(lease) = id.and_then(|id| self.leases.held.get_mut(id)) {
+            lease.tell = None;
+        }
+    }
 }
 
 impl Leases {
@@ -182,66 +233,71 @@ impl Leases {
     }
 }
 
-impl Node {
+/// What is done with leases within a turn.
+#[derive(Debug)]
+pub struct LeasesDoor<'t, 'n> {
+    turn: &'t mut Turn<'n>,
+}
+
+impl<'n> Turn<'n> {
+    /// Who has which message.
+    pub fn leases(&mut self) -> LeasesDoor<'_, 'n> {
+        LeasesDoor { turn: self }
+    }
+}
+
+impl LeasesDoor<'_, '_> {
     /// Hands the oldest message that waits and is wanted to a consumer, under a lease. `None` when there
     /// is none, while our person pauses their agents, and when too many are handed out.
-    pub fn handle_receive(&mut self, at: At, wanted: &mut Wanted) -> (Option<HandedOut>, Outcome) {
-        let mut turn = self.turn(at);
-        while let Some(message) = turn.node.next_for(wanted) {
+    pub fn receive(&mut self, wanted: &mut Wanted) -> (Option<HandedOut>, Outcome) {
+        while let Some(message) = self.next_for(wanted) {
             let headers = &message.headers;
             let name = (headers.agent_id.clone(), headers.message_id);
             // It waits, so that it can be started.
-            let Ok(tries) = turn.start(&name.0, name.1) else {
+            let Ok(tries) = self.turn.inbox().begin(&name.0, name.1) else {
                 break;
             };
             // Its tries are used up: it went to the quarantine, and the next one is looked for.
             let Some(tries) = tries else { continue };
             let lease = wanted.lease.clamp(SHORTEST, LONGEST);
             let asked = message.form == Form::Call(Method::Request);
-            let id = LeaseId(turn.node.ids.nonce());
-            turn.node.leases.put(
+            let id = LeaseId(self.turn.node.ids.nonce());
+            self.turn.node.inbox.leases.put(
                 id,
                 Lease {
                     name,
                     connection: wanted.connection,
-                    until: at.elapsed.saturating_add(lease),
-                    tell: asked.then(|| at.elapsed.saturating_add(TELL_AFTER)),
+                    until: self.turn.at.elapsed.saturating_add(lease),
+                    tell: asked.then(|| self.turn.at.elapsed.saturating_add(TELL_AFTER)),
                 },
             );
             let handed = HandedOut {
                 lease: id,
-                ends: at.now.saturating_add(lease),
+                ends: self.turn.at.now.saturating_add(lease),
                 tries,
-                opened: turn.node.opened(&message),
+                opened: self.turn.node.opened(&message),
                 message,
             };
-            return (Some(handed), turn.out);
+            return (Some(handed), self.turn.take());
         }
-        (None, turn.out)
+        (None, self.turn.take())
     }
 
-    /// Changes whenever something may be handed out that was not there before: a waiting consumer asks
-    /// again then.
-    pub fn supply(&self) -> Supply {
-        Supply {
-            arrivals: self.inbox.arrivals(),
-            older: (self.leases.freed, self.pausing.is_paused()),
-        }
-    }
-
-    /// Answers the request that a lease names, as [`Node::handle_reply`] does.
+    /// Answers the request that a lease names, as [`crate::node::Node::handle_reply`] does.
     ///
     /// # Errors
     /// When the lease has ended, what it names is no request, or the answer is at fault: then it is kept.
-    pub fn handle_lease_reply(
+    pub fn reply(
         &mut self,
-        at: At,
         lease: LeaseId,
         answer: Result<Content, Declining>,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        let (peer, request) = self.leased(at, lease)?;
-        let replied = self.handle_reply(at, Some(&peer), request, answer)?;
-        self.leases.end(lease);
+        let (peer, request) = self.leased(lease)?;
+        let replied = self
+            .turn
+            .node
+            .handle_reply(self.turn.at, Some(&peer), request, answer)?;
+        self.turn.node.inbox.leases.end(lease);
         Ok(replied)
     }
 
@@ -250,24 +306,24 @@ impl Node {
     ///
     /// # Errors
     /// When the lease has ended.
-    pub fn handle_lease_fail(
+    pub fn fail(
         &mut self,
-        at: At,
         lease: LeaseId,
         reason: &str,
         pause: Option<Duration>,
     ) -> Result<(Option<Duration>, Outcome), LocalError> {
-        let (peer, message_id) = self.leased(at, lease)?;
-        let tries = self.inbox.tries(&peer, message_id).number();
-        self.leases.end(lease);
-        let (is_spent, outcome) = self.handle_fail(at, &peer, message_id, reason)?;
+        let (peer, message_id) = self.leased(lease)?;
+        let tries = self.turn.node.inbox.tries(&peer, message_id).number();
+        self.turn.node.inbox.leases.end(lease);
+        let (is_spent, outcome) = self.turn.inbox().fail(&peer, message_id, reason)?;
         if is_spent {
             return Ok((None, outcome));
         }
         let usual = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
         let pause = pause.unwrap_or(usual).min(LONGEST);
-        let later = at.elapsed.saturating_add(pause);
-        self.leases.later.insert((peer, message_id), later);
+        let later = self.turn.at.elapsed.saturating_add(pause);
+        let leases = &mut self.turn.node.inbox.leases;
+        leases.later.insert((peer, message_id), later);
         Ok((Some(pause), outcome))
     }
 
@@ -275,17 +331,13 @@ impl Node {
     ///
     /// # Errors
     /// When the lease has ended.
-    pub fn handle_lease_unbegun(
-        &mut self,
-        at: At,
-        lease: LeaseId,
-        reason: &str,
-    ) -> Result<Outcome, LocalError> {
-        let (peer, message_id) = self.leased(at, lease)?;
-        self.leases.end(lease);
-        let outcome = self.handle_unbegun(at, &peer, message_id, reason)?;
-        let later = at.elapsed.saturating_add(FIRST_PAUSE);
-        self.leases.later.insert((peer, message_id), later);
+    pub fn unbegun(&mut self, lease: LeaseId, reason: &str) -> Result<Outcome, LocalError> {
+        let (peer, message_id) = self.leased(lease)?;
+        self.turn.node.inbox.leases.end(lease);
+        let outcome = self.turn.inbox().unbegun(&peer, message_id, reason)?;
+        let later = self.turn.at.elapsed.saturating_add(FIRST_PAUSE);
+        let leases = &mut self.turn.node.inbox.leases;
+        leases.later.insert((peer, message_id), later);
         Ok(outcome)
     }
 
@@ -293,14 +345,10 @@ impl Node {
     ///
     /// # Errors
     /// When the lease has ended.
-    pub fn handle_lease_acknowledge(
-        &mut self,
-        at: At,
-        lease: LeaseId,
-    ) -> Result<Outcome, LocalError> {
-        let name = self.leased(at, lease)?;
-        let taken = self.handle_acknowledge(at, &[name])?;
-        self.leases.end(lease);
+    pub fn acknowledge(&mut self, lease: LeaseId) -> Result<Outcome, LocalError> {
+        let name = self.leased(lease)?;
+        let taken = self.turn.inbox().acknowledge(&[name])?;
+        self.turn.node.inbox.leases.end(lease);
         Ok(taken)
     }
 
@@ -309,131 +357,90 @@ impl Node {
     ///
     /// # Errors
     /// When the lease has ended.
-    pub fn handle_lease_keep(&mut self, at: At, lease: LeaseId) -> Result<Outcome, LocalError> {
-        let (peer, message_id) = self.leased(at, lease)?;
-        let mut turn = self.turn(at);
-        turn.note_kept(&peer, message_id)?;
-        turn.node.leases.end(lease);
-        Ok(turn.out)
+    pub fn keep(&mut self, lease: LeaseId) -> Result<Outcome, LocalError> {
+        let (peer, message_id) = self.leased(lease)?;
+        let kept = self.turn.inbox().keep(&peer, message_id)?;
+        self.turn.node.inbox.leases.end(lease);
+        Ok(kept)
     }
 
     /// The holder of a lease needs longer. Says when it ends now.
     ///
     /// # Errors
     /// When it has ended.
-    pub fn handle_lease_extend(
-        &mut self,
-        at: At,
-        lease: LeaseId,
-        by: Duration,
-    ) -> Result<Timestamp, LocalError> {
-        self.leased(at, lease)?;
+    pub fn extend(&mut self, lease: LeaseId, by: Duration) -> Result<Timestamp, LocalError> {
+        self.leased(lease)?;
         let by = by.clamp(SHORTEST, LONGEST);
-        if let Some(held) = self.leases.held.get_mut(&lease) {
-            held.until = at.elapsed.saturating_add(by);
+        let until = self.turn.at.elapsed.saturating_add(by);
+        if let Some(held) = self.turn.node.inbox.leases.held.get_mut(&lease) {
+            held.until = until;
         }
-        Ok(at.now.saturating_add(by))
+        Ok(self.turn.at.now.saturating_add(by))
     }
 
     /// A consumer has gone: what it held goes to the next.
-    pub fn handle_consumer_gone(&mut self, at: At, connection: u64) -> Outcome {
-        let held = self.leases.held.iter();
+    pub fn consumer_gone(&mut self, connection: u64) -> Outcome {
+        let held = self.turn.node.inbox.leases.held.iter();
         let theirs = held.filter(|(_, lease)| lease.connection == connection);
         let theirs: Vec<_> = theirs.map(|(id, _)| *id).collect();
-        let mut turn = self.turn(at);
         for id in theirs {
-            turn.end_lease(id, HOLDER_GONE);
+            self.end_lease(id, HOLDER_GONE);
         }
-        turn.out
+        self.turn.take()
     }
 
-    /// The message that a lease names.
-    ///
-    /// # Errors
-    /// When the lease has ended, or the message is gone: its sender is trusted no more, or a person took it.
-    pub fn leased(&self, at: At, lease: LeaseId) -> Result<(AgentId, MessageId), LocalError> {
-        let held = self.leases.held.get(&lease);
-        let held = held.filter(|held| at.elapsed < held.until);
-        let (peer, message_id) = held.map(|held| &held.name).ok_or(LocalError::LeaseEnded)?;
-        match self.inbox.find(peer, *message_id) {
-            Some(_) => Ok((peer.clone(), *message_id)),
-            None => Err(LocalError::LeaseEnded),
-        }
-    }
-
-    /// The message that is handed out under a lease.
-    pub fn handed_out(&self, lease: LeaseId) -> Option<&Arc<Message>> {
-        let held = self.leases.held.get(&lease)?;
-        let (peer, message_id) = &held.name;
-        self.inbox.find(peer, *message_id)
-    }
-
-    /// When [`Turn::look_at_leases`] has something to do.
-    pub(super) fn leases_due(&self, at: At) -> Option<Timestamp> {
-        let due = self.leases.due()?;
-        Some(at.now.saturating_add(due.saturating_sub(at.elapsed)))
-    }
-
-    /// The holder said itself how the request is doing.
-    pub(super) fn note_told(&mut self, peer: &AgentId, request: MessageId) {
-        let id = self.leases.messages.get(&(peer.clone(), request));
-        if let Some(lease) = id.and_then(|id| self.leases.held.get_mut(id)) {
-            lease.tell = None;
-        }
+    /// The message that a lease names, while it holds.
+    fn leased(&self, lease: LeaseId) -> Result<(AgentId, MessageId), LocalError> {
+        self.turn.node.inbox.leased(self.turn.at.elapsed, lease)
     }
 
     fn next_for(&self, wanted: &mut Wanted) -> Option<Arc<Message>> {
-        if self.pausing.is_paused() || self.leases.held.len() >= MOST {
+        let inbox = &self.turn.node.inbox;
+        if self.turn.node.people.pausing().is_paused() || inbox.leases.held.len() >= MOST {
             return None;
         }
-        let waiting = self.inbox.after(wanted.looked);
+        let waiting = inbox.after(wanted.looked);
         let mut free = waiting.filter(|item| {
-            let message = &item.message;
-            let headers = &message.headers;
-            wanted.takes(message)
-                && !self
-                    .inbox
-                    .tries(&headers.agent_id, headers.message_id)
-                    .are_over()
-                && !self.leases.holds(&headers.agent_id, headers.message_id)
-                && !self
-                    .leases
-                    .is_held_back(&headers.agent_id, headers.message_id)
-                && !self.is_answered_by_draft(&headers.agent_id, headers.message_id)
+            let headers = &item.message.headers;
+            let (peer, name) = (&headers.agent_id, headers.message_id);
+            wanted.takes(&item.message)
+                && !inbox.tries(peer, name).are_over()
+                && !inbox.leases.holds(peer, name)
+                && !inbox.leases.is_held_back(peer, name)
+                && !self.is_answered_by_draft(peer, name)
         });
         let next = free.next();
         wanted.looked = match &next {
             Some(item) => item.number,
-            None => self.inbox.arrivals(),
+            None => inbox.arrivals(),
         };
         next.map(|item| item.message)
     }
 
     /// Whether our answer waits for our person: who refuses it leaves the request to be answered anew.
     fn is_answered_by_draft(&self, peer: &AgentId, request: MessageId) -> bool {
-        let drafts = self.link(peer).map(|link| &link.drafts);
+        let drafts = self.turn.link(peer).map(|link| &link.drafts);
         let mut drafts = drafts.into_iter().flatten().map(|waiting| &waiting.draft);
         drafts.any(|draft| draft.form.method().is_none() && draft.in_reply_to == Some(request))
     }
-}
 
-impl Turn<'_> {
     /// What of leases is due: who asked hears that somebody has it, and what ran out goes to the next.
-    pub(super) fn look_at_leases(&mut self) {
-        let held = self.node.leases.held.iter();
-        let over = held.filter(|(_, lease)| lease.until <= self.at.elapsed);
+    pub(in crate::node) fn overdue(&mut self) {
+        let held = self.turn.node.inbox.leases.held.iter();
+        let over = held.filter(|(_, lease)| lease.until <= self.turn.at.elapsed);
         let over: Vec<_> = over.map(|(id, _)| *id).collect();
         for id in over {
             self.end_lease(id, LEASE_ENDED);
         }
-        let waiting = self.node.leases.later.len();
-        self.node
-            .leases
-            .later
-            .retain(|_, later| *later > self.at.elapsed);
-        self.node.leases.freed += (waiting - self.node.leases.later.len()) as u64;
-        let held = self.node.leases.held.values_mut();
-        let due = held.filter(|lease| lease.tell.is_some_and(|tell| tell <= self.at.elapsed));
+        let now = self.turn.at.elapsed;
+        let leases = &mut self.turn.node.inbox.leases;
+        let waiting = leases.later.len();
+        leases.later.retain(|_, later| *later > now);
+        leases.freed += (waiting - leases.later.len()) as u64;
+        let due = leases
+            .held
+            .values_mut()
+            .filter(|lease| lease.tell.is_some_and(|tell| tell <= now));
         let due: Vec<_> = due
             .map(|lease| {
                 lease.tell = None;
@@ -446,17 +453,17 @@ impl Turn<'_> {
     }
 
     fn end_lease(&mut self, id: LeaseId, why: &str) {
-        let Some(lease) = self.node.leases.end(id) else {
+        let Some(lease) = self.turn.node.inbox.leases.end(id) else {
             return;
         };
-        self.node.leases.freed += 1;
+        self.turn.node.inbox.leases.freed += 1;
         let (peer, message_id) = lease.name;
         // What is gone from the inbox has no try to end.
-        let _ = self.fail(&peer, message_id, why);
+        let _ = self.turn.inbox().end_try(&peer, message_id, why);
     }
 
     /// What cannot be told is no fault: the answer will come all the same.
     fn tell_working(&mut self, peer: &AgentId, id: MessageId) {
-        let _ = self.progress(Some(peer), id, &Progress::working());
+        let _ = self.turn.progress(Some(peer), id, &Progress::working());
     }
 }

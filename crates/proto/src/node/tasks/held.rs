@@ -13,125 +13,17 @@ use crate::ids::{AgentId, MessageId};
 use crate::policy::TASK;
 use crate::time::Timestamp;
 
-use super::answers::declined;
-use super::handoffs::{in_clear, task_line};
-use super::request::{Handing, LocalError};
-use super::tasks::Task;
-use super::turn::Turn;
-use super::{At, Node, Outcome};
+use crate::node::Outcome;
+use crate::node::answers::declined;
+use crate::node::request::{Handing, LocalError};
 
-impl Node {
-    /// The chain with our own mandate at its end, judged as its receiver will judge it.
-    fn chain_for(
-        &mut self,
-        now: Timestamp,
-        peer: &AgentId,
-        handing: &Handing,
-    ) -> Result<(Chain, u8), LocalError> {
-        let held = match handing.parent {
-            Some(task) => Some(self.held_now(now, task)?.given.clone()),
-            None => None,
-        };
-        let above = held.as_ref().map(|held| &held.chain);
-        let authority = handing.limits.clone().of(above.map(Chain::authority), now);
-        if let Some(above) = above {
-            within(above.task(), above.authority().contains(&authority))?;
-            if above.links().any(|link| link.mandate.from == *peer) {
-                return Err(LocalError::HadItBefore(peer.clone()));
-            }
-        }
-        let request = MandateRequest {
-            task: above.map_or_else(|| self.ids.fresh(now), Chain::task),
-            from: self.identity.agent().clone(),
-            to: peer.clone(),
-            authority,
-            parent: above.map(|above| above.last().hash()),
-            issued_at: now,
-        };
-        let link = Link {
-            mandate: request
-                .sign(&self.identity.signing)
-                .map_err(|_| LocalError::HandoffUnfit(LIMITS))?,
-            certificate: self.identity.certificate.clone(),
-        };
-        let chain = above.map_or_else(
-            || Chain::begin(link.clone()),
-            |above| above.extended(link.clone()),
-        );
-        chain.prove().map_err(LocalError::Message)?;
-        let hops = held.map_or(1, |held| held.hops.saturating_add(1));
-        Ok((chain, hops))
-    }
+use super::offered::{in_clear, task_line};
+use super::{Task, Tasks, TasksDoor};
 
-    /// Takes a task that was offered to us.
-    ///
-    /// # Errors
-    /// When no such task is offered, or its time is over.
-    pub fn handle_accept(
-        &mut self,
-        at: At,
-        task: TaskId,
-    ) -> Result<(MessageId, Outcome), LocalError> {
-        let mut turn = self.turn(at);
-        let id = turn.decide(task, Form::Success, None, Some(accepted_body(task)))?;
-        Ok((id, turn.out))
-    }
-
-    /// Does not take a task that was offered to us, and says why.
-    ///
-    /// # Errors
-    /// When no such task is offered, or its time is over.
-    pub fn handle_decline(
-        &mut self,
-        at: At,
-        task: TaskId,
-        why: String,
-    ) -> Result<(MessageId, Outcome), LocalError> {
-        let held = self.tasks.held(task).ok_or(LocalError::TaskUnknown(task))?;
-        let (form, summary) = declined(held.given.tier, why);
-        let mut turn = self.turn(at);
-        let id = turn.decide(task, form, summary, None)?;
-        Ok((id, turn.out))
-    }
-
-    /// Tells the giver how a task goes that we hold.
-    ///
-    /// # Errors
-    /// When we do not hold it, its time is over, or it cannot go to that state.
-    pub fn handle_report(
-        &mut self,
-        at: At,
-        report: Report,
-    ) -> Result<(MessageId, Outcome), LocalError> {
-        let held = self.held_now(at.now, report.task)?;
-        if !report.state.is_report() || !held.last_said().may_become(report.state) {
-            return Err(closed(held, at.now));
-        }
-        let long = |note: &String| note.chars().count() > LONGEST_NOTE;
-        if report.note.as_ref().is_some_and(long) {
-            return Err(LocalError::HandoffUnfit(
-                "the note has at most 500 characters",
-            ));
-        }
-        let (peer, given) = (held.peer.clone(), held.given.clone());
-        let form = Form::Call(Method::Notification);
-        let holding = held_by(&peer, report.task, &given);
-        let mut turn = self.turn(at);
-        let mut draft = turn.word(&holding, form, Some(report.to_value()));
-        draft.capability = TASK.parse().ok();
-        let message_id = draft.message_id;
-        let moved = TaskChange::Moved {
-            to: report.state,
-            reason: None,
-            note: in_clear(given.tier, report.note),
-        };
-        turn.say(draft, report.task, moved)?;
-        Ok((message_id, turn.out))
-    }
-
+impl Tasks {
     /// Keeps a message for a task that we hold within what we were given, and its life within the
     /// authority's. Answers and reports are free: the giver asked for them.
-    pub(super) fn keep_within_task(
+    pub(in crate::node) fn keep_within(
         &self,
         now: Timestamp,
         draft: &mut Draft,
@@ -142,7 +34,7 @@ impl Node {
         }
         let task = draft.conversation_id.as_ref();
         let task = task.and_then(|name| name.as_str().parse::<TaskId>().ok());
-        let held = task.and_then(|task| self.tasks.held(task));
+        let held = task.and_then(|task| self.held(task));
         let Some(held) = held.filter(|held| held.last_said().is_open()) else {
             return Ok(());
         };
@@ -156,7 +48,7 @@ impl Node {
     }
 
     fn held_now(&self, now: Timestamp, task: TaskId) -> Result<&Task, LocalError> {
-        let held = self.tasks.held(task).ok_or(LocalError::TaskUnknown(task))?;
+        let held = self.held(task).ok_or(LocalError::TaskUnknown(task))?;
         if held.state(now).is_held() {
             Ok(held)
         } else {
@@ -165,32 +57,133 @@ impl Node {
     }
 }
 
-impl Turn<'_> {
+impl TasksDoor<'_, '_> {
+    /// Takes a task that was offered to us.
+    ///
+    /// # Errors
+    /// When no such task is offered, or its time is over.
+    pub fn accept(&mut self, task: TaskId) -> Result<(MessageId, Outcome), LocalError> {
+        let id = self.decide(task, Form::Success, None, Some(accepted_body(task)))?;
+        Ok((id, self.turn.take()))
+    }
+
+    /// Does not take a task that was offered to us, and says why.
+    ///
+    /// # Errors
+    /// When no such task is offered, or its time is over.
+    pub fn decline(
+        &mut self,
+        task: TaskId,
+        why: String,
+    ) -> Result<(MessageId, Outcome), LocalError> {
+        let held = self
+            .turn
+            .node
+            .tasks
+            .held(task)
+            .ok_or(LocalError::TaskUnknown(task))?;
+        let (form, summary) = declined(held.given.tier, why);
+        let id = self.decide(task, form, summary, None)?;
+        Ok((id, self.turn.take()))
+    }
+
+    /// Tells the giver how a task goes that we hold.
+    ///
+    /// # Errors
+    /// When we do not hold it, its time is over, or it cannot go to that state.
+    pub fn report(&mut self, report: Report) -> Result<(MessageId, Outcome), LocalError> {
+        let held = self
+            .turn
+            .node
+            .tasks
+            .held_now(self.turn.at.now, report.task)?;
+        if !report.state.is_report() || !held.last_said().may_become(report.state) {
+            return Err(closed(held, self.turn.at.now));
+        }
+        let long = |note: &String| note.chars().count() > LONGEST_NOTE;
+        if report.note.as_ref().is_some_and(long) {
+            return Err(LocalError::HandoffUnfit(
+                "the note has at most 500 characters",
+            ));
+        }
+        let (peer, given) = (held.peer.clone(), held.given.clone());
+        let form = Form::Call(Method::Notification);
+        let holding = held_by(&peer, report.task, &given);
+        let mut draft = self.word(&holding, form, Some(report.to_value()));
+        draft.capability = TASK.parse().ok();
+        let message_id = draft.message_id;
+        let moved = TaskChange::Moved {
+            to: report.state,
+            reason: None,
+            note: in_clear(given.tier, report.note),
+        };
+        self.say(draft, report.task, moved)?;
+        Ok((message_id, self.turn.take()))
+    }
+
+    /// The chain with our own mandate at its end, judged as its receiver will judge it.
+    fn chain_for(&mut self, peer: &AgentId, handing: &Handing) -> Result<(Chain, u8), LocalError> {
+        let now = self.turn.at.now;
+        let held = match handing.parent {
+            Some(task) => Some(self.turn.node.tasks.held_now(now, task)?.given.clone()),
+            None => None,
+        };
+        let above = held.as_ref().map(|held| &held.chain);
+        let authority = handing.limits.clone().of(above.map(Chain::authority), now);
+        if let Some(above) = above {
+            within(above.task(), above.authority().contains(&authority))?;
+            if above.links().any(|link| link.mandate.from == *peer) {
+                return Err(LocalError::HadItBefore(peer.clone()));
+            }
+        }
+        let request = MandateRequest {
+            task: above.map_or_else(|| self.turn.node.ids.fresh(now), Chain::task),
+            from: self.turn.node.me.identity().agent().clone(),
+            to: peer.clone(),
+            authority,
+            parent: above.map(|above| above.last().hash()),
+            issued_at: now,
+        };
+        let link = Link {
+            mandate: request
+                .sign(&self.turn.node.me.identity().signing)
+                .map_err(|_| LocalError::HandoffUnfit(LIMITS))?,
+            certificate: self.turn.node.me.identity().certificate.clone(),
+        };
+        let chain = above.map_or_else(
+            || Chain::begin(link.clone()),
+            |above| above.extended(link.clone()),
+        );
+        chain.prove().map_err(LocalError::Message)?;
+        let hops = held.map_or(1, |held| held.hops.saturating_add(1));
+        Ok((chain, hops))
+    }
+
     /// Hands a task to a peer: a new one, or one that we hold. Returns the handoff's message-id.
-    pub(super) fn hand(
+    pub(in crate::node) fn hand(
         &mut self,
         peer: &AgentId,
         handing: Handing,
         key: Option<ClientKey>,
     ) -> Result<MessageId, LocalError> {
-        if !self.node.tasks.has_room_to_give(peer) {
+        if !self.turn.node.tasks.has_room_to_give(peer) {
             return Err(LocalError::TooManyTasks(peer.clone()));
         }
         // A mandate is signed now, whenever the message around it leaves.
-        if let Some((from, to)) = self.node.outside_certificate(self.at.now) {
+        if let Some((from, to)) = self.turn.node.me.outside_certificate(self.turn.at.now) {
             return Err(LocalError::WrongClock {
-                now: self.at.now,
+                now: self.turn.at.now,
                 from,
                 to,
             });
         }
-        let message_id = self.node.ids.fresh(self.at.now);
-        let (chain, hops) = self.node.chain_for(self.at.now, peer, &handing)?;
+        let message_id = self.turn.node.ids.fresh(self.turn.at.now);
+        let (chain, hops) = self.chain_for(peer, &handing)?;
         let task = chain.task();
         // A second handoff would take the place of the first, which its holder may be working on.
-        let stands = self.node.tasks.given_to(task, peer);
-        if let Some(stands) = stands.filter(|given| given.state(self.at.now).is_open()) {
-            return Err(LocalError::TaskStands(task, stands.state(self.at.now)));
+        let stands = self.turn.node.tasks.given_to(task, peer);
+        if let Some(stands) = stands.filter(|given| given.state(self.turn.at.now).is_open()) {
+            return Err(LocalError::TaskStands(task, stands.state(self.turn.at.now)));
         }
         let offering = Offering {
             goal: handing.goal,
@@ -212,21 +205,25 @@ impl Turn<'_> {
         draft.data_tier = handing.data_tier.unwrap_or(1);
         draft.conversation_id = task.to_string().parse().ok();
         draft.hops = hops;
-        draft.life = LIFE.min(chain.authority().not_after.since(self.at.now));
-        self.node.keep_within_task(self.at.now, &mut draft)?;
+        draft.life = LIFE.min(chain.authority().not_after.since(self.turn.at.now));
+        self.turn
+            .node
+            .tasks
+            .keep_within(self.turn.at.now, &mut draft)?;
         let offered = Offered {
             chain,
             tier: draft.data_tier,
             hops,
             goal: in_clear(draft.data_tier, Some(offering.goal)),
         };
-        let before = self.out.entries.len();
-        self.dispatch_keyed(draft, key)?;
+        let before = self.turn.out.entries.len();
+        self.turn.dispatch_keyed(draft, key)?;
         // The task's line goes first, so that no torn tail leaves a handoff that went out and is not known.
-        let sent = self.out.entries.split_off(before);
+        let sent = self.turn.out.entries.split_off(before);
         let offered = TaskChange::Offered(Box::new(offered));
-        self.write(task_line(Direction::Out, task, offered, peer, message_id));
-        self.out.entries.extend(sent);
+        self.turn
+            .write(task_line(Direction::Out, task, offered, peer, message_id));
+        self.turn.out.entries.extend(sent);
         Ok(message_id)
     }
 
@@ -237,10 +234,10 @@ impl Turn<'_> {
         summary: Option<String>,
         body: Option<Value>,
     ) -> Result<MessageId, LocalError> {
-        let held = self.node.tasks.held(task);
+        let held = self.turn.node.tasks.held(task);
         let held = held.ok_or(LocalError::TaskUnknown(task))?;
-        if held.state(self.at.now) != TaskState::Offered {
-            return Err(closed(held, self.at.now));
+        if held.state(self.turn.at.now) != TaskState::Offered {
+            return Err(closed(held, self.turn.at.now));
         }
         let (peer, offer, given) = (held.peer.clone(), held.offer, held.given.clone());
         let (to, reason, note) = match &form {
@@ -264,18 +261,25 @@ impl Turn<'_> {
     }
 
     /// Handoffs that were noted down and never written: a torn tail took the message.
-    pub(super) fn end_unsent_tasks(&mut self) {
+    pub(in crate::node) fn end_unsent(&mut self) {
         let unsent = |task: &&Task| {
-            let waits = self.link(&task.peer).is_some_and(|link| {
+            let waits = self.turn.link(&task.peer).is_some_and(|link| {
                 let mut drafts = link.drafts.iter();
                 drafts.any(|waiting| waiting.draft.message_id == task.offer)
             });
             task.direction == Direction::Out
                 && task.last_said() == TaskState::Offered
                 && !waits
-                && !self.node.open.contains_key(&task.offer)
+                && self.turn.node.sent.request(task.offer).is_none()
         };
-        let unsent: Vec<_> = self.node.tasks.iter().filter(unsent).cloned().collect();
+        let unsent: Vec<_> = self
+            .turn
+            .node
+            .tasks
+            .iter()
+            .filter(unsent)
+            .cloned()
+            .collect();
         for task in unsent {
             let expired = TaskChange::Moved {
                 to: TaskState::Expired,
@@ -283,7 +287,8 @@ impl Turn<'_> {
                 note: None,
             };
             let (id, peer) = (task.id(), &task.peer);
-            self.write(task_line(Direction::Out, id, expired, peer, task.offer));
+            self.turn
+                .write(task_line(Direction::Out, id, expired, peer, task.offer));
         }
     }
 
@@ -292,7 +297,7 @@ impl Turn<'_> {
         Draft {
             form,
             recipient: holding.giver.clone(),
-            message_id: self.node.ids.fresh(self.at.now),
+            message_id: self.turn.node.ids.fresh(self.turn.at.now),
             summary: None,
             body,
             data_tier: holding.given.tier,
@@ -306,10 +311,11 @@ impl Turn<'_> {
 
     /// The message first: a torn tail then leaves a word that goes out, and is said again at worst.
     fn say(&mut self, draft: Draft, task: TaskId, change: TaskChange) -> Result<(), LocalError> {
-        self.node.may_speak()?;
+        self.turn.node.may_speak()?;
         let (peer, message_id) = (draft.recipient.clone(), draft.message_id);
-        self.say_own(draft)?;
-        self.write(task_line(Direction::In, task, change, &peer, message_id));
+        self.turn.say_own(draft)?;
+        self.turn
+            .write(task_line(Direction::In, task, change, &peer, message_id));
         Ok(())
     }
 }

@@ -9,29 +9,25 @@ use crate::ids::{AgentId, MessageId};
 use crate::policy::{HIGHEST_CLEAR_TIER, is_report};
 use crate::reject::Reason;
 use crate::time::Timestamp;
+use crate::trust::TrustView;
 
-use super::Node;
-use super::tasks::Tasks;
+use super::Tasks;
 
-impl Node {
-    /// The tasks that were given to us and that we gave.
-    pub fn tasks(&self) -> &Tasks {
-        &self.tasks
-    }
-
+impl Tasks {
     /// The last step of check V12, for what concerns tasks: the line that goes before the message's
     /// own. `body` is what the message carries, opened when it came sealed.
     ///
     /// The line goes first, so that no torn tail leaves a handoff that was accepted and is not known;
     /// the same message is then taken once more.
-    pub(super) fn rule_task(
+    pub(in crate::node) fn rule(
         &self,
+        trust: &TrustView,
         now: Timestamp,
         message: &Message,
         body: Option<&Value>,
     ) -> Result<Option<Entry>, Reason> {
         match &message.form {
-            Form::Call(Method::Handoff) => self.rule_offer(now, message, body),
+            Form::Call(Method::Handoff) => self.rule_offer(trust, now, message, body),
             Form::Call(_) if is_report(message) => self.rule_report(message, body),
             Form::Call(_) => Ok(None),
             Form::Success | Form::Failure { .. } => self.rule_decision(message, body),
@@ -40,6 +36,7 @@ impl Node {
 
     fn rule_offer(
         &self,
+        trust: &TrustView,
         now: Timestamp,
         message: &Message,
         body: Option<&Value>,
@@ -51,9 +48,9 @@ impl Node {
         if conversation != Some(task.to_string().as_str()) {
             return Err(Reason::MandateInvalid);
         }
-        chain.verify(self.trust(), headers, now)?;
+        chain.verify(trust, headers, now)?;
         let (peer, name) = (&headers.agent_id, headers.message_id);
-        if !self.tasks.admit(peer, name, &chain, now)? {
+        if !self.admit(peer, name, &chain, now)? {
             return Ok(None);
         }
         let offered = Offered {
@@ -75,7 +72,6 @@ impl Node {
         let headers = &message.headers;
         let report = Report::parse(body.ok_or(Reason::TaskUnknown)?)?;
         let task = self
-            .tasks
             .given_to(report.task, &headers.agent_id)
             .ok_or(Reason::TaskUnknown)?;
         if task.said == headers.message_id && task.last_said() == report.state {
@@ -102,7 +98,7 @@ impl Node {
     ) -> Result<Option<Entry>, Reason> {
         let headers = &message.headers;
         let offer = headers.in_reply_to;
-        let task = offer.and_then(|offer| self.tasks.given_by(&headers.agent_id, offer));
+        let task = offer.and_then(|offer| self.given_by(&headers.agent_id, offer));
         let Some(task) = task else { return Ok(None) };
         let (to, reason, note) = match &message.form {
             Form::Failure {

@@ -1,0 +1,51 @@
+//! The person decides otherwise while the agent runs: what we offer, and what we accept from whom.
+
+use crate::ids::AgentId;
+use crate::policy::Policy;
+
+use crate::node::{Node, Outcome};
+
+use super::MeDoor;
+
+impl Node {
+    /// Looks whether our flight of the newest session still says what we offer and grant. Says whether it
+    /// does not.
+    pub(in crate::node) fn mark_outdated(&mut self, peer: &AgentId) -> bool {
+        let newest = self.link(peer).and_then(|link| link.sessions.last());
+        let Some(newest) = newest else {
+            return false;
+        };
+        let outdated = !newest.closed && !self.is_in_force(peer, newest);
+        if let Some(session) = self.link_mut(peer).sessions.last_mut() {
+            session.outdated = outdated;
+        }
+        outdated
+    }
+}
+
+impl MeDoor<'_, '_> {
+    /// Goes on by another policy. What is narrower holds from the next message on; what is wider with the
+    /// handshakes that this begins, with each peer whose session was granted under the old one. Gives back
+    /// those peers.
+    ///
+    /// A handshake that is under way, or that nobody answers, is followed by another as soon as it is over.
+    pub fn change_policy(&mut self, policy: Policy) -> (Outcome, Vec<AgentId>) {
+        if self.turn.node.me.policy == policy {
+            return (Outcome::default(), Vec::new());
+        }
+        self.turn.node.me.policy = policy;
+        self.turn.node.offers.end_unfit(&self.turn.node.me.policy);
+        self.turn.offers().tell_changed_offers();
+        let mut told = Vec::new();
+        let peers: Vec<AgentId> = self.turn.node.links.keys().cloned().collect();
+        for peer in peers {
+            if self.turn.node.mark_outdated(&peer)
+                && self.turn.node.trust().trusted(&peer).is_some()
+            {
+                self.turn.seek_session(&peer);
+                told.push(peer);
+            }
+        }
+        (self.turn.take(), told)
+    }
+}
