@@ -190,7 +190,7 @@ fn a_full_disk_is_told_and_is_no_reason_to_end_the_daemon() {
     alice.start();
     alice.stop();
     let mut ear = Ear::new();
-    let tracing = Tracing::inject("fallocate", "error=ENOSPC:when=1..24".to_owned());
+    let tracing = Tracing::inject("fallocate", "error=ENOSPC:when=1..36".to_owned());
     let run = alice.traced(&tracing.only(alice.log_files()));
     let run = ear.watched(run, SPAN);
     alice.spawn(run);
