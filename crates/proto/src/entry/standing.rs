@@ -31,7 +31,7 @@ names! {
         RootSucceeded "root-succeeded",
         /// A person pinned another root key, which nobody had named.
         RootReplaced "root-replaced",
-        /// A root key took certificates back ([`Entry::Revoked`]).
+        /// A root key took certificates back ([`crate::entry::Entry::Revoked`]).
         Revoked "revoked",
     }
 }

@@ -93,7 +93,7 @@ impl Flight {
     /// that its sender is bound to was judged when it came.
     ///
     /// # Errors
-    /// As for [`Credentials::recalled`].
+    /// As for `Credentials::recalled`.
     pub fn recalled(flight: &Message) -> Result<Self, Reason> {
         let credentials = Credentials::recalled(flight)?;
         let body = flight.body.as_ref().ok_or(Reason::InvalidShape)?;
