@@ -1,8 +1,8 @@
 //! The state on disk: what the node remembers, as rows in SQLite, and how far in the log they go.
 //!
 //! ```text
-//! heart ── Snapshot ──▶ journal ── position, durable ──▶ keeper ── changed rows ──▶ state.db
-//! start:   rows of state.db ──▶ Node::restore ──▶ lines of the log behind them ──▶ Node::recall
+//! event loop ── Snapshot ──▶ journal ── position, durable ──▶ keeper ── changed rows ──▶ state.db
+//! start:        rows of state.db ──▶ Node::restore ──▶ lines of the log behind them ──▶ Node::recall
 //! ```
 //!
 //! The log is the truth, and this is a projection of it: a start that cannot use it reads the whole

@@ -1,4 +1,4 @@
-//! The heart: what one agent knows, and what it makes of everything that happens.
+//! What one agent knows, and what it decides about everything that happens.
 //!
 //! [`Node`] performs no IO and holds no lock. Whoever owns it feeds it inputs and times, writes the
 //! entries of each [`Outcome`] to the log, and performs its effects when they are durable. All that
