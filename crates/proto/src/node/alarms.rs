@@ -14,7 +14,7 @@ use crate::session::{Misfit, Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
 use super::inbound::CLOCK_TOLERANCE;
-use super::link::Link;
+use super::peers::Peer;
 use super::turn::Turn;
 use super::{Node, Notice, Outcome};
 
@@ -163,7 +163,7 @@ impl AlarmsDoor<'_, '_> {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn clear(&mut self) -> Outcome {
         let node = &self.turn.node;
-        let held = node.links.keys().filter(|peer| node.is_held(peer));
+        let held = node.peers.names().filter(|peer| node.is_held(peer));
         let held: Vec<_> = held.cloned().collect();
         let ringing: Vec<_> = node.alarms.keys().cloned().collect();
         for (what, peer) in ringing {
@@ -176,11 +176,11 @@ impl AlarmsDoor<'_, '_> {
         }
         // Who was clear before counts as heard: only what comes from now on can ring again.
         self.turn.node.alarms.start(self.turn.at.elapsed);
-        for link in self.turn.node.links.values_mut() {
+        for link in self.turn.node.peers.values_mut() {
             link.unknown_sessions.clear();
         }
         for peer in held {
-            self.turn.node.link_mut(&peer).next_announce = None;
+            self.turn.node.peers.entry(&peer).next_announce = None;
         }
         self.turn.take()
     }
@@ -238,7 +238,7 @@ impl AlarmsDoor<'_, '_> {
     pub(super) fn suspect_copy_by_flight(&mut self, flight: &Message) {
         let headers = &flight.headers;
         let answers = matches!(flight.form.method(), Some(Method::Verify | Method::Trust));
-        let link = self.turn.link(&headers.agent_id);
+        let link = self.turn.node.peers.get(&headers.agent_id);
         // What was announced since the start is remembered by the clock that nobody sets: the log's own
         // time of it went back when ours was put back.
         let since = link.and_then(|link| link.last_announce);
@@ -263,7 +263,7 @@ impl AlarmsDoor<'_, '_> {
         if message.form.method() == Some(Method::Receipt) {
             return false;
         }
-        let newest = self.turn.link(&headers.agent_id);
+        let newest = self.turn.node.peers.get(&headers.agent_id);
         let newest = newest.and_then(|link| link.sessions.last());
         let made = newest.and_then(|newest| newest.made);
         let met = made
@@ -282,7 +282,7 @@ impl AlarmsDoor<'_, '_> {
     /// Session after session with one peer, and nothing changed between them.
     pub(super) fn suspect_copy_by_number(&mut self, peer: &AgentId) {
         let started = self.turn.node.alarms.started.unwrap_or_default();
-        let link = self.turn.link(peer);
+        let link = self.turn.node.peers.get(peer);
         if link.is_some_and(|link| link.meets_too_often(self.turn.at.elapsed, started)) {
             self.ring(peer, Alarm::SecondCopy);
         }
@@ -305,7 +305,7 @@ impl AlarmsDoor<'_, '_> {
         if !self.turn.node.alarms.looks(self.turn.at.now) {
             return;
         }
-        let links = self.turn.node.links.iter_mut();
+        let links = self.turn.node.peers.iter_mut();
         let found: Vec<_> = links
             .flat_map(|(peer, link)| {
                 link.holes(self.turn.at.now)
@@ -335,7 +335,7 @@ impl AlarmsDoor<'_, '_> {
         }
         let drained = self.turn.node.carriers.are_drained(self.turn.at.elapsed);
         let age = self.turn.at.now.since(signed_at);
-        let link = self.turn.node.link_mut(&flight.headers.agent_id);
+        let link = self.turn.node.peers.entry(&flight.headers.agent_id);
         let (last, times) = link.late.unwrap_or((signed_at, 0));
         if age <= CLOCK_TOLERANCE {
             link.late = None;
@@ -353,7 +353,7 @@ impl AlarmsDoor<'_, '_> {
         let peer = message.headers.agent_id.clone();
         let difference_ms = message.headers.timestamp.as_millis() - self.turn.at.now.as_millis();
         let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
-        let link = self.turn.node.link_mut(&peer);
+        let link = self.turn.node.peers.entry(&peer);
         let lately = link
             .clock_noted
             .is_some_and(|last| self.turn.at.now.is_within(FLIGHT_LIFE, last));
@@ -373,7 +373,7 @@ impl AlarmsDoor<'_, '_> {
     }
 }
 
-impl Link {
+impl Peer {
     /// A person was told of a hole.
     pub(super) fn apply_hole(&mut self, line: &HoleLine) {
         if let Some(session) = self.session_mut(line.session) {

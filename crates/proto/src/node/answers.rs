@@ -123,7 +123,7 @@ impl Turn<'_> {
             self.alarms().note_clock(message);
             self.sign_anew(&peer);
         }
-        let link = self.node.link_mut(&peer);
+        let link = self.node.peers.entry(&peer);
         let lately = self.at.elapsed < link.pace.answer_at();
         // Two closed halves of a session never agree again: they would answer each other for ever.
         let session = link.session_mut(id).filter(|session| !session.closed);
@@ -144,7 +144,7 @@ impl Turn<'_> {
     fn answer_late_announce(&mut self, message: &Message) {
         self.alarms().suspect_clock(message);
         let peer = message.headers.agent_id.clone();
-        let link = self.node.link_mut(&peer);
+        let link = self.node.peers.entry(&peer);
         let lately = link
             .answered_late
             .is_some_and(|last| self.at.now.is_within(FLIGHT_LIFE, last));
@@ -159,7 +159,7 @@ impl Turn<'_> {
         let Some(id) = message.headers.session else {
             return;
         };
-        let link = self.node.link_mut(&peer);
+        let link = self.node.peers.entry(&peer);
         let latest = self.at.now.saturating_add(CLOCK_TOLERANCE);
         // A session that two wrong clocks made in the time to come is not newer than what is said now.
         let newest = link.sessions.last();
@@ -176,9 +176,9 @@ impl Turn<'_> {
         if self.alarms().suspect_copy_by_session(message) {
             return;
         }
-        let link = self.node.link_mut(&peer);
+        let link = self.node.peers.entry(&peer);
         link.unknown_sessions.push_back(id);
-        if link.unknown_sessions.len() > super::link::SESSIONS {
+        if link.unknown_sessions.len() > super::peers::peer::SESSIONS {
             link.unknown_sessions.pop_front();
         }
         self.announce_if_idle(&peer);
@@ -188,7 +188,7 @@ impl Turn<'_> {
     /// at most once a second, so that a replay is no amplifier.
     fn answer_copy(&mut self, message: &Arc<Message>) {
         let peer = message.headers.agent_id.clone();
-        let link = self.node.link_mut(&peer);
+        let link = self.node.peers.entry(&peer);
         if link
             .repeated
             .is_some_and(|last| self.at.elapsed < last + ANSWER_PACE)

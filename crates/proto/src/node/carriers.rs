@@ -99,11 +99,11 @@ impl Node {
     /// peer hears how far we are.
     pub fn handle_connected(&mut self, at: At, carrier: &CarrierId) -> Outcome {
         self.carriers.note(carrier, true, at.elapsed);
-        for link in self.links.values_mut() {
+        for link in self.peers.values_mut() {
             link.hasten_orders(at.now);
         }
         let carriers = &self.carriers;
-        let links = self.links.iter_mut();
+        let links = self.peers.iter_mut();
         for (_, link) in links.filter(|(peer, _)| carriers.reaches(peer, carrier)) {
             for session in &mut link.sessions {
                 // What expired without a receipt has perhaps arrived: the peer is told of it again, and answers.
@@ -121,7 +121,7 @@ impl Node {
     pub fn handle_disconnected(&mut self, carrier: &CarrierId) {
         let since = self.clock.elapsed().unwrap_or_default();
         self.carriers.note(carrier, false, since);
-        let sessions = self.links.values_mut().flat_map(|link| &mut link.sessions);
+        let sessions = self.peers.values_mut().flat_map(|link| &mut link.sessions);
         sessions.for_each(|session| session.ledger.wake());
     }
 
@@ -131,7 +131,7 @@ impl Node {
         if let Some(known) = self.carriers.known.get_mut(carrier) {
             known.drained = known.up;
         }
-        let sessions = self.links.values_mut().flat_map(|link| &mut link.sessions);
+        let sessions = self.peers.values_mut().flat_map(|link| &mut link.sessions);
         sessions.for_each(|session| session.ledger.wake());
         self.handle_timeout(at)
     }
@@ -163,7 +163,7 @@ impl Node {
 
     /// A carrier lost what it held: all that no receipt covers goes out again.
     pub fn handle_mailbox_lost(&mut self, at: At, carrier: &CarrierId) -> Outcome {
-        let sessions = self.links.values_mut().flat_map(|link| &mut link.sessions);
+        let sessions = self.peers.values_mut().flat_map(|link| &mut link.sessions);
         sessions.for_each(|session| session.ledger.lose_stored(carrier));
         self.hasten(at.now);
         self.handle_timeout(at)
@@ -176,7 +176,7 @@ impl Node {
         message_id: MessageId,
         handed: Handed,
     ) {
-        let link = self.links.get_mut(peer);
+        let link = self.peers.get_mut(peer);
         let sessions = link.into_iter().flat_map(|link| &mut link.sessions).rev();
         for session in sessions {
             if session.ledger.handed(message_id, carrier, handed) {
@@ -194,7 +194,7 @@ impl Turn<'_> {
     pub(super) fn publish(&mut self, signed: Signed) {
         let peer = signed.recipient().clone();
         let ways = self.node.carriers.ways_to(&peer);
-        let link = self.node.link_mut(&peer);
+        let link = self.node.peers.entry(&peer);
         let headers = &signed.message().headers;
         let first = ways.next(None, |_| false);
         let answer = link
@@ -232,7 +232,7 @@ impl Turn<'_> {
     /// Lets a flight of ours go out again: by the next way, since it may have been lost on the last.
     pub(super) fn fly_again(&mut self, peer: &AgentId, signed: Signed) {
         let ways = self.node.carriers.ways_to(peer);
-        let link = self.node.link_mut(peer);
+        let link = self.node.peers.entry(peer);
         let next = ways.next(link.flown_by.as_ref(), |_| false).cloned();
         link.flown_by.clone_from(&next);
         if let Some(carrier) = next {

@@ -6,7 +6,7 @@ use crate::entry::{ClockLine, Entry};
 use crate::time::Timestamp;
 
 use super::inbound::CLOCK_TOLERANCE;
-use super::link::Link;
+use super::peers::Peer;
 use super::turn::Turn;
 use super::{At, Node};
 
@@ -136,7 +136,7 @@ impl Node {
     }
 }
 
-impl Link {
+impl Peer {
     /// Our clock was put back to `clock`. What peers signed in the time to come, when both clocks were wrong, is
     /// no longer the last word: what they sign now is newer. A handshake that was half done then is begun anew.
     pub(super) fn put_clock_back(&mut self, clock: Timestamp) {
@@ -169,18 +169,18 @@ impl Turn<'_> {
         self.write(entry);
         self.node.clock.read = now;
         self.node.people.put_clock_back(now);
-        for link in self.node.links.values_mut() {
+        for link in self.node.peers.values_mut() {
             link.told = link.told.filter(|told| *told <= now);
         }
         // What we said meanwhile lay in the peers' future.
-        let links = self.node.links.values_mut();
+        let links = self.node.peers.values_mut();
         for session in links.flat_map(|link| &mut link.sessions) {
             if !session.window.is_empty() {
                 session.window.owe();
             }
         }
         self.node.hasten(now);
-        let peers: Vec<_> = self.node.links.keys().cloned().collect();
+        let peers: Vec<_> = self.node.peers.names().cloned().collect();
         for peer in peers {
             self.sign_anew(&peer);
         }

@@ -10,7 +10,7 @@ use crate::reject::{DROPPED, Reason};
 use crate::statement::{Approval, Decision};
 use crate::time::Timestamp;
 
-use super::link::{Link, Waiting};
+use super::peers::peer::{Peer, Waiting};
 use super::request::LocalError;
 use super::{At, Node, Outcome, State};
 
@@ -68,14 +68,14 @@ impl WaitsFor {
 impl Node {
     /// Everything that waits to leave, by peer, oldest first.
     pub fn drafts(&self) -> impl Iterator<Item = Waiter<'_>> {
-        let links = self.links.iter();
+        let links = self.peers.iter();
         links.flat_map(move |(peer, link)| self.drafts_for(peer, link))
     }
 
     pub(super) fn drafts_for<'a>(
         &'a self,
         peer: &'a AgentId,
-        link: &'a Link,
+        link: &'a Peer,
     ) -> impl Iterator<Item = Waiter<'a>> + 'a {
         let drafts = link.drafts.iter();
         drafts.map(move |waiting| Waiter {
@@ -155,7 +155,7 @@ impl Node {
         if self.trust().peer(peer).is_some() {
             return Err(LocalError::PeerRevoked(peer.clone()));
         }
-        let strangers = self.links.iter();
+        let strangers = self.peers.iter();
         let strangers = strangers.filter(|(other, link)| {
             *other != peer && self.trust().peer(other).is_none() && !link.drafts.is_empty()
         });
@@ -170,7 +170,7 @@ impl Node {
 
     /// The next draft that may leave now, whatever waits before it for a person.
     pub(super) fn releasable(&self, peer: &AgentId) -> Option<&Waiting> {
-        let drafts = &self.link(peer)?.drafts;
+        let drafts = &self.peers.get(peer)?.drafts;
         drafts.iter().find(|waiting| waiting.is_approved())
     }
 
@@ -227,7 +227,7 @@ impl Node {
 impl Node {
     /// Whether a session stood when the last line was written: what waits all the same waits for room.
     fn had_session(&self, peer: &AgentId) -> bool {
-        let link = self.link(peer);
+        let link = self.peers.get(peer);
         link.is_some_and(|link| link.sendable(self.clock.written()).is_some())
     }
 }

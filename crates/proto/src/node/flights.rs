@@ -38,7 +38,11 @@ impl Node {
                 .collect(),
         );
         body.insert("layers".into(), self.me.identity().layers.to_value());
-        let held = self.link(peer).into_iter().flat_map(|link| link.held());
+        let held = self
+            .peers
+            .get(peer)
+            .into_iter()
+            .flat_map(|link| link.held());
         body.insert(
             "sessions".into(),
             held.map(|id| Value::from(id.to_string())).collect(),
@@ -58,7 +62,10 @@ impl Node {
     }
 
     fn put_transcript(&self, peer: &AgentId, body: &mut Map<String, Value>) {
-        let transcript = self.link(peer).and_then(|link| link.handshake.transcript());
+        let transcript = self
+            .peers
+            .get(peer)
+            .and_then(|link| link.handshake.transcript());
         if let Some(transcript) = transcript {
             body.insert("transcript".into(), transcript.to_string().into());
         }
@@ -71,15 +78,15 @@ impl Turn<'_> {
         if self.node.is_held(peer) {
             // Not at every timer either.
             let later = self.at.now.saturating_add(FLIGHT_LIFE);
-            self.node.link_mut(peer).next_announce = Some(later);
+            self.node.peers.entry(peer).next_announce = Some(later);
             return;
         }
-        let announced = self.link(peer).and_then(|link| link.announced);
+        let announced = self.node.peers.get(peer).and_then(|link| link.announced);
         if !self.node.me.may_sign(after(self.at.now, announced)) {
             let later = self.at.now.saturating_add(FLIGHT_LIFE);
             let begins = self.node.me.may_sign_at(self.at.now);
             let later = begins.map_or(later, |begins| begins.min(later));
-            self.node.link_mut(peer).next_announce = Some(later);
+            self.node.peers.entry(peer).next_announce = Some(later);
             return;
         }
         let nonce = self.node.ids.nonce();
@@ -91,7 +98,7 @@ impl Turn<'_> {
 
     /// Starts a handshake unless one is under way, or just ended and waits for the peer's first word.
     pub(super) fn announce_if_idle(&mut self, peer: &AgentId) {
-        let link = self.node.link_mut(peer);
+        let link = self.node.peers.entry(peer);
         let settling = link.sessions.last().and_then(|session| session.retry);
         let settling = settling.is_some_and(|retry| self.at.now < retry.stale_at());
         if link.handshake.is_idle() && !settling {
@@ -106,7 +113,7 @@ impl Turn<'_> {
                 self.alarms().suspect_clock(flight);
                 self.send_verify(&peer);
             }
-            Some(Method::Verify) => match self.link(&peer).map(|link| &link.handshake) {
+            Some(Method::Verify) => match self.node.peers.get(&peer).map(|link| &link.handshake) {
                 Some(Handshake::AwaitTrust(_)) => {
                     self.alarms().suspect_clock(flight);
                     self.send_capability(&peer);
@@ -117,7 +124,12 @@ impl Turn<'_> {
                 self.alarms().suspect_clock(flight);
                 self.send_trust(&peer);
             }
-            _ => match self.link(&peer).and_then(|link| link.sessions.last()) {
+            _ => match self
+                .node
+                .peers
+                .get(&peer)
+                .and_then(|link| link.sessions.last())
+            {
                 Some(session) if session.answers_flight(flight) => {
                     let id = session.id;
                     self.send_receipt(&peer, id);
@@ -129,7 +141,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn send_verify(&mut self, peer: &AgentId) {
-        let Some(Handshake::AwaitCapability(state)) = self.link(peer).map(|link| &link.handshake)
+        let Some(Handshake::AwaitCapability(state)) =
+            self.node.peers.get(peer).map(|link| &link.handshake)
         else {
             return;
         };
@@ -170,7 +183,11 @@ impl Turn<'_> {
             life: FLIGHT_LIFE,
             ..Draft::call(method, peer.clone(), id, Value::Object(body))
         };
-        let link = self.link(peer).filter(|_| method == Method::Announce);
+        let link = self
+            .node
+            .peers
+            .get(peer)
+            .filter(|_| method == Method::Announce);
         let announced = link.and_then(|link| link.announced);
         let stamp = Stamp {
             // A peer takes an announce only with a later timestamp than the last one.
@@ -185,11 +202,11 @@ impl Turn<'_> {
         match signed.filter(|_| speaks) {
             Some(signed) => {
                 if method == Method::Announce {
-                    self.node.link_mut(peer).last_announce = Some(self.at.elapsed);
+                    self.node.peers.entry(peer).last_announce = Some(self.at.elapsed);
                 }
                 self.write_sent(signed);
             }
-            None => self.node.link_mut(peer).handshake.give_up(),
+            None => self.node.peers.entry(peer).handshake.give_up(),
         }
     }
 
@@ -209,7 +226,7 @@ impl Turn<'_> {
             evidence: Evidence::Whole(Arc::clone(message)),
             copy,
         });
-        let budgets = &mut self.node.link_mut(signed.recipient()).budgets;
+        let budgets = &mut self.node.peers.entry(signed.recipient()).budgets;
         budgets.bytes.note_sent(&entry);
         // Whoever hears of flight 4 answers at once: the workers know the peer's key before it goes out.
         self.write(entry);
@@ -217,7 +234,9 @@ impl Turn<'_> {
     }
 
     fn refuse_drafts(&mut self, peer: &AgentId, reason: Reason) {
-        let Some(link) = self.link(peer) else { return };
+        let Some(link) = self.node.peers.get(peer) else {
+            return;
+        };
         let names: Vec<_> = link
             .drafts
             .iter()

@@ -101,7 +101,7 @@ impl Turn<'_> {
         };
         let message = Arc::clone(message);
         let peer = &message.headers.agent_id;
-        let budgets = &mut self.node.link_mut(peer).budgets;
+        let budgets = &mut self.node.peers.entry(peer).budgets;
         let paid = match reason.is_some_and(|reason| can_be_a_replay(&message, reason)) {
             true => Some(Paid::AsStrangers),
             false => budgets.bytes.admit(now, &message, reason.is_some()),
@@ -115,7 +115,7 @@ impl Turn<'_> {
             Ok(ruled) => self.accept(bytes, ruled, paid),
             Err(rejected) => self.reject(bytes, rejected, paid),
         }
-        let budgets = &mut self.node.link_mut(peer).budgets;
+        let budgets = &mut self.node.peers.entry(peer).budgets;
         let lines = self.out.entries.get(before..).unwrap_or_default();
         budgets.bytes.pay(paid, lines);
     }
@@ -134,7 +134,7 @@ impl Turn<'_> {
         let entry = Outcome::verdict(bytes, message, Ruling::Accepted, copy, paid);
         self.out.ruled = Some(Disposition::Accepted);
         let by = self.node.arrived_by.clone();
-        self.node.link_mut(&message.headers.agent_id).heard_by = Some(by);
+        self.node.peers.entry(&message.headers.agent_id).heard_by = Some(by);
         self.write_ruled(entry, Some(&ruled));
         self.follow_accepted(ruled);
     }

@@ -12,7 +12,7 @@ use crate::draft::Signed;
 use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
 
-use super::link::Link;
+use super::peers::Peer;
 use super::turn::Turn;
 use super::{At, Node};
 
@@ -50,7 +50,7 @@ impl LastReceipt {
     }
 }
 
-impl Link {
+impl Peer {
     /// A receipt was signed: what the one before said is in it.
     pub(super) fn note_receipt(&mut self, signed: Signed) {
         self.last_receipt = Some(LastReceipt {
@@ -70,7 +70,7 @@ impl Link {
 impl Node {
     /// A carrier has the message for its peer: if it is our last receipt, that is done.
     pub(super) fn note_receipt_taken(&mut self, peer: &AgentId, name: MessageId) {
-        if let Some(link) = self.links.get_mut(peer) {
+        if let Some(link) = self.peers.get_mut(peer) {
             link.last_receipt.take_if(|last| last.is(name));
         }
     }
@@ -82,7 +82,7 @@ impl Node {
         peer: &AgentId,
         name: MessageId,
     ) {
-        let link = self.links.get_mut(peer);
+        let link = self.peers.get_mut(peer);
         let last = link.and_then(|link| link.last_receipt.as_mut());
         if let Some(last) = last.filter(|last| last.is(name) && *carrier != CarrierId::NATS) {
             let before = last.refused.as_ref();
@@ -97,7 +97,7 @@ impl Node {
 
 impl Turn<'_> {
     pub(super) fn resend_receipt(&mut self, peer: &AgentId) {
-        let Some(link) = self.node.links.get_mut(peer) else {
+        let Some(link) = self.node.peers.get_mut(peer) else {
             return;
         };
         let signed = link.last_receipt.as_ref().map(|last| last.signed.clone());

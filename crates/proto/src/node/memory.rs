@@ -84,7 +84,7 @@ impl Node {
             Entry::Handoff(line) => self.tasks.apply(now, line),
             Entry::Alarm(line) => self.alarms.apply(now, line),
             Entry::Hole(line) => {
-                let link = self.links.get_mut(&line.peer);
+                let link = self.peers.get_mut(&line.peer);
                 link.into_iter().for_each(|link| link.apply_hole(line));
             }
             Entry::Clock(ClockLine {
@@ -92,7 +92,7 @@ impl Node {
                 difference_ms,
             }) if peer == self.me.identity().agent() => {
                 let clock = self.clock.apply(now, *difference_ms);
-                for link in self.links.values_mut() {
+                for link in self.peers.values_mut() {
                     link.put_clock_back(clock);
                 }
             }
@@ -109,11 +109,11 @@ impl Node {
     /// The end of our log is lost, and with it what came in each session: a copy of a message that was taken would
     /// be taken again. So no session from before is heard or spoken in any more, and whoever had one is met anew.
     fn forget_sessions(&mut self, now: Timestamp) -> Changed {
-        let known: Vec<_> = self.links.keys().cloned().collect();
+        let known: Vec<_> = self.peers.names().cloned().collect();
         let mut lost = Vec::new();
         for peer in known {
             let is_trusted = self.trust().trusted(&peer).is_some();
-            let link = self.link_mut(&peer);
+            let link = self.peers.entry(&peer);
             let mut sessions = std::mem::take(&mut link.sessions);
             link.handshake = Handshake::default();
             link.greets |= is_trusted && !sessions.is_empty();
@@ -172,7 +172,7 @@ impl Node {
         let LineTime { now, clock } = time;
         let headers = &message.headers;
         let peer = headers.agent_id.clone();
-        let link = self.link_mut(&peer);
+        let link = self.peers.entry(&peer);
         link.names
             .insert(headers.message_id, message.hash(), headers.expires_at, now);
         link.hear();
@@ -196,7 +196,7 @@ impl Node {
             Some(Payload::Revocation(_) | Payload::Pause(_) | Payload::Poll(_)) | None => {}
             Some(Payload::Answer) => self.apply_answer(now, message),
             Some(Payload::Progress(told)) => self.sent.apply_progress(message, told.as_ref()),
-            Some(Payload::Offers(offers)) => self.link_mut(&peer).apply_offer(message, offers),
+            Some(Payload::Offers(offers)) => self.peers.entry(&peer).apply_offer(message, offers),
             Some(Payload::Ping) => self.sent.apply_ping(message),
             Some(Payload::Call) => {
                 self.note_step(now, &peer, message);
@@ -213,7 +213,7 @@ impl Node {
         let (mut fates, mut is_pong) = (Vec::new(), false);
         if let Some(open) = self.sent.apply_answer(request) {
             is_pong = open.is_ping();
-            let link = self.link_mut(open.peer());
+            let link = self.peers.entry(open.peer());
             for session in &mut link.sessions {
                 session.ledger.answered(request);
             }
@@ -229,7 +229,7 @@ impl Node {
     /// Remembers where messages of ours are, and tells which of them moved.
     pub(super) fn note_fates(&mut self, now: Timestamp, mut fates: Vec<Fate>) -> Changed {
         fates.retain(|(peer, name, state)| {
-            let link = self.links.entry(peer.clone()).or_default();
+            let link = self.peers.entry(peer);
             link.fates.note(now, *name, state.clone())
         });
         Changed {
@@ -251,7 +251,7 @@ impl Node {
             return;
         }
         self.sent.apply_refused(headers, reason);
-        let link = self.link_mut(&headers.agent_id);
+        let link = self.peers.entry(&headers.agent_id);
         let place = headers.session.zip(headers.sequence);
         let place = place.and_then(|(id, sequence)| Some((link.session(id)?, sequence)));
         let admitted = place.map(|(session, sequence)| session.window.admit(sequence, hash));
@@ -298,7 +298,7 @@ impl Node {
         let renewed = self.renew(&established.certificate);
         self.trust.raise_keys_serial(peer, established.keys_serial);
         let elapsed = self.clock.elapsed();
-        let link = self.link_mut(peer);
+        let link = self.peers.entry(peer);
         let mut abandoned = Vec::new();
         for session in &mut link.sessions {
             if !established.named.contains(&session.id) && !session.closed {
@@ -312,7 +312,7 @@ impl Node {
         if elapsed.is_some() {
             session.judge_by(self.me.identity());
         }
-        let link = self.link_mut(peer);
+        let link = self.peers.entry(peer);
         abandoned.append(&mut link.add(session, time.now));
         link.next_announce = None;
         link.flown_by = None;

@@ -20,7 +20,6 @@ mod inbound;
 mod inbox;
 mod judged;
 mod last_receipt;
-mod link;
 mod me;
 mod memory;
 mod names;
@@ -28,6 +27,7 @@ mod offers;
 mod outbound;
 mod outbox;
 mod pace;
+mod peers;
 mod people;
 mod polls;
 mod progress;
@@ -43,7 +43,6 @@ mod timers;
 mod trail;
 mod turn;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,11 +72,11 @@ pub use inbox::{
     TRIES, Wanted,
 };
 pub use judged::Judged;
-use link::Link;
 use me::Me;
 pub use me::MeDoor;
 pub use offers::{OfferFault, OfferedTo, Offers, OffersDoor, Program};
 pub use outbox::Outgoing;
+pub use peers::Peers;
 pub use people::{Pausing, People, PeopleDoor, Stranger};
 pub use polls::Polled;
 use polls::Polls;
@@ -242,7 +241,7 @@ struct RuleContext<'a> {
 pub struct Node {
     me: Me,
     trust: TrustStore,
-    links: BTreeMap<AgentId, Link>,
+    peers: Peers,
     inbox: Inbox,
     offers: Offers,
     sent: Sent,
@@ -264,7 +263,7 @@ impl Node {
         Self {
             me: Me::new(identity, policy),
             trust,
-            links: BTreeMap::new(),
+            peers: Peers::default(),
             inbox: Inbox::default(),
             offers: Offers::default(),
             sent: Sent::default(),
@@ -318,18 +317,10 @@ impl Node {
 
     /// One peer's sessions and what waits for it, for a person.
     pub fn standing(&self, peer: &AgentId, now: Timestamp) -> Standing {
-        self.links
+        self.peers
             .get(peer)
             .map(|link| link.standing(now))
             .unwrap_or_default()
-    }
-
-    fn link(&self, peer: &AgentId) -> Option<&Link> {
-        self.links.get(peer)
-    }
-
-    fn link_mut(&mut self, peer: &AgentId) -> &mut Link {
-        self.links.entry(peer.clone()).or_default()
     }
 }
 

@@ -24,7 +24,7 @@ use crate::reject::Reason;
 use crate::session::Session;
 use crate::time::Timestamp;
 
-use super::link::Link;
+use super::peers::Peer;
 use super::request::LocalError;
 use super::turn::Turn;
 use super::{At, Node, Outcome};
@@ -85,7 +85,7 @@ impl Node {
 
     /// When the peer is told of offers, if something is to be told and there is a session for it.
     pub(super) fn offer_due(&self, at: At, peer: &AgentId) -> Option<Timestamp> {
-        let link = self.link(peer)?;
+        let link = self.peers.get(peer)?;
         let due = link.offer_pace.due?;
         let (stamp, _) = self.slot(at, peer)?;
         if stamp.version < Version::PROGRESS {
@@ -195,7 +195,7 @@ impl OffersDoor<'_, '_> {
     }
 
     pub(super) fn tell_changed_offers(&mut self) {
-        let peers: Vec<AgentId> = self.turn.node.links.keys().cloned().collect();
+        let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
         for peer in peers {
             self.mark_offers(&peer);
             self.tell_offers(&peer);
@@ -206,7 +206,8 @@ impl OffersDoor<'_, '_> {
     pub(super) fn mark_offers(&mut self, peer: &AgentId) {
         self.turn
             .node
-            .link_mut(peer)
+            .peers
+            .entry(peer)
             .offer_pace
             .mark(self.turn.at.elapsed);
     }
@@ -223,7 +224,7 @@ impl OffersDoor<'_, '_> {
         let session = self.turn.node.session(peer, self.turn.at.now);
         let body = self.offer_for(peer, session);
         if session.is_none_or(|session| self.was_told(peer, session, &body)) {
-            self.turn.node.link_mut(peer).offer_pace.due = None;
+            self.turn.node.peers.entry(peer).offer_pace.due = None;
             return;
         }
         let id = self.turn.node.ids.fresh(self.turn.at.now);
@@ -237,7 +238,7 @@ impl OffersDoor<'_, '_> {
             self.turn.node.count_own(self.turn.at.now, peer, true);
             self.turn.write_sealed(signed, copy);
         }
-        let pace = &mut self.turn.node.link_mut(peer).offer_pace;
+        let pace = &mut self.turn.node.peers.entry(peer).offer_pace;
         (pace.due, pace.told) = (None, Some(self.turn.at.elapsed));
     }
 
@@ -248,7 +249,7 @@ impl OffersDoor<'_, '_> {
         let links = self
             .turn
             .node
-            .links
+            .peers
             .iter()
             .filter(|(peer, _)| trusted(peer));
         let told = links.filter_map(|(peer, link)| Some((peer, link, link.told_offers.as_ref()?)));
@@ -278,7 +279,7 @@ impl OffersDoor<'_, '_> {
     /// What each peer was last told of that name: programs may have said different things to different peers.
     fn told_of(&self, name: &CapabilityName) -> Vec<Served> {
         let mut words: Vec<Served> = Vec::new();
-        for (peer, link) in &self.turn.node.links {
+        for (peer, link) in self.turn.node.peers.iter() {
             let told = link.told_offers.as_ref();
             let mut offers = told.into_iter().flat_map(|told| &told.offers);
             let offer = offers.find(|offer| offer.name == *name);
@@ -324,7 +325,8 @@ impl OffersDoor<'_, '_> {
         let told = self
             .turn
             .node
-            .link(peer)
+            .peers
+            .get(peer)
             .and_then(|link| link.told_offers.as_ref());
         let told = told.filter(|told| told.session == session.id);
         let told = told.map_or(&[][..], |told| &told.offers);
@@ -332,7 +334,7 @@ impl OffersDoor<'_, '_> {
     }
 }
 
-impl Link {
+impl Peer {
     /// What an accepted offer changes: in the newest session alone, and only if none that was numbered
     /// higher came before it.
     pub(super) fn apply_offer(&mut self, message: &Message, offers: &[Offer]) {

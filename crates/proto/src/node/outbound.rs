@@ -99,7 +99,7 @@ impl Node {
         if !speaks || self.trust().trusted(peer).is_none() {
             return None;
         }
-        let session = self.link(peer)?.sendable(at.now)?;
+        let session = self.peers.get(peer)?.sendable(at.now)?;
         let sequence = session.ledger.next()?;
         let stamp = Stamp {
             now: at.now,
@@ -197,7 +197,7 @@ impl Turn<'_> {
         self.permit_sending(&draft)?;
         let peer = draft.recipient.clone();
         if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
-            let drafts = self.link(&peer).map(|link| &link.drafts);
+            let drafts = self.node.peers.get(&peer).map(|link| &link.drafts);
             let mut drafts = drafts.into_iter().flatten();
             if drafts.any(|waiting| waiting.draft.in_reply_to == Some(request)) {
                 return Err(LocalError::AnswerWaits(request));
@@ -226,7 +226,7 @@ impl Turn<'_> {
 
     /// Tells the peer what we have of a session. It has no number and waits for nothing.
     pub(super) fn send_receipt(&mut self, peer: &AgentId, id: SessionId) {
-        let link = self.node.link_mut(peer);
+        let link = self.node.peers.entry(peer);
         if !link.budgets.bytes.may_tell(self.at.now) {
             // It waits until there is room for one more.
             if let Some(session) = link.session_mut(id) {
@@ -242,11 +242,11 @@ impl Turn<'_> {
         let (floor, given_up) = session.ledger.word();
         receipt.floor = Some(floor);
         receipt.given_up = given_up;
-        let link = self.link(peer);
+        let link = self.node.peers.get(peer);
         let signer =
             link.and_then(|link| link.receipt_signer(id, self.at.now, self.node.me.identity()));
         let Some(signer) = signer else {
-            return self.node.link_mut(peer).owe_receipt(id);
+            return self.node.peers.entry(peer).owe_receipt(id);
         };
         let stamp = Stamp {
             now: stamp_now,
@@ -266,14 +266,15 @@ impl Turn<'_> {
         let key = self.node.me.identity().signer(signer);
         match key.and_then(|key| draft.sign_by(key, self.node.me.identity(), stamp).ok()) {
             Some(signed) => {
-                self.node.link_mut(peer).note_receipt(signed.clone());
+                self.node.peers.entry(peer).note_receipt(signed.clone());
                 self.write_sent(signed);
                 self.node
-                    .link_mut(peer)
+                    .peers
+                    .entry(peer)
                     .pace
                     .note(self.at.elapsed, exceptions);
             }
-            None => self.node.link_mut(peer).forgive_receipt(id),
+            None => self.node.peers.entry(peer).forgive_receipt(id),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::reject::Reason;
 use crate::session::{Handed, Session, Waiting};
 use crate::time::Timestamp;
 
-use super::link::Link;
+use super::peers::Peer;
 use super::sent::OpenRequest;
 use super::turn::Turn;
 use super::{Effect, Node, State, WaitsFor};
@@ -46,7 +46,7 @@ pub struct Outgoing {
 impl Node {
     /// Where a message of ours is. `None` for one that was never sent, or long ago.
     pub fn status(&self, message_id: MessageId) -> Option<Outgoing> {
-        let mut links = self.links.iter();
+        let mut links = self.peers.iter();
         links.find_map(|(peer, link)| {
             let unsettled = || self.unsettled(peer, link);
             let mut unsettled = unsettled().filter(|out| out.message_id == message_id);
@@ -69,14 +69,14 @@ impl Node {
 
     /// Everything that is not settled, by peer, oldest first.
     pub fn outbox(&self) -> impl Iterator<Item = Outgoing> {
-        let links = self.links.iter();
+        let links = self.peers.iter();
         links.flat_map(|(peer, link)| self.unsettled(peer, link))
     }
 
     fn unsettled<'a>(
         &'a self,
         peer: &'a AgentId,
-        link: &'a Link,
+        link: &'a Peer,
     ) -> impl Iterator<Item = Outgoing> + 'a {
         let sent = link.sessions.iter().flat_map(move |session| {
             let waiting = session.ledger.waiting();
@@ -100,7 +100,7 @@ impl Node {
 
     /// What was published into the void goes out again now, and not at its next resend.
     pub(super) fn hasten(&mut self, now: Timestamp) {
-        for link in self.links.values_mut() {
+        for link in self.peers.values_mut() {
             link.hasten(now);
         }
     }
@@ -111,7 +111,8 @@ impl Turn<'_> {
         let due = |session: &Session| session.ledger.due().is_some_and(|due| due <= self.at.now);
         if !self
             .node
-            .link(peer)
+            .peers
+            .get(peer)
             .is_some_and(|link| link.sessions.iter().any(due))
         {
             return;
@@ -120,7 +121,7 @@ impl Turn<'_> {
         let drained = self.node.carriers.are_drained(self.at.elapsed);
         let ways = self.node.carriers.ways_to(peer);
         let (mut expired, mut again) = (Vec::new(), Vec::new());
-        for session in &mut self.node.link_mut(peer).sessions {
+        for session in &mut self.node.peers.entry(peer).sessions {
             let overdue = session.ledger.overdue(self.at.now, drained, &ways);
             if !overdue.expired.is_empty() {
                 session.window.owe();
@@ -150,7 +151,7 @@ impl Turn<'_> {
     /// Signs anew, once each, what the peer refused because our clock was ahead, when it was put back. The peer
     /// has said that it used up the number of the former form: that one it takes never more.
     pub(super) fn sign_anew(&mut self, peer: &AgentId) {
-        let sessions = self.link(peer).map(|link| link.sessions.iter());
+        let sessions = self.node.peers.get(peer).map(|link| link.sessions.iter());
         let sessions = sessions.into_iter().flatten();
         let refused = sessions.flat_map(|session| session.ledger.to_sign_anew(self.at.now));
         let refused: Vec<_> = refused.map(Arc::clone).collect();
@@ -173,7 +174,7 @@ impl Turn<'_> {
     /// sealed into the newest as well.
     fn slot_anew(&self, peer: &AgentId, message: &Message) -> Option<Stamp> {
         let (mut stamp, _) = self.node.slot(self.at, peer)?;
-        let link = self.link(peer)?;
+        let link = self.node.peers.get(peer)?;
         let own = message.headers.session.and_then(|id| link.session(id));
         let own = own.filter(|session| session.is_open_for_sending(self.at.now));
         if let Some(session) = own {
@@ -186,7 +187,7 @@ impl Turn<'_> {
     }
 }
 
-impl Link {
+impl Peer {
     /// What waits for its time goes out now.
     pub(super) fn hasten(&mut self, now: Timestamp) {
         self.next_announce = None;

@@ -99,7 +99,7 @@ impl Node {
             life: POLL_LIFE,
             ..Draft::call(Method::Poll, peer.clone(), id, Value::Object(body))
         };
-        let asked = self.link(peer).and_then(|link| link.asked);
+        let asked = self.peers.get(peer).and_then(|link| link.asked);
         let stamp = Stamp {
             now: after(at.now, asked),
             session: None,
@@ -117,7 +117,7 @@ impl Node {
         }
         let signed = draft.sign(self.me.identity(), stamp);
         let signed = signed.map_err(LocalError::Message)?;
-        self.link_mut(peer).asked = Some(stamp.now);
+        self.peers.entry(peer).asked = Some(stamp.now);
         Ok(signed)
     }
 }
@@ -133,7 +133,7 @@ impl Turn<'_> {
         self.node.polls.count(self.at.elapsed, bytes, hash);
         let headers = &message.headers;
         let peer = headers.agent_id.clone();
-        self.node.link_mut(&peer).polled = Some((headers.timestamp, self.at.elapsed));
+        self.node.peers.entry(&peer).polled = Some((headers.timestamp, self.at.elapsed));
         self.out.polled = Some(Polled { peer, after: last });
         self.out.ruled = Some(Disposition::Accepted);
     }
@@ -156,7 +156,11 @@ impl Turn<'_> {
         }
         // What was polled before the start is not remembered: a copy of it would be served again.
         let started = Some(self.at.time_of(self.node.clock.resumed()));
-        let last = self.link(&headers.agent_id).and_then(|link| link.polled);
+        let last = self
+            .node
+            .peers
+            .get(&headers.agent_id)
+            .and_then(|link| link.polled);
         let last = last.filter(|(_, came)| self.at.elapsed < came.saturating_add(FORGOTTEN));
         let latest = started.max(last.map(|(polled, _)| polled));
         match latest.is_some_and(|latest| headers.timestamp <= latest) {

@@ -48,7 +48,7 @@ impl Node {
             None if is_flight && !is_accepted => return Ok(()),
             None => return Err("no line before certifies the key that signed the message"),
         }
-        let link = self.link(&headers.agent_id);
+        let link = self.peers.get(&headers.agent_id);
         let known = link.and_then(|link| link.names.hash_of(headers.message_id));
         match is_accepted && !is_flight && known.is_some() {
             true => Err("the message was taken by a line before: this one is a copy of it"),
@@ -80,7 +80,7 @@ impl Node {
             None if message.form.method() == Some(Method::Receipt) => {}
             None => return Err("the message is not signed by a key of this agent"),
         }
-        let link = self.link(&headers.recipient_id);
+        let link = self.peers.get(&headers.recipient_id);
         let mut sessions = link.into_iter().flat_map(|link| &link.sessions);
         let session = sessions.find(|session| Some(session.id) == headers.session);
         let next = session.and_then(|session| session.ledger.next());

@@ -11,7 +11,7 @@ use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId, Version};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
-use super::link::{DRAFTS, Finds, Waiting};
+use super::peers::peer::{DRAFTS, Finds, Waiting};
 use super::request::LocalError;
 use super::turn::Turn;
 use super::{Node, Notice, State};
@@ -20,7 +20,7 @@ impl Node {
     /// A request that waits for a session, and names no capability, is for the only one that the peer offers in it. What its
     /// person approved leaves as it was approved.
     pub(super) fn find_with_session(&mut self, peer: &AgentId, message_id: MessageId) {
-        let drafts = &mut self.link_mut(peer).drafts;
+        let drafts = &mut self.peers.entry(peer).drafts;
         let waiting = drafts
             .iter_mut()
             .find(|waiting| waiting.draft.message_id == message_id);
@@ -33,7 +33,7 @@ impl Node {
 impl Turn<'_> {
     /// Sends what waited, as far as there is room.
     pub(super) fn release(&mut self, peer: &AgentId) {
-        if let Some(link) = self.node.links.get_mut(peer) {
+        if let Some(link) = self.node.peers.get_mut(peer) {
             link.budgets.drafts_wait = None;
         }
         while let Some(mut waiting) = self.node.releasable(peer).cloned() {
@@ -43,7 +43,7 @@ impl Turn<'_> {
             match self.find_capability(peer, &mut waiting, stamp.version) {
                 Ok(None) => {}
                 Ok(Some(later)) => {
-                    self.node.link_mut(peer).budgets.drafts_wait = Some(later);
+                    self.node.peers.entry(peer).budgets.drafts_wait = Some(later);
                     return;
                 }
                 Err(error) => {
@@ -64,7 +64,7 @@ impl Turn<'_> {
                 continue;
             }
             if let Some(later) = self.node.leaves_at(self.at.now, peer, call) {
-                self.node.link_mut(peer).budgets.drafts_wait = Some(later);
+                self.node.peers.entry(peer).budgets.drafts_wait = Some(later);
                 return;
             }
             match draft.seal_and_sign(self.node.me.identity(), stamp, to, self.node.ids.rng()) {
@@ -105,7 +105,7 @@ impl Turn<'_> {
             return Ok(None);
         }
         let name = waiting.draft.message_id;
-        let mut drafts = self.node.link_mut(peer).drafts.iter_mut();
+        let mut drafts = self.node.peers.entry(peer).drafts.iter_mut();
         if let Some(draft) = drafts.find(|waiting| waiting.draft.message_id == name) {
             draft.finds = Finds::OfferSince(since);
         }
@@ -149,7 +149,8 @@ impl Turn<'_> {
         let peer = draft.recipient.clone();
         if self
             .node
-            .link(&peer)
+            .peers
+            .get(&peer)
             .is_some_and(|link| link.drafts.len() >= DRAFTS)
         {
             return Err(LocalError::OutboxFull(peer));
@@ -194,7 +195,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn announce_for_drafts(&mut self, peer: &AgentId) {
-        let link = self.link(peer);
+        let link = self.node.peers.get(peer);
         let waits = link.is_some_and(|link| {
             link.drafts.iter().any(Waiting::is_approved) && link.sendable(self.at.now).is_none()
         });

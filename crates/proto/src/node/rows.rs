@@ -30,9 +30,9 @@ use crate::trust::TrustView;
 
 use super::fates::Fates;
 use super::inbox::{Inbox, Item};
-use super::link::{Approving, Link};
 use super::names::Shared;
 use super::offers::ToldOffers;
+use super::peers::peer::{Approving, Peer};
 use super::people::{Pausing, Strangers};
 use super::sent::Sent;
 use super::tasks::Tasks;
@@ -114,7 +114,7 @@ pub struct Snapshot {
     recorded: Option<Certificate>,
     rekeyed: Option<Timestamp>,
     trust: TrustView,
-    links: BTreeMap<AgentId, LinkShot>,
+    peers: BTreeMap<AgentId, LinkShot>,
     inbox: Inbox,
     sent: Sent,
     tasks: Tasks,
@@ -198,8 +198,8 @@ impl Node {
             recorded: self.me.recorded().cloned(),
             rekeyed: self.me.rekeyed(),
             trust: self.trust().clone(),
-            links: self
-                .links
+            peers: self
+                .peers
                 .iter()
                 .map(|(peer, link)| (peer.clone(), LinkShot::of(link, now)))
                 .collect(),
@@ -214,7 +214,7 @@ impl Node {
 }
 
 impl LinkShot {
-    fn of(link: &Link, now: Timestamp) -> Self {
+    fn of(link: &Peer, now: Timestamp) -> Self {
         let (half, held) = link.handshake.halves(now);
         let drafts = link.drafts.iter().map(|waiting| DraftShot {
             name: waiting.draft.message_id,
@@ -260,7 +260,7 @@ impl Snapshot {
             WINDOWS => self.of_links(put_windows),
             OUTBOX => self.of_links(put_outbox),
             DRAFTS => self.of_links(put_drafts),
-            NAMES => Box::new(self.links.iter().flat_map(|(peer, link)| {
+            NAMES => Box::new(self.peers.iter().flat_map(|(peer, link)| {
                 link.names.by_name().map(move |name| {
                     let (id, hash, until) = (name.name, name.hash, name.until);
                     row(NAMES, &format!("{peer} {id}"), &NameRow { hash, until })
@@ -293,7 +293,7 @@ impl Snapshot {
                 self.put_trust(table, rows);
             }
             LINKS => {
-                for (peer, link) in &self.links {
+                for (peer, link) in &self.peers {
                     rows.put(LINKS, peer.as_str(), &link.row);
                 }
             }
@@ -345,7 +345,7 @@ impl Snapshot {
     /// The rows of one peer after the other. Names have no character below a hyphen, so that the space
     /// behind one sorts them as they are sorted themselves.
     fn of_links(&self, put: impl Fn(&AgentId, &LinkShot, &mut Rows) + 'static) -> Lines<'_> {
-        Box::new(self.links.iter().flat_map(move |(peer, link)| {
+        Box::new(self.peers.iter().flat_map(move |(peer, link)| {
             let mut rows = Rows(Vec::new());
             put(peer, link, &mut rows);
             rows.sorted()
@@ -363,7 +363,7 @@ impl Snapshot {
 
     fn put_passing(&self, rows: &mut Rows) {
         rows.put(PASSING, "written", &self.written);
-        for (peer, link) in self.links.iter().filter(|(_, link)| !link.half.is_idle()) {
+        for (peer, link) in self.peers.iter().filter(|(_, link)| !link.half.is_idle()) {
             rows.put(PASSING, &format!("half {peer}"), &link.half);
         }
     }

@@ -11,8 +11,8 @@ use crate::ids::{AgentId, SessionId};
 use crate::session::Window;
 use crate::time::Timestamp;
 
-use super::link::Link;
 use super::pace::Pace;
+use super::peers::Peer;
 use super::turn::Turn;
 use super::{At, Node, Outcome, State};
 
@@ -36,7 +36,7 @@ impl Node {
         turn.people().tell_decrees();
         turn.alarms().look_for_holes();
         turn.offers().end_lapsed_offers();
-        let peers: Vec<AgentId> = turn.node.links.keys().cloned().collect();
+        let peers: Vec<AgentId> = turn.node.peers.names().cloned().collect();
         for peer in peers {
             turn.resend_flights(&peer);
             turn.resend_messages(&peer);
@@ -56,7 +56,7 @@ impl Node {
         if let Some(at_once) = self.clock.due(at.now) {
             return Some(at_once);
         }
-        let links = self.links.values();
+        let links = self.peers.values();
         let links = links
             .filter_map(|link| link.due(at, self.me.identity()))
             .min();
@@ -70,7 +70,7 @@ impl Node {
             self.me.due(at.now),
             lapses.map(|due| at.when(due)),
         ];
-        let offers = self.links.keys();
+        let offers = self.peers.names();
         let offers = offers.filter_map(|peer| self.offer_due(at, peer)).min();
         links
             .into_iter()
@@ -89,9 +89,9 @@ impl Node {
         turn.node.retire_sessions();
         turn.me().record_own();
         turn.offers().recall_offers();
-        let peers: Vec<AgentId> = turn.node.links.keys().cloned().collect();
+        let peers: Vec<AgentId> = turn.node.peers.names().cloned().collect();
         for peer in &peers {
-            let link = turn.node.link_mut(peer);
+            let link = turn.node.peers.entry(peer);
             let unsent = link.handshake.restart(at.now);
             let open: Vec<_> = link
                 .sessions
@@ -103,7 +103,7 @@ impl Node {
                 turn.send_receipt(peer, id);
             }
             // Drafts of the log whose content cannot be opened any more say so, and end.
-            let lost = turn.link(peer).map(|link| link.lost.clone());
+            let lost = turn.node.peers.get(peer).map(|link| link.lost.clone());
             for (message_id, reason) in lost.unwrap_or_default() {
                 let state = State::RefusedHere(reason.name().to_owned());
                 turn.end_draft(peer, message_id, state);
@@ -146,7 +146,7 @@ impl Node {
 
 impl Turn<'_> {
     fn resend_flights(&mut self, peer: &AgentId) {
-        let link = self.node.link_mut(peer);
+        let link = self.node.peers.entry(peer);
         // After a clock was set back no timer lies further ahead than it ever would.
         let latest = self.at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
@@ -189,7 +189,9 @@ impl Turn<'_> {
     }
 
     fn end_drafts(&mut self, peer: &AgentId) {
-        let Some(link) = self.link(peer) else { return };
+        let Some(link) = self.node.peers.get(peer) else {
+            return;
+        };
         let over = link.drafts.iter();
         let over = over.filter(|waiting| waiting.until <= self.at.now);
         let over: Vec<_> = over.map(|waiting| waiting.draft.message_id).collect();
@@ -200,7 +202,9 @@ impl Turn<'_> {
     }
 
     fn send_receipts(&mut self, peer: &AgentId) {
-        let Some(link) = self.link(peer) else { return };
+        let Some(link) = self.node.peers.get(peer) else {
+            return;
+        };
         let owed = link.receipts_due(self.at.now, self.node.me.identity());
         let owed = owed.filter(|(_, due)| *due <= self.at.elapsed);
         let owed: Vec<_> = owed.map(|(id, _)| id).collect();
@@ -210,7 +214,9 @@ impl Turn<'_> {
     }
 
     pub(super) fn seek_session(&mut self, peer: &AgentId) {
-        let Some(link) = self.link(peer) else { return };
+        let Some(link) = self.node.peers.get(peer) else {
+            return;
+        };
         let due = link.seeks_session_at(self.node.me.identity().until());
         if due.is_some_and(|due| due <= self.at.now) {
             self.announce(peer);
@@ -218,7 +224,7 @@ impl Turn<'_> {
     }
 }
 
-impl Link {
+impl Peer {
     /// When time asks something of it.
     fn due(&self, at: At, own: &Identity) -> Option<Timestamp> {
         let sessions = self.sessions.iter().flat_map(|session| {

@@ -111,7 +111,7 @@ impl Node {
     pub(super) fn note_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
         let (at, came) = (self.clock.next_step(now), self.clock.elapsed());
         let step = Step::of(at, message);
-        let trail = &mut self.link_mut(peer).trail;
+        let trail = &mut self.peers.entry(peer).trail;
         let (steps, first) = (&mut trail.came, &mut trail.came_first);
         push(steps, first, Step { came, ..step });
     }
@@ -119,7 +119,7 @@ impl Node {
     /// Remembers a call of ours in a conversation.
     pub(super) fn note_own_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
         let at = self.clock.next_step(now);
-        let trail = &mut self.link_mut(peer).trail;
+        let trail = &mut self.peers.entry(peer).trail;
         push(
             &mut trail.went,
             &mut trail.went_first,
@@ -161,7 +161,7 @@ impl Node {
 
     fn continued(&self, said: &Continues) -> Result<&Step, LocalError> {
         let asked = |peer: &AgentId| said.from.as_ref().is_none_or(|from| from == peer);
-        let links = self.links.iter().filter(|(peer, _)| asked(peer));
+        let links = self.peers.iter().filter(|(peer, _)| asked(peer));
         let mut steps = links.filter_map(|(_, link)| link.trail.named(said.message));
         match (steps.next(), steps.next()) {
             (Some(step), None) => Ok(step),
@@ -183,7 +183,7 @@ impl<'a> Talk<'a> {
     fn of(node: &'a Node, conversation: &'a ConversationId) -> Self {
         let here = |step: &&Step| step.conversation.as_ref() == Some(conversation);
         let of = |steps: fn(&Trail) -> &VecDeque<Step>| {
-            let links = node.links.iter();
+            let links = node.peers.iter();
             let steps = links.flat_map(|(peer, link)| {
                 let steps = steps(&link.trail).iter().filter(here);
                 steps.map(move |step| (peer, step))
@@ -247,7 +247,7 @@ impl<'a> Talk<'a> {
         &self,
         first: fn(&Trail) -> &BTreeMap<ConversationId, Timestamp>,
     ) -> impl Iterator<Item = (&'a AgentId, Timestamp)> {
-        let (links, conversation) = (self.node.links.iter(), self.conversation);
+        let (links, conversation) = (self.node.peers.iter(), self.conversation);
         links.filter_map(move |(peer, link)| Some((peer, *first(&link.trail).get(conversation)?)))
     }
 

@@ -9,7 +9,6 @@ use crate::handshake::Established;
 use crate::headers::CapabilityName;
 use crate::ids::AgentId;
 
-use super::link::Link;
 use super::memory::Changed;
 use super::rule::ruled::Ruled;
 use super::{At, Effect, Node, Notice, Outcome, State};
@@ -51,10 +50,6 @@ impl Turn<'_> {
         let changed = self.node.apply(self.at.now, &entry, ruled);
         self.out.entries.push(entry);
         self.follow(changed);
-    }
-
-    pub(super) fn link(&self, peer: &AgentId) -> Option<&Link> {
-        self.node.link(peer)
     }
 
     /// Tells our person. Before the line about it is written: then the notice comes before what follows from the line.

@@ -10,7 +10,7 @@ use crate::seal::{self, Opened};
 use crate::session::Session;
 use crate::time::Timestamp;
 
-use crate::node::link::Link;
+use crate::node::peers::Peer;
 use crate::node::rule::ruled::Unsealed;
 use crate::node::{Node, Outcome};
 
@@ -101,7 +101,7 @@ impl Node {
     /// Marks the sessions that our present key, certificate or key statement did not open. A flight that
     /// carries older ones is sent no more.
     pub(in crate::node) fn retire_sessions(&mut self) {
-        for session in self.links.values_mut().flat_map(|link| &mut link.sessions) {
+        for session in self.peers.values_mut().flat_map(|link| &mut link.sessions) {
             session.judge_by(&self.me.identity);
             session.retry = session.retry.filter(|_| !session.stale);
         }
@@ -170,7 +170,7 @@ impl MeDoor<'_, '_> {
     }
 }
 
-impl Link {
+impl Peer {
     /// What fits into no message must not be tried for ever.
     pub(in crate::node) fn forgive_receipt(&mut self, id: SessionId) {
         if let Some(session) = self.session_mut(id) {

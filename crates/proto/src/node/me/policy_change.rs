@@ -11,12 +11,12 @@ impl Node {
     /// Looks whether our flight of the newest session still says what we offer and grant. Says whether it
     /// does not.
     pub(in crate::node) fn mark_outdated(&mut self, peer: &AgentId) -> bool {
-        let newest = self.link(peer).and_then(|link| link.sessions.last());
+        let newest = self.peers.get(peer).and_then(|link| link.sessions.last());
         let Some(newest) = newest else {
             return false;
         };
         let outdated = !newest.closed && !self.is_in_force(peer, newest);
-        if let Some(session) = self.link_mut(peer).sessions.last_mut() {
+        if let Some(session) = self.peers.entry(peer).sessions.last_mut() {
             session.outdated = outdated;
         }
         outdated
@@ -37,7 +37,7 @@ impl MeDoor<'_, '_> {
         self.turn.node.offers.end_unfit(&self.turn.node.me.policy);
         self.turn.offers().tell_changed_offers();
         let mut told = Vec::new();
-        let peers: Vec<AgentId> = self.turn.node.links.keys().cloned().collect();
+        let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
         for peer in peers {
             if self.turn.node.mark_outdated(&peer)
                 && self.turn.node.trust().trusted(&peer).is_some()

@@ -8,7 +8,7 @@ use crate::entry::{Did, DraftLine, OutcomeLine};
 use crate::envelope::{Form, KeptIn, Message, Method};
 use crate::headers::Headers;
 use crate::ids::{AgentId, MessageId};
-use crate::node::link::{Approving, Finds, Waiting};
+use crate::node::peers::peer::{Approving, Finds, Waiting};
 use crate::node::tasks::TaskAnswer;
 use crate::node::{Lost, Node, State};
 use crate::receipt::Receipt;
@@ -22,9 +22,9 @@ impl Node {
         let peer = headers.recipient_id.clone();
         let method = message.form.method();
         if method == Some(Method::Offer) {
-            self.link_mut(&peer).apply_told_offer(now, message);
+            self.peers.entry(&peer).apply_told_offer(now, message);
         }
-        let link = self.link_mut(&peer);
+        let link = self.peers.entry(&peer);
         match message.form.kept() {
             KeptIn::Handshake => {
                 if method == Some(Method::Announce) {
@@ -99,7 +99,7 @@ impl Node {
         let LineTime { now, clock } = time;
         let (peer, signed_at) = (&message.headers.agent_id, message.headers.timestamp);
         let session = message.headers.session;
-        let Some(session) = session.and_then(|id| self.link_mut(peer).session_mut(id)) else {
+        let Some(session) = session.and_then(|id| self.peers.entry(peer).session_mut(id)) else {
             return Changed::default();
         };
         confirm(session);
@@ -159,7 +159,7 @@ impl Node {
             granted: false,
         });
         let opened = stored.open(self.me.identity());
-        let link = self.link_mut(&line.peer);
+        let link = self.peers.entry(&line.peer);
         match opened {
             Ok(draft) => link.drafts.push_back(Waiting {
                 draft,
@@ -187,7 +187,7 @@ impl Node {
                 return Changed::default();
             }
         };
-        let link = self.link_mut(peer);
+        let link = self.peers.entry(peer);
         if line.what == Did::Expired {
             for session in &mut link.sessions {
                 session.ledger.give_up(name);

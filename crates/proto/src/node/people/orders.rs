@@ -15,7 +15,7 @@ use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::verify::Payload;
 
-use crate::node::link::Link;
+use crate::node::peers::Peer;
 use crate::node::request::LocalError;
 use crate::node::rule::ruled::{Rejected, Ruled};
 use crate::node::{Node, Notice, Outcome, RuleContext};
@@ -123,7 +123,7 @@ impl People {
         if !node.carriers.is_any_up() || !node.me.may_sign(now) {
             return None;
         }
-        let told = |(peer, link): (&AgentId, &Link)| {
+        let told = |(peer, link): (&AgentId, &Peer)| {
             hears_decrees(node.trust(), peer).then_some(())?;
             let next = link.told.map_or(Timestamp::from_millis(0), |told| {
                 told.saturating_add(TELL_AGAIN)
@@ -132,7 +132,7 @@ impl People {
                 .next()
                 .map(|_| next)
         };
-        node.links.iter().filter_map(told).min()
+        node.peers.iter().filter_map(told).min()
     }
 
     /// What a peer is told: our principal's revocations, and for our person's other agents whether
@@ -206,7 +206,7 @@ impl PeopleDoor<'_, '_> {
 
     /// Everybody hears of it at once, and then daily.
     fn decrees_changed(&mut self) {
-        for link in self.turn.node.links.values_mut() {
+        for link in self.turn.node.peers.values_mut() {
             link.told = None;
         }
     }
@@ -294,12 +294,12 @@ impl PeopleDoor<'_, '_> {
             self.turn
                 .hand_over_waiting(&headers.agent_id, headers.message_id);
         }
-        for link in self.turn.node.links.values_mut() {
+        for link in self.turn.node.peers.values_mut() {
             for session in &mut link.sessions {
                 session.ledger.hasten(self.turn.at.now);
             }
         }
-        let peers: Vec<AgentId> = self.turn.node.links.keys().cloned().collect();
+        let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
         for peer in peers {
             self.turn.release(&peer);
         }
@@ -309,12 +309,12 @@ impl PeopleDoor<'_, '_> {
         if !self.turn.node.carriers.is_any_up() || !self.turn.node.me.may_sign(self.turn.at.now) {
             return;
         }
-        let due = |(peer, link): &(&AgentId, &Link)| {
+        let due = |(peer, link): &(&AgentId, &Peer)| {
             let told = link.told.map(|told| told.saturating_add(TELL_AGAIN));
             hears_decrees(self.turn.node.trust(), peer)
                 && told.is_none_or(|next| next <= self.turn.at.now)
         };
-        let peers: Vec<_> = self.turn.node.links.iter().filter(due).collect();
+        let peers: Vec<_> = self.turn.node.peers.iter().filter(due).collect();
         let peers: Vec<AgentId> = peers.into_iter().map(|(peer, _)| peer.clone()).collect();
         for peer in peers {
             let node = &self.turn.node;
@@ -323,7 +323,7 @@ impl PeopleDoor<'_, '_> {
             for (method, body) in decrees {
                 self.send_decree(&peer, method, body);
             }
-            self.turn.node.link_mut(&peer).told = Some(self.turn.at.now);
+            self.turn.node.peers.entry(&peer).told = Some(self.turn.at.now);
         }
     }
 
@@ -346,7 +346,7 @@ impl PeopleDoor<'_, '_> {
     }
 }
 
-impl Link {
+impl Peer {
     /// The connection is new: the peer hears our person's orders again, unless it just did.
     pub(in crate::node) fn hasten_orders(&mut self, now: Timestamp) {
         self.told = self.told.filter(|told| now.is_within(TELL_PACE, *told));

@@ -27,13 +27,13 @@ impl Node {
                 let withdrawn = withdrawn.is_some_and(|peer| peer.is_withdrawn());
                 let approved = self.people.strangers.decided(certificate) || withdrawn;
                 let _ = self.trust.bind(certificate);
-                let link = self.link_mut(agent);
+                let link = self.peers.entry(agent);
                 link.next_announce = None;
                 link.greets |= approved;
             }
             TrustChange::Renewed | TrustChange::RootSucceeded => {
                 let _ = self.trust.renew(certificate);
-                self.link_mut(agent);
+                self.peers.entry(agent);
             }
             TrustChange::Pending => self.people.strangers.wait(now, certificate),
             TrustChange::RootChanged => self.people.strangers.alarmed(now, certificate),
@@ -85,7 +85,7 @@ impl Node {
         };
         self.inbox
             .set_aside(agent, |message| revoked(message.headers.key_id));
-        let link = self.link_mut(agent);
+        let link = self.peers.entry(agent);
         let mut lost = Vec::new();
         let closed = link
             .sessions
@@ -112,7 +112,7 @@ impl Node {
     /// it is trusted again, what it sent in them meanwhile is not taken, and it hears so.
     fn cut(&mut self, now: Timestamp, agent: &AgentId) -> Changed {
         self.tasks.cut(now, agent);
-        let Some(link) = self.links.get_mut(agent) else {
+        let Some(link) = self.peers.get_mut(agent) else {
             return Changed::default();
         };
         let drafts = link.drafts.drain(..);
@@ -133,7 +133,7 @@ impl Node {
     }
 
     pub(in crate::node) fn apply_approval(&mut self, line: &ApprovalLine) {
-        let drafts = &mut self.link_mut(&line.peer).drafts;
+        let drafts = &mut self.peers.entry(&line.peer).drafts;
         let waiting = drafts
             .iter_mut()
             .find(|waiting| waiting.draft.message_id == line.message_id);

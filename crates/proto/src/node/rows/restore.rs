@@ -11,8 +11,8 @@ use crate::draft::{Draft, Identity};
 use crate::handshake::{Retry, Role};
 use crate::node::inbox::Gone;
 use crate::node::inbox::{Shelved, Tries};
-use crate::node::link::{Finds, Waiting};
 use crate::node::names::Name;
+use crate::node::peers::peer::{Finds, Waiting};
 use crate::node::sent::{Keyed, OpenRequest};
 use crate::node::tasks::Task;
 use crate::policy::Policy;
@@ -126,7 +126,7 @@ impl Node {
 
     fn take_links(&mut self, tables: &mut Tables) -> Restored {
         for (key, row) in tables.take::<LinkRow>(LINKS)? {
-            let link = self.link_mut(&tables.parse(LINKS, &key, &key)?);
+            let link = self.peers.entry(&tables.parse(LINKS, &key, &key)?);
             link.handshake = row.handshake;
             link.lost = row.lost;
             link.announced = row.announced;
@@ -136,7 +136,7 @@ impl Node {
             link.trail = row.trail;
             link.told_offers = row.told_offers;
         }
-        let links = self.links.values();
+        let links = self.peers.values();
         let steps = links.filter_map(|link| link.trail.newest());
         let newest = steps.max();
         newest
@@ -155,7 +155,7 @@ impl Node {
             let stored = Draft::parse(row.value.clone(), life);
             let stored = stored.map_err(|_| fault(DRAFTS, &key))?;
             let opened = stored.open(self.me.identity());
-            let link = self.link_mut(&tables.parse(DRAFTS, &key, peer)?);
+            let link = self.peers.entry(&tables.parse(DRAFTS, &key, peer)?);
             match opened {
                 Ok(draft) => link.drafts.push_back(Waiting {
                     draft,
@@ -170,7 +170,7 @@ impl Node {
         for (key, (since, state)) in tables.take(FATES)? {
             let [peer, id] = tables.parts(FATES, &key)?;
             let id = tables.parse(FATES, &key, id)?;
-            let link = self.link_mut(&tables.parse(FATES, &key, peer)?);
+            let link = self.peers.entry(&tables.parse(FATES, &key, peer)?);
             link.fates.put(since, id, state);
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Node {
         let (peer, name) = (parse(NAMES, key, peer)?, parse(NAMES, key, name)?);
         let NameRow { hash, until } = serde_json::from_str(value).map_err(|_| fault(NAMES, key))?;
         let name = Name { until, name, hash };
-        self.link_mut(&peer).names.put_back(name);
+        self.peers.entry(&peer).names.put_back(name);
         Ok(())
     }
 
@@ -194,7 +194,9 @@ impl Node {
         }
         let [_, peer] = tables.parts(PASSING, key)?;
         let half = serde_json::from_value(value).map_err(unread)?;
-        self.link_mut(&tables.parse(PASSING, key, peer)?).handshake = half;
+        self.peers
+            .entry(&tables.parse(PASSING, key, peer)?)
+            .handshake = half;
         Ok(())
     }
 
@@ -206,7 +208,8 @@ impl Node {
             let mut session = row.session;
             let waits = session.role == Role::Responder && !session.confirmed;
             session.retry = waits.then(|| Retry::from(session.began));
-            self.link_mut(&tables.parse(SESSIONS, &key, peer)?)
+            self.peers
+                .entry(&tables.parse(SESSIONS, &key, peer)?)
                 .sessions
                 .push(session);
         }
@@ -235,7 +238,7 @@ impl Node {
             tables.parse(table, key, number)?,
         );
         let link = self
-            .links
+            .peers
             .get_mut(&tables.parse::<AgentId>(table, key, peer)?);
         let session = link.and_then(|link| link.session_mut(id));
         Ok((number, session.ok_or_else(|| fault(table, key))?))

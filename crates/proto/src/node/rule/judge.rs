@@ -12,8 +12,8 @@ use signet_json::Value;
 
 use super::ruled::{Fault, Rejected, Ruled, Unsealed};
 use crate::node::Node;
-use crate::node::link::Link;
 use crate::node::offers;
+use crate::node::peers::Peer;
 
 /// How many handshakes may be half open at once.
 const HALF_OPEN_HANDSHAKES: usize = 64;
@@ -90,9 +90,12 @@ impl Node {
     }
 
     /// Check V08.
-    pub(in crate::node) fn admit_fresh(&self, message: &Message) -> Result<&Link, Reason> {
+    pub(in crate::node) fn admit_fresh(&self, message: &Message) -> Result<&Peer, Reason> {
         let headers = &message.headers;
-        let link = self.link(&headers.agent_id).ok_or(Reason::AgentUnknown)?;
+        let link = self
+            .peers
+            .get(&headers.agent_id)
+            .ok_or(Reason::AgentUnknown)?;
         let known = link.names.hash_of(headers.message_id);
         match known == Some(message.hash()) || link.has_judged(message) {
             true => Err(Reason::Duplicate),
@@ -100,7 +103,7 @@ impl Node {
         }
     }
 
-    fn rule_flight(&self, link: &Link, message: &Message, flight: &Flight) -> Result<(), Reason> {
+    fn rule_flight(&self, link: &Peer, message: &Message, flight: &Flight) -> Result<(), Reason> {
         link.handshake
             .admit(message, flight, self.me.identity().agent())?;
         if message.form.method() == Some(Method::Announce) {
@@ -108,8 +111,8 @@ impl Node {
             if link.heard_announce.is_some_and(|heard| signed <= heard) {
                 return Err(Reason::AnnounceStale);
             }
-            let half_open = |link: &&Link| matches!(link.handshake, Handshake::AwaitCapability(_));
-            let busy = self.links.values().filter(half_open).count() >= HALF_OPEN_HANDSHAKES;
+            let half_open = |link: &&Peer| matches!(link.handshake, Handshake::AwaitCapability(_));
+            let busy = self.peers.values().filter(half_open).count() >= HALF_OPEN_HANDSHAKES;
             if busy && !half_open(&link) {
                 return Err(Reason::HandshakeBusy);
             }
@@ -125,7 +128,7 @@ impl Node {
     fn rule_in_session(
         &self,
         now: Timestamp,
-        link: &Link,
+        link: &Peer,
         message: &Message,
         payload: Result<Payload, Reason>,
         is_reused: bool,
@@ -232,7 +235,7 @@ fn admit_receipt(message: &Message, is_reused: bool) -> Result<(), Reason> {
     }
 }
 
-impl Link {
+impl Peer {
     fn has_judged(&self, message: &Message) -> bool {
         let headers = &message.headers;
         let window = headers

@@ -16,7 +16,7 @@ use crate::reject::Reason;
 use crate::session::Session;
 use crate::time::Timestamp;
 
-use crate::node::link::Link;
+use crate::node::peers::Peer;
 use crate::node::request::LocalError;
 use crate::node::rule::ruled::Fault;
 use crate::node::turn::Turn;
@@ -47,7 +47,7 @@ impl Node {
         capability: Option<&'a CapabilityName>,
     ) -> Option<Vec<Finding<'a>>> {
         let proven = self.trust().peer(peer)?.newest()?.layers;
-        let session = self.link(peer).and_then(|link| link.sendable(now));
+        let session = self.peers.get(peer).and_then(|link| link.sendable(now));
         let terms = match way {
             Way::Send => self.terms_out(peer, session, capability),
             Way::Receive => {
@@ -67,7 +67,7 @@ impl Node {
 
     /// The session that a new message to `peer` would use.
     pub fn session(&self, peer: &AgentId, now: Timestamp) -> Option<&Session> {
-        self.link(peer)?.sendable(now)
+        self.peers.get(peer)?.sendable(now)
     }
 
     /// Whether our flight of the session says what we offer and grant the peer now.
@@ -84,7 +84,7 @@ impl Node {
     pub(in crate::node) fn permit(
         &self,
         now: Timestamp,
-        link: &Link,
+        link: &Peer,
         session: &Session,
         message: &Message,
     ) -> Result<(), Reason> {
@@ -142,7 +142,7 @@ impl Node {
         draft: &Draft,
     ) -> Result<(), LocalError> {
         let peer = &draft.recipient;
-        let session = self.link(peer).and_then(|link| link.sendable(now));
+        let session = self.peers.get(peer).and_then(|link| link.sendable(now));
         if session.is_none() {
             return Ok(());
         }
@@ -172,12 +172,12 @@ impl Node {
     /// Counts what goes out, where it is a call.
     pub(in crate::node) fn count_own(&mut self, now: Timestamp, peer: &AgentId, call: bool) {
         if let Some((_, said)) = self.said(now, peer, call) {
-            self.link_mut(peer).budgets.said = said.spend();
+            self.peers.entry(peer).budgets.said = said.spend();
         }
     }
 
     fn said(&self, now: Timestamp, peer: &AgentId, call: bool) -> Option<(u32, Bucket)> {
-        let link = self.link(peer).filter(|_| call)?;
+        let link = self.peers.get(peer).filter(|_| call)?;
         let per_minute = link.sendable(now)?.received.messages_per_minute?;
         Some((per_minute, link.budgets.said.at(now, per_minute)))
     }
@@ -186,7 +186,7 @@ impl Node {
     fn charge(
         &self,
         now: Timestamp,
-        link: &Link,
+        link: &Peer,
         session: &Session,
         message: &Message,
     ) -> Option<(Bucket, Option<Bucket>)> {
@@ -272,7 +272,12 @@ impl Turn<'_> {
         let method = message.form.method();
         let call = method.is_some_and(|method| !method.is_handshake() && method != Method::Receipt);
         let headers = &message.headers;
-        let Some(link) = self.link(&headers.agent_id).filter(|_| counts && call) else {
+        let Some(link) = self
+            .node
+            .peers
+            .get(&headers.agent_id)
+            .filter(|_| counts && call)
+        else {
             return;
         };
         let Some(session) = headers.session.and_then(|id| link.session(id)) else {
@@ -285,7 +290,7 @@ impl Turn<'_> {
         else {
             return;
         };
-        let budgets = &mut self.node.link_mut(&headers.agent_id).budgets;
+        let budgets = &mut self.node.peers.entry(&headers.agent_id).budgets;
         budgets.heard = heard;
         if let Some((id, bucket)) = headers.conversation_id.clone().zip(conversation) {
             budgets.keep(id, bucket);
@@ -306,7 +311,7 @@ impl Turn<'_> {
         if said.room_at(per_minute).is_none() {
             return Ok(());
         }
-        self.node.link_mut(peer).budgets.withheld += 1;
+        self.node.peers.entry(peer).budgets.withheld += 1;
         Err(LocalError::OverBudget {
             peer: peer.clone(),
             per_minute,
@@ -314,7 +319,7 @@ impl Turn<'_> {
     }
 
     pub(in crate::node) fn note_excess(&mut self, peer: &AgentId) {
-        let budgets = &mut self.node.link_mut(peer).budgets;
+        let budgets = &mut self.node.peers.entry(peer).budgets;
         budgets.refused += 1;
         let lately = budgets
             .told

@@ -263,7 +263,7 @@ impl TasksDoor<'_, '_> {
     /// Handoffs that were noted down and never written: a torn tail took the message.
     pub(in crate::node) fn end_unsent(&mut self) {
         let unsent = |task: &&Task| {
-            let waits = self.turn.link(&task.peer).is_some_and(|link| {
+            let waits = self.turn.node.peers.get(&task.peer).is_some_and(|link| {
                 let mut drafts = link.drafts.iter();
                 drafts.any(|waiting| waiting.draft.message_id == task.offer)
             });

@@ -15,87 +15,87 @@ use crate::reject::Reason;
 use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
-use super::Standing;
-use super::budgets::Budgets;
-use super::fates::Fates;
-use super::last_receipt::LastReceipt;
-use super::names::Names;
-use super::offers::{OfferPace, ToldOffers};
-use super::outbound::after;
-use super::pace::Pace;
-use super::trail::Trail;
+use crate::node::Standing;
+use crate::node::budgets::Budgets;
+use crate::node::fates::Fates;
+use crate::node::last_receipt::LastReceipt;
+use crate::node::names::Names;
+use crate::node::offers::{OfferPace, ToldOffers};
+use crate::node::outbound::after;
+use crate::node::pace::Pace;
+use crate::node::trail::Trail;
 
 /// How many sessions with one peer are kept; the oldest goes first.
-pub(super) const SESSIONS: usize = 8;
+pub(in crate::node) const SESSIONS: usize = 8;
 /// How many drafts may wait for one peer.
-pub(super) const DRAFTS: usize = 1_024;
+pub(in crate::node) const DRAFTS: usize = 1_024;
 /// How much later than the initiator the responder renews.
 const RESPONDER_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The way to and from one peer.
 #[derive(Debug, Default)]
-pub(super) struct Link {
-    pub(super) handshake: Handshake,
-    pub(super) sessions: Vec<Session>,
-    pub(super) drafts: VecDeque<Waiting>,
+pub(in crate::node) struct Peer {
+    pub(in crate::node) handshake: Handshake,
+    pub(in crate::node) sessions: Vec<Session>,
+    pub(in crate::node) drafts: VecDeque<Waiting>,
     /// Drafts whose content cannot be opened any more.
-    pub(super) lost: Vec<(MessageId, Reason)>,
-    pub(super) names: Names,
-    pub(super) fates: Fates,
+    pub(in crate::node) lost: Vec<(MessageId, Reason)>,
+    pub(in crate::node) names: Names,
+    pub(in crate::node) fates: Fates,
     /// The timestamp of our last announce: the next one must bear a later one.
-    pub(super) announced: Option<Timestamp>,
+    pub(in crate::node) announced: Option<Timestamp>,
     /// When we last announced since the start, by the clock that nobody sets.
-    pub(super) last_announce: Option<Duration>,
-    pub(super) heard_announce: Option<Timestamp>,
-    pub(super) next_announce: Option<Timestamp>,
-    pub(super) silence: Duration,
-    pub(super) receipted: Option<Timestamp>,
-    pub(super) pace: Pace,
-    pub(super) offer_pace: OfferPace,
+    pub(in crate::node) last_announce: Option<Duration>,
+    pub(in crate::node) heard_announce: Option<Timestamp>,
+    pub(in crate::node) next_announce: Option<Timestamp>,
+    pub(in crate::node) silence: Duration,
+    pub(in crate::node) receipted: Option<Timestamp>,
+    pub(in crate::node) pace: Pace,
+    pub(in crate::node) offer_pace: OfferPace,
     /// What the peer was last told that programs of ours offer.
-    pub(super) told_offers: Option<ToldOffers>,
-    pub(super) unknown_sessions: VecDeque<SessionId>,
-    pub(super) answered_late: Option<Timestamp>,
-    pub(super) clock_noted: Option<Timestamp>,
+    pub(in crate::node) told_offers: Option<ToldOffers>,
+    pub(in crate::node) unknown_sessions: VecDeque<SessionId>,
+    pub(in crate::node) answered_late: Option<Timestamp>,
+    pub(in crate::node) clock_noted: Option<Timestamp>,
     /// When the peer's last flight 1 or 3 was signed, where it came late, and how many in a row did.
-    pub(super) late: Option<(Timestamp, u8)>,
+    pub(in crate::node) late: Option<(Timestamp, u8)>,
     /// When a copy was last answered, by the clock that nobody sets.
-    pub(super) repeated: Option<Duration>,
+    pub(in crate::node) repeated: Option<Duration>,
     /// Whether our person approved the peer and it has not heard from us since.
-    pub(super) greets: bool,
+    pub(in crate::node) greets: bool,
     /// When the decrees of our person were last told.
-    pub(super) told: Option<Timestamp>,
+    pub(in crate::node) told: Option<Timestamp>,
     /// The carrier that brought what the peer said last.
-    pub(super) heard_by: Option<CarrierId>,
+    pub(in crate::node) heard_by: Option<CarrierId>,
     /// The carrier that our last flight took.
-    pub(super) flown_by: Option<CarrierId>,
+    pub(in crate::node) flown_by: Option<CarrierId>,
     /// Whether a copy of the peer's shows that our last receipt did not arrive.
-    pub(super) unheard: bool,
+    pub(in crate::node) unheard: bool,
     /// Our last receipt, until a carrier has it.
-    pub(super) last_receipt: Option<LastReceipt>,
+    pub(in crate::node) last_receipt: Option<LastReceipt>,
     /// The timestamps of the last polls: ours, and the peer's with when it came by the clock that nobody sets.
-    pub(super) asked: Option<Timestamp>,
-    pub(super) polled: Option<(Timestamp, Duration)>,
-    pub(super) budgets: Budgets,
-    pub(super) trail: Trail,
+    pub(in crate::node) asked: Option<Timestamp>,
+    pub(in crate::node) polled: Option<(Timestamp, Duration)>,
+    pub(in crate::node) budgets: Budgets,
+    pub(in crate::node) trail: Trail,
 }
 
 /// A draft and when its life ends.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
-    pub(super) draft: Draft,
-    pub(super) until: Timestamp,
+pub(in crate::node) struct Waiting {
+    pub(in crate::node) draft: Draft,
+    pub(in crate::node) until: Timestamp,
     /// The draft as its line holds it: what was sealed is sealed.
-    pub(super) value: Arc<Value>,
+    pub(in crate::node) value: Arc<Value>,
     /// When its person must approve it.
-    pub(super) approval: Option<Approving>,
+    pub(in crate::node) approval: Option<Approving>,
     /// Whether it is for the only capability that the peer will turn out to offer. A start forgets it.
-    pub(super) finds: Finds,
+    pub(in crate::node) finds: Finds,
 }
 
 /// Whether a request that waits for a session finds its capability in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Finds {
+pub(in crate::node) enum Finds {
     /// It names one, or is for the peer's people.
     #[default]
     Nothing,
@@ -107,30 +107,30 @@ pub(super) enum Finds {
 
 /// A draft that its person must approve.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Approving {
+pub(in crate::node) struct Approving {
     /// The root key that the recipient is bound to; it must be the same when the draft leaves.
-    pub(super) root: KeyId,
-    pub(super) granted: bool,
+    pub(in crate::node) root: KeyId,
+    pub(in crate::node) granted: bool,
 }
 
 impl Waiting {
-    pub(super) fn is_approved(&self) -> bool {
+    pub(in crate::node) fn is_approved(&self) -> bool {
         let approval = self.approval.as_ref();
         approval.is_none_or(|approval| approval.granted)
     }
 }
 
-impl Link {
-    pub(super) fn session(&self, id: SessionId) -> Option<&Session> {
+impl Peer {
+    pub(in crate::node) fn session(&self, id: SessionId) -> Option<&Session> {
         self.sessions.iter().find(|session| session.id == id)
     }
 
-    pub(super) fn session_mut(&mut self, id: SessionId) -> Option<&mut Session> {
+    pub(in crate::node) fn session_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.sessions.iter_mut().find(|session| session.id == id)
     }
 
     /// The peer said something.
-    pub(super) fn hear(&mut self) {
+    pub(in crate::node) fn hear(&mut self) {
         for session in &mut self.sessions {
             session.ledger.hear();
         }
@@ -138,7 +138,7 @@ impl Link {
 
     /// A message of that name goes out. Says whether it did before, and was refused because our clock was ahead:
     /// that is no longer its end.
-    pub(super) fn takes_anew(&mut self, name: MessageId) -> bool {
+    pub(in crate::node) fn takes_anew(&mut self, name: MessageId) -> bool {
         let mut anew = false;
         for session in &mut self.sessions {
             anew |= session.ledger.takes_anew(name);
@@ -150,14 +150,14 @@ impl Link {
     }
 
     /// A draft was sent, or came to an end.
-    pub(super) fn drop_draft(&mut self, name: MessageId) {
+    pub(in crate::node) fn drop_draft(&mut self, name: MessageId) {
         self.drafts
             .retain(|waiting| waiting.draft.message_id != name);
         self.lost.retain(|(lost, _)| *lost != name);
     }
 
     /// The newest session that a new message may use.
-    pub(super) fn sendable(&self, now: Timestamp) -> Option<&Session> {
+    pub(in crate::node) fn sendable(&self, now: Timestamp) -> Option<&Session> {
         self.sessions
             .iter()
             .rev()
@@ -169,7 +169,7 @@ impl Link {
     ///
     /// The key that opened the session signs until the session's end, as long as its certificate is known to
     /// last. What is judged later, or without that key, the present one says, once the peer has its certificate.
-    pub(super) fn receipt_signer(
+    pub(in crate::node) fn receipt_signer(
         &self,
         id: SessionId,
         now: Timestamp,
@@ -199,7 +199,7 @@ impl Link {
 
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
-    pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
+    pub(in crate::node) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
         // Offers are for people, who read the newest.
         for old in &mut self.sessions {
             old.offered = Vec::new();
@@ -217,13 +217,13 @@ impl Link {
     }
 
     /// The newest of our sessions, as flights 1 and 2 name them.
-    pub(super) fn held(&self) -> impl Iterator<Item = SessionId> {
+    pub(in crate::node) fn held(&self) -> impl Iterator<Item = SessionId> {
         self.sessions.iter().rev().take(8).map(|session| session.id)
     }
 
     /// When to announce by ourselves: for what waits, or to renew. `None` while a handshake is under
     /// way, and when nothing calls for one. `own_until` is when our certificate or key statement ends.
-    pub(super) fn seeks_session_at(&self, own_until: Timestamp) -> Option<Timestamp> {
+    pub(in crate::node) fn seeks_session_at(&self, own_until: Timestamp) -> Option<Timestamp> {
         if !self.handshake.is_idle() {
             return None;
         }
@@ -266,7 +266,7 @@ impl Link {
         Some(self.next_announce.unwrap_or(from).max(from))
     }
 
-    pub(super) fn standing(&self, now: Timestamp) -> Standing {
+    pub(in crate::node) fn standing(&self, now: Timestamp) -> Standing {
         let session = self.sendable(now);
         Standing {
             session: session.map(|session| session.id),
