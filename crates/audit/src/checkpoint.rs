@@ -14,10 +14,10 @@ use crate::file::{checkpoint_files, set_aside};
 use crate::file_identity::REMOVED;
 use crate::keys::CheckpointKeys;
 use crate::merkle::{self, Tree};
+use crate::month_file::Tape;
 use crate::note::{Checkpoint, CheckpointSecret, NextNote, Note, Notes, origin};
 use crate::read::{RawLine, RawLines};
 use crate::record::{Line, LineFrame, Mark};
-use crate::tape::Tape;
 
 /// A checkpoint is due after so many lines.
 pub const CHECKPOINT_LINES: u64 = 256;

@@ -13,10 +13,10 @@ use crate::custody::Custody;
 use crate::disk::Disk;
 use crate::error::{LogError, broken};
 use crate::file::{month_of, months, refuse_open_folders};
-use crate::mend::{FoundEnd, LogEnd};
 use crate::months::{last_known, look, record_of};
 use crate::read::{RawLine, RawLines};
 use crate::record::{Line, LineFrame};
+use crate::repair::{FoundEnd, LogEnd};
 use crate::tail::holds_line;
 
 /// A log as its files show it, and what a start makes of them.

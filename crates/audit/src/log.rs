@@ -15,11 +15,11 @@ use crate::error::{LogError, at};
 use crate::file;
 use crate::file_identity::FileIdentity;
 use crate::judge::{Judgement, nowhere};
-use crate::mend::{LogEnd, rewrite};
+use crate::month_file::{Tape, give_back_old};
 use crate::months::{record_of, remember};
 use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
+use crate::repair::{LogEnd, rewrite};
 use crate::reserved::Reserved;
-use crate::tape::{Tape, give_back_old};
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
 ///

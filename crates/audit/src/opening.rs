@@ -14,7 +14,7 @@ use crate::error::LogError;
 use crate::file::{lock_dir, make_dir, refuse_open_folders};
 use crate::judge::Judgement;
 use crate::log::Log;
-use crate::mend::FoundEnd;
+use crate::repair::FoundEnd;
 
 /// A log that was looked at, and not changed yet; its directory is locked.
 ///

@@ -9,6 +9,7 @@
 
 mod agreement;
 mod authority;
+mod batch;
 pub(crate) mod bundle;
 mod decisions;
 mod examine;
@@ -19,7 +20,6 @@ mod prove;
 mod repeats;
 mod report;
 mod walk;
-mod wave;
 mod witness;
 
 use std::collections::{BTreeMap, HashSet};

@@ -1,51 +1,18 @@
-//! The command line: one file a command, and what all of them share.
+//! The command line: one file a command, a folder a group of them, and what all of them share.
 
-mod alarms;
 mod ask;
 mod audit;
-mod completions;
-mod demo;
-mod doctor;
-mod drafts;
 mod exit;
 mod failure;
-mod gateway;
-mod handle;
-mod handler;
-mod handoff;
 mod help;
-mod inbox;
-mod init;
 mod input;
-mod install;
-mod invite;
-mod key;
-mod man;
-mod mcp;
 mod names;
-mod nats;
-mod outbox;
-mod pause;
-mod peer;
 mod person;
-mod ping;
-mod policy;
 mod print;
-mod quarantine;
 mod refusal;
-mod reload;
-mod reply;
-mod run;
-mod schema;
-mod send;
-mod serve;
-mod state;
-mod status;
-mod trust;
+mod setup;
+mod talk;
 mod unread;
-mod up;
-mod watch;
-mod whereabouts;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,7 +24,14 @@ pub use failure::Failure;
 pub use help::defaults;
 
 use crate::hint;
+use audit::state;
+use person::{alarms, drafts, key, pause, peer, policy, trust, watch};
 use print::{print, visible_lines};
+use setup::{
+    completions, demo, doctor, init, install, invite, man, mcp, nats, reload, run, schema, serve,
+    status, up,
+};
+use talk::{handle, handler, handoff, inbox, outbox, ping, quarantine, reply, send};
 
 /// Reads the command line and runs what it asks for.
 pub fn main() -> ExitCode {

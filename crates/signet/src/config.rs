@@ -23,9 +23,9 @@ use signet_proto::headers::Layers;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::policy::Policy;
 
+use crate::files::private;
 use crate::group;
 use crate::home::Home;
-use crate::private;
 
 pub use card::CardConfig;
 pub use changes::Changes;

@@ -9,9 +9,10 @@
 //! ```
 
 mod connection;
-mod places;
+
 mod reply;
 pub mod server;
+mod slots;
 #[cfg(test)]
 mod tests;
 

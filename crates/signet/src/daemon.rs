@@ -48,12 +48,12 @@ use crate::carrier::{CarrierSet, Reading};
 use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::control::{Address, ControlServer, RawCall, ServerError, SocketCaller};
+use crate::files::private::PrivateError;
 use crate::hint::typed;
 use crate::home::Home;
 use crate::lock::{HomeLock, LockError};
 use crate::manager::Manager;
 use crate::memory::{self, Memory, MemoryError};
-use crate::private::PrivateError;
 use crate::reach::Reach;
 use crate::state::{Keeper, StateError};
 

@@ -5,14 +5,14 @@
 //! and the user where the home is somebody else's. How the daemon of the home is started, [`start`] says.
 
 mod daemon;
-mod place;
+mod process;
 mod user;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 pub(crate) use daemon::{DaemonKeeper, told_where};
-use place::ProcessContext;
+use process::ProcessContext;
 pub(crate) use signet_audit::{quoted, word};
 pub(crate) use user::{as_root, kept_from_root, name_of};
 use user::{me, owner_of};

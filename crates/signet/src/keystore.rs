@@ -16,15 +16,15 @@
 
 mod bundle;
 mod card;
-mod ceremony;
 mod create;
 mod disk;
 mod error;
 mod issue;
-mod kept;
+mod offline_request;
 mod openssh;
 mod pem;
 mod place;
+mod retired;
 mod rotate;
 mod stage;
 #[cfg(test)]
@@ -47,13 +47,13 @@ use crate::random;
 
 pub use bundle::{Bundle, Passphrase};
 pub use card::{CARD, card_key};
-pub use ceremony::{RootAnswer, RootRequest, clear_request, install, request};
 pub use create::{NewAgent, Recovered, Root, create, recover};
 pub use error::KeystoreError;
-pub use kept::{RetiredKey, destroy_overdue, kept};
+pub use offline_request::{RootAnswer, RootRequest, clear_request, install, request};
 pub use openssh::{KeyFormat, convert, public_line};
 pub use pem::{Algorithm, read as read_secret, read_signing_key};
 use place::KeyFolder;
+pub use retired::{RetiredKey, destroy_overdue, kept};
 pub use rotate::{
     PersonKey, create_next_root, is_next as is_next_root, rotate_person, rotate_root,
     rotate_sealing, rotate_signing, take_control,

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
+use crate::disk_space;
 use crate::hint;
 use crate::home::Home;
-use crate::room;
 
 /// The lock of one home, held until dropped; the operating system releases it when the daemon dies.
 ///
@@ -88,7 +88,7 @@ impl LockError {
             Self::NotPlain(path) => {
                 format!("ls -l {}  # look at it, then remove it", hint::word(path))
             }
-            Self::Io { path, source } if room::is_full(source) => room::make_room(path),
+            Self::Io { path, source } if disk_space::is_full(source) => disk_space::make_room(path),
             Self::Io { path, source } if source.kind() == io::ErrorKind::PermissionDenied => {
                 hint::unreadable(path)
             }

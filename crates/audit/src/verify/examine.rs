@@ -6,7 +6,7 @@ use signet_proto::keys::VerifyKey;
 
 use super::Depth;
 use super::agreement::forged_member;
-use super::wave::NumberedLine;
+use super::batch::NumberedLine;
 use crate::error::RecordError;
 use crate::merkle;
 use crate::record::{Line, LineFrame, Mark};

@@ -11,6 +11,7 @@ use signet_text::counted;
 
 use super::agreement::prove_parties;
 use super::authority::KnownTrust;
+use super::batch::{NumberedLine, take_wave};
 use super::decisions::DraftDecisions;
 use super::examine::{Examined, LineContent, UnreadLine, examine};
 use super::month::MonthCheckpoints;
@@ -18,7 +19,6 @@ use super::parallel;
 use super::prove::{FollowedLine, Proof, ProofWork, prove};
 use super::repeats::Repeats;
 use super::report::{LogFault, LogReport};
-use super::wave::{NumberedLine, take_wave};
 use super::witness::{RecentLines, SeenHead, Testimony};
 use super::{Depth, ProgressFn, Settings};
 use crate::chain::{Head, Tip};

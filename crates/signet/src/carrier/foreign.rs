@@ -10,7 +10,7 @@
 //! Nothing here waits: what has no room is refused, and goes again from the ledger.
 
 mod batch;
-mod kept;
+mod poll_boxes;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ use super::{Carrier, CarrierError, CarrierSource, News, Reading, Settling, Ticke
 use crate::control::Notifier;
 use crate::reach::Reach;
 use batch::{DeliveredBatch, DeliveredMessage};
-use kept::PollBoxes;
+use poll_boxes::PollBoxes;
 
 /// A foreign carrier, as the calls of its socket reach it.
 #[derive(Clone)]

@@ -8,9 +8,9 @@ use signet_api::{Acknowledge, Decides, Message, Reason, Request, ShowPause};
 use signet_proto::node::At;
 use signet_proto::statement::{Asked, DecisionStatement};
 
-use super::Failure;
-use super::person::{ControlKey, control_of, foreign_key};
-use super::print::json_of;
+use crate::cli::Failure;
+use crate::cli::person::control_key::{ControlKey, control_of, foreign_key};
+use crate::cli::print::json_of;
 use crate::clock;
 use crate::config::{Config, Sign};
 use crate::control::{Client, ClientError};

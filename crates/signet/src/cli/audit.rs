@@ -5,6 +5,7 @@ mod export;
 mod open;
 mod progress;
 mod show;
+pub(super) mod state;
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -14,8 +15,8 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 use signet_audit::{Depth, LogError, ProgressFn, Settings, reconcile, verify_with};
 
-use super::failure::of_log;
-use super::{Exit, Failure};
+use crate::cli::failure::of_log;
+use crate::cli::{Exit, Failure};
 use progress::Bar;
 
 /// Prove a log, or read it.
@@ -159,7 +160,7 @@ fn conclude(
     } else {
         text.to_string()
     };
-    match super::print(&text) {
+    match crate::cli::print(&text) {
         Ok(()) | Err(Failure::Unread) => ended(verdict),
         Err(failure) => Err(failure),
     }

@@ -8,16 +8,16 @@ use serde::Serialize;
 use signet_api::Reason;
 use signet_audit::{LogError, visible};
 
-use super::exit::Exit;
+use crate::cli::exit::Exit;
 use crate::config::ConfigError;
 use crate::control::{ApiError, ClientError, ServerError};
 use crate::daemon::DaemonError;
+use crate::files::private::PrivateError;
 use crate::hint;
 use crate::home::NoHome;
 use crate::keystore::KeystoreError;
 use crate::lock::LockError;
 use crate::memory::MemoryError;
-use crate::private::PrivateError;
 use crate::state::StateError;
 
 /// Why a command did not do what it was asked.

@@ -16,7 +16,7 @@ pub(super) fn unbroken(command: Command) -> Command {
 /// Every option that has a default which is no switch: its command, its name, the default.
 pub fn defaults() -> Vec<(String, String, String)> {
     let mut found = Vec::new();
-    let mut whole = super::Cli::command();
+    let mut whole = crate::cli::Cli::command();
     // Only then it knows below which others each command stands.
     whole.build();
     collect(&whole, &mut found);

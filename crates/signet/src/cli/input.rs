@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use serde_json::Value;
 use signet_json::{JsonError, Limits};
 
-use super::Failure;
+use crate::cli::Failure;
 
 /// The three ways in. Standard input is read once.
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@ use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::MessageId;
 
-use super::Failure;
-use super::ask::connect;
+use crate::cli::Failure;
+use crate::cli::ask::connect;
 use crate::config::Config;
 use crate::control::Client;
 use crate::home::Home;

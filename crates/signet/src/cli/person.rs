@@ -1,61 +1,11 @@
-//! The person's control key: where it is, and what it is held against.
+//! What the person decides: whom the agent trusts, what leaves it, and the keys that say so.
 
-use std::path::PathBuf;
-
-use clap::Args;
-use serde_json::Value;
-use signet_proto::certificate::ControlCertificate;
-use signet_proto::keys::SigningKey;
-
-use super::Failure;
-use crate::home::Home;
-use crate::keystore::{CONTROL, read_signing_key};
-
-/// Where the control key is.
-#[derive(Debug, Default, Args)]
-pub(super) struct ControlKey {
-    /// The person's control key [default: keys/control.pem in the home]
-    #[arg(long, value_name = "FILE")]
-    pub(super) key: Option<PathBuf>,
-}
-
-/// The control certificate that the daemon goes by, and the key that it names.
-pub(super) fn control_of(
-    control: Option<&Value>,
-    key: &ControlKey,
-    home: Option<PathBuf>,
-) -> Result<(ControlCertificate, SigningKey), Failure> {
-    let control = control.and_then(|control| ControlCertificate::parse(control).ok());
-    let control = control.ok_or_else(|| {
-        Failure::refused(
-            "there is no control certificate, so nobody can approve or pause",
-            "make it with the person's root key: signet key rotate control --root FILE",
-        )
-    })?;
-    let key = read_control_key(key, home)?;
-    match *key.public() == control.control_key {
-        true => Ok((control, key)),
-        false => Err(foreign_key()),
-    }
-}
-
-fn read_control_key(key: &ControlKey, home: Option<PathBuf>) -> Result<SigningKey, Failure> {
-    if let Some(path) = &key.key {
-        return Ok(read_signing_key(path)?);
-    }
-    let path = Home::find(home)?.key_file(CONTROL);
-    match path.exists() {
-        true => Ok(read_signing_key(&path)?),
-        false => Err(Failure::usage(
-            format!("the person's control key is not at {}", path.display()),
-            "say where it is kept, such as --key /media/stick/control.pem",
-        )),
-    }
-}
-
-pub(super) fn foreign_key() -> Failure {
-    Failure::refused(
-        "statement-invalid: this is not the control key that the person's root key certified",
-        "name the right one with --key; signet key show says which it is",
-    )
-}
+pub(super) mod alarms;
+pub(super) mod control_key;
+pub(super) mod drafts;
+pub(super) mod key;
+pub(super) mod pause;
+pub(super) mod peer;
+pub(super) mod policy;
+pub(super) mod trust;
+pub(super) mod watch;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use signet_audit::visible;
 
-use super::Failure;
+use crate::cli::Failure;
 use crate::control::ClientError;
 use crate::hint;
 

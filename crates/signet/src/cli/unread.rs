@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::{Exit, Failure};
+use crate::cli::{Exit, Failure};
 
 /// What a command line says that asks for help, or that cannot be read: an error of two lines, as every other.
 pub(super) fn unread(error: &clap::Error) -> Failure {

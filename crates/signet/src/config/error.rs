@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use signet_audit::Twice;
 
+use crate::files::private::PrivateError;
 use crate::hint;
-use crate::private::PrivateError;
 
 /// The configuration cannot be used. No text of it repeats a value.
 #[derive(Debug, thiserror::Error)]

@@ -11,8 +11,8 @@ use signet_proto::ids::AgentId;
 
 use super::section::Section;
 use super::{CONFIG_BYTES, ConfigError, policy::PEER_KEYS, read};
+use crate::files::private;
 use crate::home::Home;
-use crate::private;
 
 /// Of each peer its carriers in their order, as a configuration writes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -21,8 +21,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::reach::Reach;
 
-use super::places::ConnectionSlot;
 use super::reply::ReplySender;
+use super::slots::ConnectionSlot;
 
 /// What a client asks of the daemon: its parameters are not read yet.
 pub struct RawCall {

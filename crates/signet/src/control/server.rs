@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::connection::{self, ClientLimits, RawCall, SocketCaller};
-use super::places::{ConnectionSlot, ConnectionSlots};
+use super::slots::{ConnectionSlot, ConnectionSlots};
 use crate::config::Access;
 use crate::group;
 use crate::hint;

@@ -10,7 +10,7 @@ use tracing::warn;
 
 use crate::carrier::{self, Carrier, CarrierSet, Foreign, Reading};
 use crate::config::{Config, MailboxMode, NatsLogin};
-use crate::private::{self, PrivateError};
+use crate::files::private::{self, PrivateError};
 use crate::render;
 
 use super::DaemonError;

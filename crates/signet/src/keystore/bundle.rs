@@ -16,7 +16,8 @@ use zeroize::Zeroizing;
 
 use super::pem::{self, Algorithm, ENCRYPTED_LABEL, LABEL};
 use super::{AUDIT, AgentKeys, CONTROL, KeystoreError, NEXT_ROOT, ROOT, rotate};
-use crate::{private, random};
+use crate::files::private;
+use crate::random;
 
 /// What protects the secrets of a bundle.
 pub struct Passphrase(Zeroizing<String>);

@@ -18,8 +18,8 @@ use super::{
     AUDIT, Bundle, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeystoreError, NEXT_ROOT, ROOT,
     SEALING, SIGNING, fresh_secret, json_file, rotate,
 };
+use crate::files::private;
 use crate::home::Home;
-use crate::private;
 
 /// The agent to make keys for.
 #[derive(Clone, Debug)]

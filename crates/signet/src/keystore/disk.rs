@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use crate::private::{self, PrivateError};
+use crate::files::private::{self, PrivateError};
 
 /// A new directory of mode 0700.
 pub(super) fn create_directory(path: &Path) -> Result<(), PrivateError> {

@@ -9,7 +9,7 @@ use signet_proto::certificate::CertificateError;
 use signet_proto::keys::KeyError;
 
 use super::HANDED_OVER;
-use crate::private::{self, PrivateError};
+use crate::files::private::{self, PrivateError};
 
 /// The keys cannot be used, or not be made.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use ssh_key::{LineEnding, PrivateKey, PublicKey};
 
 use super::pem::{self, Algorithm};
 use super::{KeystoreError, signing_or_sealing};
-use crate::private;
+use crate::files::private;
 
 /// The form of a private key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

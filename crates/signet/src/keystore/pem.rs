@@ -11,7 +11,7 @@ use ssh_key::private::KeypairData;
 use zeroize::Zeroizing;
 
 use super::KeystoreError;
-use crate::private;
+use crate::files::private;
 
 /// What a private key is for (RFC 8410 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use signet_proto::keys::{SealSecret, SigningKey};
 use super::pem::{self, Algorithm};
 use super::{
     AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, HANDED_OVER, KEYS, KeystoreError, NEXT_ROOT,
-    ROOT, SEALING, SIGNING, kept, stage,
+    ROOT, SEALING, SIGNING, retired, stage,
 };
+use crate::files::private;
 use crate::home::Home;
-use crate::private;
 
 /// A set of key files.
 pub(super) struct KeyFolder<'a> {
@@ -116,8 +116,8 @@ impl<'a> KeyFolder<'a> {
     }
 
     fn kept(&self, kind: &'static str) -> Result<impl Iterator<Item = PathBuf>, KeystoreError> {
-        let of_kind = move |kept: &kept::RetiredKey| kept.kind == kind;
-        Ok(kept::kept(self.home)?
+        let of_kind = move |kept: &retired::RetiredKey| kept.kind == kind;
+        Ok(retired::kept(self.home)?
             .into_iter()
             .filter(of_kind)
             .map(|kept| kept.path))

@@ -18,12 +18,12 @@ use zeroize::Zeroizing;
 use super::pem::{self, Algorithm};
 use super::{
     AUDIT, AgentKeys, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeyFolder, KeystoreError,
-    NEXT_ROOT, ROOT, SEALING, SIGNING, disk, json_file, kept,
+    NEXT_ROOT, ROOT, SEALING, SIGNING, disk, json_file, retired,
 };
 use crate::config::AgentConfig;
+use crate::files::private::{self, PrivateError};
 use crate::home::Home;
 use crate::lock::HomeLock;
-use crate::private::{self, PrivateError};
 
 /// The new files of a change of keys, which belong together.
 #[derive(Default)]
@@ -195,12 +195,12 @@ fn keep_old(home: &Home, name: &str, now: Timestamp) -> Result<(), KeystoreError
     let (serial, until) = match name {
         SEALING => {
             let statement = present.statement(&present.certificate()?)?;
-            let until = kept::sealing_until(statement.not_after);
+            let until = retired::sealing_until(statement.not_after);
             (statement.serial, Some(until))
         }
         SIGNING => (
             present.certificate()?.serial,
-            Some(kept::signing_until(now)),
+            Some(retired::signing_until(now)),
         ),
         ROOT => (present.certificate()?.serial, None),
         AUDIT | CONTROL => match present.control()? {
@@ -209,7 +209,7 @@ fn keep_old(home: &Home, name: &str, now: Timestamp) -> Result<(), KeystoreError
         },
         _ => return Ok(()),
     };
-    kept::keep(home, name, serial, until)
+    retired::keep(home, name, serial, until)
 }
 
 /// Secrets before what names them: the old name tells which serial the old secret had.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use signet_proto::headers::Layers;
 
 use super::*;
-use crate::private;
+use crate::files::private;
 
 const DAY: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 

@@ -8,7 +8,7 @@ use signet_proto::ids::encode_base64url;
 use signet_proto::node::{Disposition, Polled};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::kept::PollBoxes;
+use super::poll_boxes::PollBoxes;
 use crate::carrier::Settling;
 
 type OnDelivered = Box<dyn FnOnce(Delivered) + Send>;

@@ -7,7 +7,7 @@ use signet_proto::keys::fingerprint;
 use signet_proto::node::{At, LocalError, Node};
 use signet_proto::time::Timestamp;
 
-use crate::permission::{self, PolicyQuery};
+use crate::policy_view::{self, PolicyQuery};
 use crate::render;
 
 use super::nearest::{peer_named, refused_of};
@@ -46,7 +46,7 @@ impl Serve for ShowPeer {
 
 impl Serve for ShowPolicy {
     fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        shown(permission::show(node, at.now))
+        shown(policy_view::show(node, at.now))
     }
 }
 
@@ -61,7 +61,7 @@ impl Serve for CheckPolicy {
             capability: maybe_named("capability", self.capability.as_deref())?,
             way: self.way,
         };
-        let answer = permission::answer(node, at.now, &question);
+        let answer = policy_view::answer(node, at.now, &question);
         let unknown = || refused_of(node, reach, LocalError::PeerUnknown(question.peer));
         shown(answer.ok_or_else(unknown)?)
     }

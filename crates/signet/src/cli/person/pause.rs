@@ -1,0 +1,49 @@
+//! `signet pause` and `signet resume`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use signet_api::{ShowPause, TellPause};
+use signet_proto::statement::PauseStatement;
+
+use crate::cli::Failure;
+use crate::cli::ask::decide;
+use crate::cli::person::control_key::{ControlKey, control_of, foreign_key};
+use crate::cli::print::print_as;
+use crate::clock;
+
+/// See `signet pause --help` and `signet resume --help`.
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    control: ControlKey,
+    /// Print what was done as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Result<(), Failure> {
+    let state = decide(home.clone(), ShowPause {})?;
+    let (control, key) = control_of(state.control.as_ref(), &args.control, home.clone())?;
+    let now = clock::now();
+    let since_epoch = u64::try_from(now.as_millis() / 1000).unwrap_or_default();
+    let serial = since_epoch.max(state.serial.saturating_add(1));
+    let signed = PauseStatement::sign(paused, serial, now, &control, &key);
+    let signed = signed.map_err(|_| foreign_key())?;
+    let told = TellPause {
+        statement: signed.to_value().clone(),
+        control: control.to_value().clone(),
+    };
+    let state = decide(home, told)?;
+    print_as(args.json, &state, || match paused {
+        true => format!(
+            "the agents of {} pause: none is handed a message, and none sends one\n  \
+               those that this agent knows are told as soon as they are reached\n  next: signet resume  # when they are to go on\n",
+            control.principal
+        ),
+        false => format!(
+            "the agents of {} go on; messages that wait in this inbox: {}\n",
+            control.principal, state.waiting
+        ),
+    })
+}

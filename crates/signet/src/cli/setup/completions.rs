@@ -1,0 +1,28 @@
+//! `signet completions`: what a shell reads to complete command lines.
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use crate::cli::{Cli, Failure, print};
+
+/// See `signet completions --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+    // Into memory: the generator panics where a writer fails, as a closed pipe does.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "signet", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}
+
+const EXAMPLE: &str = "\
+`make install` and the package put them where the shells look.
+
+EXAMPLE:
+  signet completions bash > ~/.local/share/bash-completion/completions/signet";

@@ -1,0 +1,41 @@
+//! `signet demo`: a household on this machine, for a minute.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use signet_demo::DemoError;
+
+use crate::cli::Failure;
+
+/// See `signet demo --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct DemoArgs {
+    /// Where the logs are written; logs of an earlier demo there are replaced
+    #[arg(long, value_name = "DIR", default_value = "audit")]
+    audit: PathBuf,
+}
+
+pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
+    // The demonstration runs this very program.
+    let program = std::env::current_exe().map_err(|error| {
+        let what = format!("this program does not find itself: {error}");
+        Failure::refused(what, "run it where /proc is mounted")
+    })?;
+    signet_demo::run(&program, &args.audit).map_err(|error| match error {
+        DemoError::Output(error) => Failure::output(error),
+        error => {
+            let next = error.next();
+            Failure::refused(error, next)
+        }
+    })
+}
+
+const EXAMPLE: &str = "\
+It starts a private nats-server on a free loopback port (from $NATS_SERVER, PATH or /usr/sbin), two
+people's three agents, each a daemon of its own, and ends them all again. The logs stay.
+
+EXAMPLE:
+  signet demo
+  signet audit show audit/agent-bob-001";

@@ -1,0 +1,278 @@
+//! The NATS server: whether it answers, what it lets this agent do, and how full its store is.
+
+use std::io;
+
+use signet_api::ListPeers;
+use signet_audit::{counted, counted_doing};
+use signet_transport::{ConnectionConfig as NatsConfig, Error, Inspection, StoreUse, inspect};
+
+use super::finding::{CheckResult, DoctorCheck};
+use super::scene::Scene;
+use crate::cli::install;
+use crate::cli::up::server::OwnServer;
+use crate::config::Config;
+use crate::daemon::{next_for_nats, transport};
+use crate::hint::{DaemonKeeper, as_root, quoted, told_where};
+use crate::home::Home;
+use crate::render::inbox_subject;
+
+/// The server, then what it allows and keeps.
+pub(super) fn all(scene: &mut Scene) -> Vec<CheckResult> {
+    if scene.config.nats.servers.is_empty() {
+        return vec![without(scene)];
+    }
+    let servers = scene.config.nats.servers.join(" ");
+    let check = DoctorCheck::of("broker", format!("the NATS server at {servers}"));
+    match look(scene) {
+        Err(found) => vec![found(check)],
+        Ok(seen) => {
+            let is_connected = scene.status.as_ref().map(|status| status.connected);
+            let found = match is_connected {
+                Ok(false) => check.warning(
+                    format!("{} answers, and the daemon is not connected to it", seen.server), 
+                        "no message arrives or leaves until the daemon connects, at most half a minute after the server is back",
+                        &told_where(scene.home.path()),
+                ),
+                _ => check.well(format!("{} answers, nats-server {}", seen.server, seen.version)),
+            };
+            let mut findings = vec![found, permissions(&seen)];
+            findings.extend(mailbox(scene, &seen));
+            findings.push(store(&seen));
+            findings
+        }
+    }
+}
+
+/// An agent that uses no NATS server is carried by whatever program attaches to its carrier socket.
+fn without(scene: &Scene) -> CheckResult {
+    let check = DoctorCheck::of(
+        "broker",
+        "what carries messages, without a NATS server".to_owned(),
+    );
+    match scene.status.as_ref().map(|status| status.connected) {
+        Ok(false) => check.warning(
+            "nothing is attached to carrier.sock",
+            "no message arrives or leaves",
+            "signet gateway  # carries them",
+        ),
+        _ => {
+            check.well("config.toml names no NATS server; programs at carrier.sock carry messages")
+        }
+    }
+}
+
+type Explain = Box<dyn FnOnce(DoctorCheck) -> CheckResult>;
+
+fn look(scene: &mut Scene) -> Result<Inspection, Explain> {
+    let peers = scene.ask(ListPeers {}).unwrap_or_default();
+    let inboxes = peers.iter().filter_map(|peer| peer.peer.parse().ok());
+    let inboxes: Vec<String> = inboxes.map(|agent| inbox_subject(&agent)).collect();
+    let config = match transport(&scene.config) {
+        Ok(config) => config,
+        Err(error) => {
+            let means = "the daemon cannot log in";
+            return Err(Box::new(move |check| {
+                check.fault(&error, means, &error.next())
+            }));
+        }
+    };
+    let (home, settings) = (scene.home.clone(), scene.config.clone());
+    inspect_by(&config, &inboxes).map_err(|unseen| -> Explain {
+        Box::new(move |check| match unseen {
+            Unseen::System(error) => {
+                check.unknown(error, "the system is short of something", "try again")
+            }
+            Unseen::Server(error) => {
+                let next = next_for(&home, &settings, &error);
+                check.fault(
+                    &error,
+                    "no message arrives or leaves; what is sent waits here",
+                    &next,
+                )
+            }
+        })
+    })
+}
+
+/// Why nothing was seen of the server.
+pub(crate) enum Unseen {
+    /// It cannot be reached, or does not let this agent in.
+    Server(Error),
+    /// This process could not ask it.
+    System(io::Error),
+}
+
+/// What the server that the configuration names says to the login of its agent.
+pub(crate) fn inspected(config: &Config) -> Result<Inspection, Unseen> {
+    let config = transport(config).map_err(|error| Unseen::System(io::Error::other(error)))?;
+    inspect_by(&config, &[])
+}
+
+fn inspect_by(config: &NatsConfig, inboxes: &[String]) -> Result<Inspection, Unseen> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let asked = inspect(config, inboxes);
+    let seen = runtime.map_err(Unseen::System)?.block_on(asked);
+    seen.map_err(Unseen::Server)
+}
+
+/// What to do about a server that does not let this agent in.
+pub(crate) fn next_for(home: &Home, config: &Config, error: &Error) -> String {
+    let keeper = ServerKeeper::of(home, config);
+    let next = match (error, &keeper) {
+        (Error::Unreachable { .. }, ServerKeeper::Home(up)) => {
+            return format!("{up}  # starts the server of this home");
+        }
+        (Error::Unreachable { .. }, ServerKeeper::Machine(_)) => {
+            return as_root("systemctl start signet-nats.service");
+        }
+        (Error::LoginRefused { .. }, ServerKeeper::Home(up)) => {
+            return format!("signet down --keep-nats && {up}  # gives this agent its login again");
+        }
+        (Error::LoginRefused { .. }, ServerKeeper::Machine(install)) => {
+            return format!("{install}  # gives this agent its login again");
+        }
+        (Error::Unreachable { .. }, _) => {
+            "start the server, or correct `servers` in [nats] of config.toml or the variable NATS_URL"
+        }
+        (Error::LoginRefused { .. }, _) => {
+            "signet nats key  # prints the name that the server's configuration has to hold: signet nats config"
+        }
+        (Error::Tls { .. }, _) => "correct `ca` in [nats.tls] of config.toml",
+        (error, _) => next_for_nats(error),
+    };
+    next.to_owned()
+}
+
+/// What makes the mailbox of the agent, which is not there.
+pub(crate) fn next_for_mailbox(home: &Home, config: &Config) -> String {
+    ServerKeeper::of(home, config).mailbox(config)
+}
+
+/// Who keeps the NATS server of a home, and what they type.
+enum ServerKeeper {
+    /// `signet up`, in this home.
+    Home(&'static str),
+    /// `signet install`, on this machine.
+    Machine(String),
+    /// Somebody else.
+    Other,
+}
+
+impl ServerKeeper {
+    fn of(home: &Home, config: &Config) -> Self {
+        let servers = &config.nats.servers;
+        let own = OwnServer::of(home).and_then(|own| own.url().ok());
+        if own.is_some_and(|own| *servers == [own]) {
+            return Self::Home(match DaemonKeeper::of(home.path()) {
+                DaemonKeeper::UserUnit(_) => "signet up",
+                _ => "signet up --background",
+            });
+        }
+        let is_ours = servers
+            .iter()
+            .any(|server| server.ends_with(install::LISTEN));
+        match DaemonKeeper::of(home.path()) {
+            DaemonKeeper::SystemUnit(_) if is_ours && install::keeps_server() => {
+                let agent = &config.agent;
+                Self::Machine(as_root(&format!(
+                    "signet install --agent {} --principal {}",
+                    agent.agent, agent.principal
+                )))
+            }
+            _ => Self::Other,
+        }
+    }
+
+    /// What makes the mailbox of the agent on those servers.
+    fn mailbox(&self, config: &Config) -> String {
+        match self {
+            Self::Home(up) => format!("{up}  # makes it on the server of this home"),
+            Self::Machine(install) => {
+                format!("{install}  # makes it on the server of this machine")
+            }
+            Self::Other => format!(
+                "signet nats setup {} --server {}  # with an administrator's login: --nkey or --creds",
+                config.agent.agent,
+                quoted(&config.nats.servers.join(","))
+            ),
+        }
+    }
+}
+
+fn permissions(seen: &Inspection) -> CheckResult {
+    let check = DoctorCheck::of("permissions", "what the server lets this login do");
+    let refused: Vec<&str> = seen.refused.iter().map(String::as_str).collect();
+    match refused.is_empty() {
+        true => check.well(format!(
+            "its own inbox is open to it, and the inboxes of {}",
+            counted(seen.tried as u64, "peer")
+        )),
+        false => check.fault(
+            format!("the server refuses {}", refused.join(" ")), 
+                "messages there never arrive, and nobody but this server knows",
+                "signet nats config --help  # write the server's configuration anew, with this agent in it",
+        ),
+    }
+}
+
+fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<CheckResult> {
+    let check = DoctorCheck::of("mailbox", "where mail waits while the daemon is away");
+    let held = match &seen.mailbox {
+        None => return vec![check.well("none is wanted: mailbox = \"core\" in config.toml")],
+        Some(Err(why)) => {
+            let next = next_for_mailbox(&scene.home, &scene.config);
+            let means = "senders keep what is sent while this daemon is away, and must be up when it is back";
+            return vec![check.fault(format!("there is none: {why}"), means, &next)];
+        }
+        Some(Ok(held)) => held,
+    };
+    let found = format!(
+        "{} of {} at most",
+        counted_doing(held.messages, "message", "waits"),
+        held.most
+    );
+    let found = match fills(held.messages, held.most) {
+        true => check.warning(
+            found,
+            "a full mailbox takes nothing, and senders keep what they send",
+            &DaemonKeeper::of(scene.home.path()).start(),
+        ),
+        false => check.well(found),
+    };
+    vec![found]
+}
+
+fn store(seen: &Inspection) -> CheckResult {
+    let check = DoctorCheck::of("store", "the room that the server has for mailboxes");
+    let stores = [
+        ("the stream of the mailboxes", seen.stream),
+        ("JetStream's disk for this account", seen.account),
+    ];
+    let known = stores
+        .into_iter()
+        .filter_map(|(what, store)| Some((what, store?)));
+    let fullest = known
+        .max_by_key(|(_, store)| u128::from(store.bytes) * 1000 / u128::from(store.limit.max(1)));
+    match fullest {
+        None => check.well("the server sets no limit, or tells it to administrators alone"),
+        Some((what, StoreUse { bytes, limit })) => {
+            let found = format!("{what} holds {} of {} KiB", bytes >> 10, limit >> 10);
+            let next = "let the agents whose mail waits run, or give the server more: max_file_store, then signet nats setup";
+            match fills(bytes, limit) {
+                true => check.fault(
+                    found,
+                    "when it is full the server takes no mail for anybody",
+                    next,
+                ),
+                false => check.well(found),
+            }
+        }
+    }
+}
+
+/// Above nine tenths.
+fn fills(used: u64, limit: u64) -> bool {
+    u128::from(used) * 10 > u128::from(limit) * 9
+}

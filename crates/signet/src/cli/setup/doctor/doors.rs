@@ -1,0 +1,94 @@
+//! What other programs of the agent are told by files: the gateway and the handlers. Their start refuses a file that it
+//! cannot use, and the daemon never reads it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+use super::finding::{CheckResult, DoctorCheck};
+use super::scene::Scene;
+use crate::cli::Failure;
+use crate::cli::setup::gateway;
+use crate::hint::{self, DaemonKeeper};
+
+/// Both files, where they are there.
+pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
+    let gateway = ("gateway", "--config", "no program with a token is let in");
+    let handlers = (
+        "handlers",
+        "--handlers",
+        "nothing is handled by it, and who asks waits",
+    );
+    vec![
+        look(scene, "gateway-file", gateway),
+        look(scene, "handlers-file", handlers),
+    ]
+}
+
+fn look(
+    scene: &Scene,
+    name: &'static str,
+    (file, option, means): (&str, &str, &str),
+) -> CheckResult {
+    let check = DoctorCheck::of(name, format!("{file}.toml, where there is one"));
+    let files: Vec<PathBuf> = places(scene, file)
+        .into_iter()
+        .filter(|place| place.exists())
+        .collect();
+    if let Some(file) = files.iter().find(|file| is_of_another_user(scene, file)) {
+        let look = format!("signet-gateway check {option} {}", hint::word(file));
+        let what = format!("{} is for another user to read", file.display());
+        return check.unknown(what, "nobody looked at it here", &hint::as_root(&look));
+    }
+    match files
+        .iter()
+        .map(|place| read(option, place))
+        .find_map(Result::err)
+    {
+        None => check.well("it is not there, or can be used"),
+        Some((what, next)) => check.fault(what, means, &next),
+    }
+}
+
+/// The unit of a gateway reads its file as a user of its own, whose tokens it may hold.
+fn is_of_another_user(scene: &Scene, file: &Path) -> bool {
+    let is_refused = access(file, Access::READ_OK) == Err(Errno::ACCESS);
+    is_refused && !file.starts_with(scene.home.path())
+}
+
+/// Where that file is: in the home, or where the units of an installed agent have it.
+fn places(scene: &Scene, file: &str) -> Vec<PathBuf> {
+    let mut places = vec![scene.home.join(format!("{file}.toml"))];
+    if let DaemonKeeper::SystemUnit(unit) = DaemonKeeper::of(scene.home.path()) {
+        let instance = unit
+            .trim_start_matches("signet@")
+            .trim_end_matches(".service");
+        places.push(PathBuf::from(format!("/etc/signet/{file}-{instance}.toml")));
+    }
+    places
+}
+
+/// The file as the program reads it that is told by it: what is wrong, and what to do, where it cannot.
+fn read(option: &str, file: &Path) -> Result<(), (String, String)> {
+    let unasked = || format!("ls -l {}", hint::word(file));
+    let program = gateway::program().map_err(|failure| match failure {
+        Failure::Told { what, next, .. } => (what, next),
+        _ => ("its program cannot be asked".to_owned(), unasked()),
+    })?;
+    let mut command = Command::new(program);
+    command.arg("check").arg(option).arg(file);
+    let output = command.env_clear().stdin(Stdio::null()).output();
+    let output = output.map_err(|error| (error.to_string(), unasked()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let part = |name: &str| {
+        let mut lines = said.lines().map(str::trim_start);
+        let line = lines.find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_default().to_owned()
+    };
+    Err((part("error: "), part("next: ")))
+}

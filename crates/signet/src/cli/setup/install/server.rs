@@ -1,0 +1,158 @@
+//! The NATS server of an installed household: signet's own where none runs, with a login for each agent.
+
+use std::time::{Duration, Instant};
+
+use super::agents;
+use super::machine::{FileOwner, Machine};
+use crate::cli::Failure;
+use crate::cli::nats::conf::{ServerConf, User};
+use crate::cli::nats::{key, mailboxes};
+use crate::cli::up::server::speaks_nats;
+use signet_proto::ids::AgentId;
+
+/// Whose server the agents use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ServerChoice {
+    /// The one that signet keeps on this machine: `signet-nats.service`.
+    Ours,
+    /// One that was named, whose keeper gives logins and mailboxes.
+    Named(String),
+    /// Somebody else's, at the usual place on this machine.
+    Running,
+    /// None runs, and there is no `nats-server` to start.
+    Missing,
+}
+
+impl ServerChoice {
+    pub(super) fn find(machine: &Machine, named: Option<&str>) -> Self {
+        match named {
+            Some(url) => Self::Named(url.to_owned()),
+            None if machine.at(CONF).exists() => Self::Ours,
+            None if machine.is_here() && speaks_nats(LISTEN) => Self::Running,
+            None if PROGRAMS
+                .iter()
+                .any(|dir| machine.at(dir).join("nats-server").exists()) =>
+            {
+                Self::Ours
+            }
+            None => Self::Missing,
+        }
+    }
+}
+
+/// Whether signet keeps a server on this machine.
+pub(super) fn is_ours(machine: &Machine) -> bool {
+    machine.at(CONF).exists()
+}
+
+/// Whether signet keeps a server on the machine that runs.
+pub(crate) fn keeps_server() -> bool {
+    std::path::Path::new(CONF).exists()
+}
+
+/// Writes the configuration for the agents that are noted, and whether it is another than before.
+pub(super) fn configure(machine: &Machine) -> Result<bool, Failure> {
+    machine.sysusers(SYSUSERS)?;
+    let group = machine.group("signet-nats")?;
+    machine.directory(DIRECTORY, FileOwner { user: 0, group }, 0o750)?;
+    let seed = machine.at(ADMIN);
+    let admin = match (seed.exists(), machine.is_dry()) {
+        (true, _) => key::read(&seed)?,
+        (false, false) => key::make(&seed)?,
+        (false, true) => "U…".to_owned(),
+    };
+    let noted = agents::all(machine)?
+        .into_iter()
+        .filter(|agent| !agent.removed);
+    let users = noted.filter_map(|noted| {
+        let agent = noted.agent;
+        noted.nkey.map(|nkey| User { agent, nkey })
+    });
+    let users: Vec<User> = users.collect();
+    if users.len() > SHARES {
+        let what = format!("the server of this machine has room for {SHARES} agents");
+        return Err(Failure::refused(
+            what,
+            "use another server for this one: --server URL",
+        ));
+    }
+    let server = ServerConf {
+        listen: LISTEN,
+        store: STORE,
+        admin: &admin,
+        users: &users,
+        system: None,
+        // A server reads users anew while it runs, and no limit of its store.
+        shares: SHARES,
+        files: None,
+    };
+    machine.write(CONF, &server.render(), Some(group))
+}
+
+/// Starts the server, or lets it read its configuration anew; only enabled where no systemd runs.
+pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), Failure> {
+    if !machine.has_manager() {
+        machine.tool("systemctl", &["enable", UNIT])?;
+        return Ok(());
+    }
+    let started = machine.tool("systemctl", &["enable", "--now", UNIT])?;
+    let begin = Instant::now();
+    while !machine.is_dry() && !speaks_nats(LISTEN) {
+        if begin.elapsed() > PATIENCE {
+            let what = format!("{UNIT} was started, and nothing answers at {LISTEN}");
+            let next = format!("journalctl -n 20 -u {UNIT}  # says why; then again");
+            return Err(Failure::not_reachable(what, next));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Not before it listens: until then it would end by the signal of a reload.
+    if started && is_changed {
+        machine.tool("systemctl", &["reload", UNIT])?;
+    }
+    Ok(())
+}
+
+/// Lets a server that runs forget the login of an agent that is gone.
+pub(super) fn reload(machine: &Machine) -> Result<(), Failure> {
+    if machine.has_manager() {
+        machine.tool("systemctl", &["try-reload-or-restart", UNIT])?;
+    }
+    Ok(())
+}
+
+/// The mailbox of one agent, on the server that runs.
+pub(super) fn mailbox(machine: &Machine, agent: &AgentId) -> Result<(), Failure> {
+    let what = format!("mailbox of {agent}");
+    if machine.is_dry() {
+        return machine.say(&what, "made");
+    }
+    let server = (format!("nats://{LISTEN}"), "signet install");
+    mailboxes::make_patiently(server, machine.at(ADMIN), std::slice::from_ref(agent))?;
+    machine.say(&what, "as it should be")
+}
+
+/// What to type where the server could not be started.
+pub(super) fn by_hand(agent: &AgentId) -> String {
+    format!("systemctl start {UNIT}; signet nats setup --nkey {ADMIN} {agent}")
+}
+
+/// The server's unit.
+pub(super) const UNIT: &str = "signet-nats.service";
+/// Where it listens.
+pub(crate) const LISTEN: &str = "127.0.0.1:4222";
+const DIRECTORY: &str = "/etc/signet/nats";
+const CONF: &str = "/etc/signet/nats/nats.conf";
+const ADMIN: &str = "/etc/signet/nats/admin.nk";
+const STORE: &str = "/var/lib/signet-nats";
+const SYSUSERS: &str = "u signet-nats - \"NATS server of signet\" /var/lib/signet-nats\n";
+/// Where systemd looks for a program that a unit names without a path.
+const PROGRAMS: [&str; 6] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+];
+const SHARES: usize = 16;
+const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,0 +1,103 @@
+//! `signet mcp`: lets a client of the Model Context Protocol use the agent. What speaks that protocol is another
+//! program, `signet-gateway`, which takes the place of this one: it never shares memory with keys.
+
+mod clients;
+mod document;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use crate::cli::{Failure, setup::gateway};
+use crate::config::Config;
+use crate::home::Home;
+use clients::{GatewayStart, McpClient};
+
+/// See `signet mcp --help`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct McpArgs {
+    /// The agent's socket, where the client may not read the home; that of the home's configuration when absent
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// The highest data tier that is sent and shown: what the client reads, its model's provider may read
+    #[arg(long, value_name = "TIER", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=4))]
+    tier: u8,
+    /// Write the configuration of this client, so that it starts this command by itself
+    #[arg(long, value_name = "CLIENT")]
+    install: Option<McpClient>,
+    /// The client's file, where it is another than the usual one
+    #[arg(long, value_name = "FILE", requires = "install")]
+    file: Option<PathBuf>,
+    /// What the client calls the agent
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "signet",
+        requires = "install"
+    )]
+    name: String,
+    /// Print the configuration instead of writing it
+    #[arg(long, requires = "install")]
+    print: bool,
+}
+
+pub(crate) fn run(args: &McpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let gateway = gateway::program()?;
+    let (socket, option, place) = match &args.socket {
+        Some(socket) => (socket.clone(), "--socket", socket.clone()),
+        None => {
+            let home = Home::find(home)?;
+            (agent_socket(&home)?, "--home", home.path().to_owned())
+        }
+    };
+    if let Some(client) = args.install {
+        let started = started_by_a_client(args, option, &place)?;
+        return clients::install(client, args, started);
+    }
+    // The gateway gets two streams, the path of a socket and a number, and nothing else of ours.
+    let mut command = Command::new(gateway);
+    command.arg("mcp").arg("--socket").arg(socket);
+    command.args(["--tier", &args.tier.to_string()]).env_clear();
+    Err(gateway::take_over(command))
+}
+
+/// The person's own socket is never a model's.
+pub(crate) fn agent_socket(home: &Home) -> Result<PathBuf, Failure> {
+    let config = Config::load(home)?;
+    let socket = config.agent_socket.map(|socket| socket.path);
+    socket.ok_or_else(|| {
+        let what = "this agent has no socket of its own: the path of its home is too long for one";
+        let next = "set `socket` under [agent-socket] in config.toml, then: signet reload";
+        Failure::usage(what, next)
+    })
+}
+
+/// The command by which a client starts this one, whatever its working directory.
+fn started_by_a_client(
+    args: &McpArgs,
+    option: &str,
+    place: &Path,
+) -> Result<GatewayStart, Failure> {
+    let place = std::path::absolute(place).map_err(|error| {
+        let what = format!("{}: {error}", place.display());
+        Failure::usage(what, "name it by its whole path")
+    })?;
+    let mut words: Vec<OsString> = vec!["mcp".into(), option.into(), place.into()];
+    if args.tier != 2 {
+        words.extend(["--tier".into(), args.tier.to_string().into()]);
+    }
+    GatewayStart::new(gateway::this_program()?, words)
+}
+
+const EXAMPLE: &str = "\
+A client of MCP starts this command and speaks to it on standard input and output; the daemon has to run. The client \
+gets what agent.sock allows and no more: it decides nothing for you. docs/mcp.md says what the tools are, and what a \
+model that reads other people's mail may be talked into.
+
+EXAMPLE:
+  signet mcp --install claude
+  signet mcp --install vscode --print
+  signet mcp --socket /run/signet/agent-alice-001/agent.sock";

@@ -1,0 +1,211 @@
+//! `signet mcp --install`: the configuration of the clients that start the gateway.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::McpArgs;
+use super::document::{Added, DocumentFault, with_server};
+use crate::cli::{Exit, Failure, print};
+
+/// A client whose configuration is known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum McpClient {
+    /// Claude Code: .mcp.json in this directory
+    Claude,
+    /// Claude Desktop: claude_desktop_config.json under $XDG_CONFIG_HOME/Claude or ~/.config/Claude
+    ClaudeDesktop,
+    /// Cursor: .cursor/mcp.json in this directory
+    Cursor,
+    /// Visual Studio Code: .vscode/mcp.json in this directory
+    Vscode,
+}
+
+/// How a client starts the gateway.
+#[derive(Serialize)]
+pub(super) struct GatewayStart {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    transport: Option<&'static str>,
+    command: String,
+    args: Vec<String>,
+}
+
+impl GatewayStart {
+    /// # Errors
+    /// Where a path is no text, as JSON asks for.
+    pub(super) fn new(program: PathBuf, words: Vec<OsString>) -> Result<Self, Failure> {
+        let text = |word: OsString| {
+            word.into_string().map_err(|word| {
+                let what = format!("{} is no text that JSON can hold", word.display());
+                Failure::usage(what, "choose a path of UTF-8")
+            })
+        };
+        let args: Result<Vec<String>, Failure> = words.into_iter().map(text).collect();
+        Ok(Self {
+            transport: None,
+            command: text(program.into())?,
+            args: args?,
+        })
+    }
+}
+
+/// Writes or prints the configuration of `client`.
+pub(super) fn install(
+    client: McpClient,
+    args: &McpArgs,
+    started: GatewayStart,
+) -> Result<(), Failure> {
+    let started = GatewayStart {
+        transport: (client == McpClient::Vscode).then_some("stdio"),
+        ..started
+    };
+    let entry = serde_json::to_string_pretty(&started);
+    let entry = entry.map_err(|error| Failure::new(Exit::Fault, error, "tell the maintainers"))?;
+    let section = client.section();
+    if args.print {
+        let text = with_server("", section, &args.name, &entry);
+        return match text {
+            Ok(Added::Text(text)) => print(&text),
+            _ => Err(Failure::new(
+                Exit::Fault,
+                "an empty document takes no server",
+                "tell the maintainers",
+            )),
+        };
+    }
+    let file = match &args.file {
+        Some(file) => file.clone(),
+        None => client.file()?,
+    };
+    let before = read(&file)?;
+    match with_server(
+        before.as_deref().unwrap_or_default(),
+        section,
+        &args.name,
+        &entry,
+    ) {
+        Ok(Added::Text(text)) => {
+            if fs::metadata(&file).is_ok_and(|there| there.permissions().readonly()) {
+                // A new file in its place would not ask for its mode.
+                let read_only = io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only");
+                return Err(unwritten(&file, &read_only));
+            }
+            write(&file, &text).map_err(|error| unwritten(&file, &error))?;
+            print(&format!(
+                "{} starts this agent as \"{}\"; restart the client\n",
+                file.display(),
+                args.name
+            ))
+        }
+        Ok(Added::Already) => print(&format!(
+            "{} starts this agent as \"{}\" already\n",
+            file.display(),
+            args.name
+        )),
+        Err(unfit) => Err(refused(&file, &args.name, &unfit)),
+    }
+}
+
+impl McpClient {
+    /// Under which name its document lists servers.
+    const fn section(self) -> &'static str {
+        match self {
+            Self::Vscode => "servers",
+            Self::Claude | Self::ClaudeDesktop | Self::Cursor => "mcpServers",
+        }
+    }
+
+    /// Its usual file.
+    fn file(self) -> Result<PathBuf, Failure> {
+        Ok(match self {
+            Self::Claude => PathBuf::from(".mcp.json"),
+            Self::Cursor => PathBuf::from(".cursor/mcp.json"),
+            Self::Vscode => PathBuf::from(".vscode/mcp.json"),
+            Self::ClaudeDesktop => settings()?.join("Claude/claude_desktop_config.json"),
+        })
+    }
+}
+
+fn settings() -> Result<PathBuf, Failure> {
+    let named = |name| std::env::var_os(name).map(PathBuf::from);
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let settings = named("XDG_CONFIG_HOME").filter(absolute);
+    let of_home = || {
+        named("HOME")
+            .filter(absolute)
+            .map(|home| home.join(".config"))
+    };
+    settings.or_else(of_home).ok_or_else(|| {
+        let what = "neither XDG_CONFIG_HOME nor HOME says where the client keeps its settings";
+        Failure::usage(what, "name the file with --file")
+    })
+}
+
+fn read(file: &Path) -> Result<Option<String>, Failure> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            let what = format!("{}: {error}", file.display());
+            let next = "name another file with --file, or add it yourself: --print shows it";
+            Err(Failure::usage(what, next))
+        }
+    }
+}
+
+/// Beside its place first: whoever reads meanwhile sees the old file or the new one.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    // What a link points to is written, and the link stays.
+    let file = match file.canonicalize() {
+        Ok(real) => real,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(file)?,
+        Err(error) => return Err(error),
+    };
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let beside = folder.join(name);
+    let mut new = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&beside)?;
+    let written = (|| {
+        if let Ok(old) = fs::metadata(&file) {
+            new.set_permissions(old.permissions())?;
+        }
+        new.write_all(text.as_bytes())?;
+        new.sync_all()?;
+        fs::rename(&beside, &file)
+    })();
+    if written.is_err() {
+        // It is of no use to anybody.
+        let _ = fs::remove_file(&beside);
+    }
+    written?;
+    File::open(folder)?.sync_all()
+}
+
+fn unwritten(file: &Path, error: &io::Error) -> Failure {
+    let what = format!("{} cannot be written: {error}", file.display());
+    Failure::file(
+        error,
+        what,
+        "name another file with --file, or add it yourself: --print shows it",
+    )
+}
+
+fn refused(file: &Path, name: &str, unfit: &DocumentFault) -> Failure {
+    let what = format!("{}: {unfit}; it stays as it is", file.display());
+    let next = match unfit {
+        DocumentFault::Taken => {
+            format!("give this one another name than {name} with --name, or remove the other")
+        }
+        _ => "mend the file, or add it yourself: --print shows it".to_owned(),
+    };
+    Failure::usage(what, next)
+}

@@ -1,0 +1,135 @@
+//! The configuration of a household's NATS server: one user an agent, each with its own inbox alone.
+
+use std::fmt::Write as _;
+
+use signet_proto::ids::AgentId;
+use signet_transport::STREAM;
+
+/// One agent's user on the server.
+#[derive(Clone, Debug)]
+pub(crate) struct User {
+    /// The agent.
+    pub(crate) agent: AgentId,
+    /// The public name of its key.
+    pub(crate) nkey: String,
+}
+
+/// What a server is to be.
+pub(crate) struct ServerConf<'a> {
+    /// Where it listens: HOST:PORT.
+    pub(crate) listen: &'a str,
+    /// Where it keeps the mailboxes.
+    pub(crate) store: &'a str,
+    /// The public key of who makes the mailboxes.
+    pub(crate) admin: &'a str,
+    /// The agents.
+    pub(crate) users: &'a [User],
+    /// The public key of who watches the server.
+    pub(crate) system: Option<&'a str>,
+    /// For how many mailboxes there is to be room.
+    pub(crate) shares: usize,
+    /// Where it writes its process id and its log; nowhere when absent.
+    pub(crate) files: Option<(&'a str, &'a str)>,
+}
+
+impl ServerConf<'_> {
+    /// The text of its configuration.
+    pub(crate) fn render(&self) -> String {
+        let users: String = self.users.iter().map(user).collect();
+        let system = self.system.map_or_else(
+            || "{ users: [] }".to_owned(),
+            |nkey| format!("{{ users: [ {{ nkey: {nkey} }} ] }}"),
+        );
+        let files = self.files.map_or_else(String::new, |(pid, log)| {
+            format!("pid_file: \"{pid}\"\nlog_file: \"{log}\"\nlogfile_size_limit: 8MB\n")
+        });
+        CONFIGURATION
+            // A share for each inbox, and one for what the server keeps beside them.
+            .replace("SHARES", &(self.shares + 1).to_string())
+            .replace("LISTEN", self.listen)
+            .replace("STORE", self.store)
+            .replace("ADMIN", self.admin)
+            .replace("AGENTS_USERS", &users)
+            .replace("SYSTEM", &system)
+            + &files
+    }
+}
+
+/// Whether a path may stand between quotes: the server takes nothing in it for an escape or a variable.
+pub(crate) fn is_quotable(text: &str) -> bool {
+    let quotable = |c: char| !c.is_control() && !matches!(c, '"' | '\\' | '$');
+    !text.is_empty() && text.chars().all(quotable)
+}
+
+/// Whether a text may stand between quotes in the configuration as it is.
+pub(crate) fn is_plain(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '#' | '{' | '}' | '$');
+    !text.is_empty() && text.chars().all(plain)
+}
+
+/// Who may listen only to its own inbox and its own answers, send to any inbox, and read its own mailbox.
+fn user(user: &User) -> String {
+    let (agent, nkey) = (&user.agent, &user.nkey);
+    let publish = [
+        ("agent.*.inbox".to_owned(), "send to any agent"),
+        (
+            format!("$JS.API.CONSUMER.INFO.{STREAM}.{agent}"),
+            "look at the own mailbox",
+        ),
+        (
+            format!("$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{agent}"),
+            "read the own mailbox",
+        ),
+        (
+            format!("$JS.ACK.{STREAM}.{agent}.>"),
+            "settle what was read",
+        ),
+        (
+            format!("$JS.ACK.*.*.{STREAM}.{agent}.>"),
+            "the same, as newer servers call it",
+        ),
+    ];
+    let mut lines = String::new();
+    for (subject, what) in publish {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            lines,
+            "            {:<58} # {what}",
+            format!("\"{subject}\"")
+        );
+    }
+    format!(
+        "      {{ # {agent}\n        nkey: {nkey}\n        permissions: {{\n          publish: {{ allow: [\n\
+         {lines}          ] }}\n          subscribe: {{ allow: [ \"agent.{agent}.inbox\", \"_INBOX_{agent}.>\" ] }}\n        }}\n      }}\n"
+    )
+}
+
+const CONFIGURATION: &str = r#"# NATS for a household of signed agents (nats-server 2.9.10 or newer)
+server_name: house
+listen: "LISTEN"                   # for the network: 0.0.0.0, and a tls block
+max_connections: 64
+max_payload: 256KB
+max_control_line: 4KB
+max_subscriptions: 64
+write_deadline: "5s"
+ping_interval: "30s"
+ping_max: 3
+jetstream { store_dir: "STORE", max_mem: 64M, max_file: SHARESGB }
+# Users stand in accounts only: no authorization block, no no_auth_user, allow-lists only, no deny rules.
+accounts {
+  AGENTS: {
+    jetstream: enabled
+    users: [
+      { # makes the mailboxes; no daemon uses it
+        nkey: ADMIN
+        permissions: {
+          publish: { allow: ["$JS.API.>", "agent.*.inbox"] }
+          subscribe: { allow: ["_INBOX_admin.>", "$JS.EVENT.ADVISORY.>"] }
+        }
+      }
+AGENTS_USERS    ]
+  }
+  SYS: SYSTEM
+}
+system_account: SYS
+"#;

@@ -1,0 +1,86 @@
+//! `signet nats key`: the nkey of a user on the server, made once.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use signet_transport::{new_user, user_of_seed};
+use zeroize::Zeroizing;
+
+use super::{Failure, print};
+use crate::files::private::{self, PrivateError};
+use crate::hint;
+use crate::home::Home;
+use crate::lock::refuse_foreign;
+use crate::random;
+
+/// See `signet nats key --help`.
+#[derive(Debug, Args)]
+#[command(after_help = "EXAMPLE:\n  signet nats key\n  signet nats key --file admin.nk")]
+pub(super) struct NatsKeyArgs {
+    /// The file of the seed [default: nats.nk in the home, which the daemon then logs in with]
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// What is there is kept: the server knows it.
+pub(super) fn run(args: NatsKeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let file = match args.file {
+        Some(file) => file,
+        None => {
+            let home = Home::find(home)?;
+            refuse_foreign(&home)?;
+            crate::config::Config::load(&home)?;
+            home.nats_seed()
+        }
+    };
+    let public = if file.symlink_metadata().is_ok() {
+        read(&file)?
+    } else {
+        make(&file)?
+    };
+    print(&format!("{public}\n"))
+}
+
+/// The public name of the user whose seed is in that file.
+pub(crate) fn read(file: &Path) -> Result<String, Failure> {
+    read_or(file, || {
+        let file = file.display();
+        format!(
+            "put it back from a backup; or remove it (rm {file}), make another (signet nats key --file {file}), and give \
+             its public name to whoever keeps the server"
+        )
+    })
+}
+
+/// The same; `next` says what makes a seed anew that is damaged.
+pub(crate) fn read_or(file: &Path, next: impl FnOnce() -> String) -> Result<String, Failure> {
+    let seed = private::read(file)?;
+    user_of_seed(&seed).ok_or_else(|| {
+        let what = match seed.trim().is_empty() {
+            true => format!("{} is empty, and should hold an nkey seed", file.display()),
+            false => format!("{} is no nkey seed of a user", file.display()),
+        };
+        Failure::refused(what, next())
+    })
+}
+
+/// Makes the seed of a new user, and gives its public name.
+pub(crate) fn make(file: &Path) -> Result<String, Failure> {
+    let random = random::bytes().map_err(|source| PrivateError::Io {
+        path: file.to_owned(),
+        source,
+    })?;
+    let made = new_user(random)
+        .ok_or_else(|| Failure::refused("the system's random bytes make no key", "try again"))?;
+    let (seed, public) = (Zeroizing::new(made.0), made.1);
+    private::create_whole(file, format!("{}\n", *seed).as_bytes())?;
+    Ok(public)
+}
+
+/// What to do about a damaged seed whose server is a home's own: that server takes another one.
+pub(crate) fn made_anew(seed: &Path) -> String {
+    format!(
+        "rm {}  # then the same command again makes another, and tells this server of it",
+        hint::word(seed)
+    )
+}

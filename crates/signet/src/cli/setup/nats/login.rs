@@ -1,0 +1,146 @@
+//! How a person reaches a NATS server from the command line, by the conventions of NATS's own tools.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+use signet_transport::{ConnectionConfig, Login, Secret};
+
+use super::Failure;
+use super::mailboxes::administrator;
+use crate::cli::up::server::OwnServer;
+use crate::config::Config as OfHome;
+use crate::files::private;
+use crate::home::Home;
+
+/// `--server`, `--creds`, `--nkey`, `--context`, and their variables.
+#[derive(Debug, Args)]
+pub(super) struct LoginArgs {
+    /// The server [default: $NATS_URL, the context's, the home's, or nats://127.0.0.1:4222]
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// A credentials file [default: $NATS_CREDS]
+    #[arg(long, value_name = "FILE", conflicts_with = "nkey")]
+    creds: Option<PathBuf>,
+    /// A file with the nkey seed of an administrator [default: $NATS_NKEY]
+    #[arg(long, value_name = "FILE")]
+    nkey: Option<PathBuf>,
+    /// A context of the nats tool: ~/.config/nats/context/NAME.json [default: $NATS_CONTEXT]
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+impl LoginArgs {
+    /// A connection's settings: what is given comes before what the context says, and both before what the
+    /// configuration of `home` says.
+    pub(super) fn config(
+        &self,
+        home: Option<&(Home, OfHome)>,
+    ) -> Result<ConnectionConfig, Failure> {
+        let name = self.context.clone().or_else(|| variable("NATS_CONTEXT"));
+        let context = name.as_deref().map(read_context).transpose()?;
+        let context = context.unwrap_or_default();
+        let from = |name: &str| {
+            let value = context.get(name).and_then(Value::as_str);
+            value.filter(|value| !value.is_empty()).map(str::to_owned)
+        };
+        let server = self.server.clone().or_else(|| variable("NATS_URL"));
+        let server = server.or_else(|| from("url"));
+        let nats = home.map(|(_, config)| &config.nats);
+        let servers: Vec<String> = match (server, nats) {
+            (Some(list), _) => list.split(',').map(|one| one.trim().to_owned()).collect(),
+            (None, Some(nats)) if !nats.servers.is_empty() => nats.servers.clone(),
+            (None, _) => vec!["nats://127.0.0.1:4222".to_owned()],
+        };
+        // Whose certificates these are is known of the home's own server alone.
+        let nats = nats.filter(|nats| servers.iter().all(|one| nats.servers.contains(one)));
+        let mut config = administrator(servers, "signet nats setup");
+        config.login = match (&self.creds, &self.nkey) {
+            (Some(creds), _) => Login::CredsFile(creds.clone()),
+            (None, Some(nkey)) => Login::NkeySeedFile(nkey.clone()),
+            (None, None) => login_of(|name| {
+                let named = match name {
+                    "creds" => variable("NATS_CREDS"),
+                    "nkey" => variable("NATS_NKEY"),
+                    _ => None,
+                };
+                named.or_else(|| from(name))
+            }),
+        };
+        if let (Login::None, Some(_), Some((home, _))) = (&config.login, nats, home) {
+            config.login = own_administrator(home, &config.servers)?;
+        }
+        if let Some(secret) = secret_file(&config.login) {
+            private::open(secret)?;
+        }
+        config.tls.ca = from("ca").map(PathBuf::from);
+        config.tls.cert = from("cert").map(PathBuf::from);
+        config.tls.key = from("key").map(PathBuf::from);
+        if let Some(nats) = nats {
+            let (cert, key) = nats.tls_client.clone().unzip();
+            config.tls.required = nats.tls_required;
+            config.tls.ca = config.tls.ca.or_else(|| nats.tls_ca.clone());
+            if config.tls.cert.is_none() && config.tls.key.is_none() {
+                (config.tls.cert, config.tls.key) = (cert, key);
+            }
+        }
+        Ok(config)
+    }
+}
+
+/// The login of who makes the mailboxes on a server that `signet up` made for this home.
+fn own_administrator(home: &Home, servers: &[String]) -> Result<Login, Failure> {
+    match OwnServer::of(home) {
+        Some(own) if servers == [own.url()?] => Ok(Login::NkeySeedFile(own.admin_seed())),
+        _ => Ok(Login::None),
+    }
+}
+
+fn login_of(from: impl Fn(&str) -> Option<String>) -> Login {
+    if let Some(creds) = from("creds") {
+        return Login::CredsFile(creds.into());
+    }
+    if let Some(nkey) = from("nkey") {
+        return Login::NkeySeedFile(nkey.into());
+    }
+    match (from("user"), from("password"), from("token")) {
+        (Some(user), Some(password), _) => Login::UserPassword {
+            user,
+            password: Secret::from(password),
+        },
+        (_, _, Some(token)) => Login::Token(Secret::from(token)),
+        _ => Login::None,
+    }
+}
+
+fn secret_file(login: &Login) -> Option<&Path> {
+    match login {
+        Login::CredsFile(file) | Login::NkeySeedFile(file) => Some(file),
+        _ => None,
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn read_context(name: &str) -> Result<Value, Failure> {
+    let unusable = |what: String| {
+        Failure::usage(
+            what,
+            "nats context ls shows the names; or give --server and --nkey",
+        )
+    };
+    if name.contains(['/', '\\']) || name.starts_with('.') {
+        return Err(unusable(format!("{name:?} is no name of a context")));
+    }
+    let config = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")));
+    let file = config
+        .unwrap_or_default()
+        .join("nats/context")
+        .join(format!("{name}.json"));
+    let text = std::fs::read_to_string(&file);
+    let text = text.map_err(|error| unusable(format!("{}: {error}", file.display())))?;
+    serde_json::from_str(&text).map_err(|_| unusable(format!("{} is no JSON", file.display())))
+}

@@ -1,0 +1,107 @@
+//! Mailboxes on a NATS server: made or brought in line, and why there are none.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use signet_proto::ids::AgentId;
+use signet_transport::{AgentPlace, ConnectionConfig, Error, Login, Mailbox, SetupReport, set_up};
+
+use super::Failure;
+use crate::render;
+
+/// Why there are no mailboxes.
+pub(crate) enum MailboxFault {
+    /// The server did not make them.
+    Server(Error),
+    /// This process could not ask it.
+    System(std::io::Error),
+}
+
+impl MailboxFault {
+    /// For a person who asked for just that.
+    pub(crate) fn told(self) -> Failure {
+        match self {
+            Self::Server(error) => refused(error),
+            Self::System(error) => Failure::refused(error, "try again"),
+        }
+    }
+}
+
+/// The connection of whoever makes the mailboxes on `servers`, without a login yet; `name` is what the server's
+/// monitoring shows.
+pub(crate) fn administrator(servers: Vec<String>, name: &str) -> ConnectionConfig {
+    let mut config = ConnectionConfig::new(servers, "agent.admin.inbox", "_INBOX_admin");
+    name.clone_into(&mut config.name);
+    config
+}
+
+/// The same as [`make`] on a server of one's own, with the seed in that file: one that was just started takes a
+/// moment.
+pub(crate) fn make_patiently(
+    (url, name): (String, &str),
+    seed: PathBuf,
+    agents: &[AgentId],
+) -> Result<(), Failure> {
+    let mut config = administrator(vec![url], name);
+    config.login = Login::NkeySeedFile(seed);
+    let start = Instant::now();
+    loop {
+        match make(&config, agents, None) {
+            Ok(_) => return Ok(()),
+            Err(_) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(100)),
+            Err(fault) => return Err(fault.told()),
+        }
+    }
+}
+
+/// Makes the mailboxes of `agents`, or brings them in line; `share` is the room of each, in bytes.
+pub(crate) fn make(
+    config: &ConnectionConfig,
+    agents: &[AgentId],
+    share: Option<u64>,
+) -> Result<SetupReport, MailboxFault> {
+    let places: Vec<AgentPlace> = agents.iter().map(place).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let asked = set_up(config, &places, share);
+    let made = runtime.map_err(MailboxFault::System)?.block_on(asked);
+    made.map_err(MailboxFault::Server)
+}
+
+/// An agent's place: its inbox and its mailbox.
+fn place(agent: &AgentId) -> AgentPlace {
+    AgentPlace {
+        inbox: render::inbox_subject(agent),
+        mailbox: Mailbox::of(agent.as_str()),
+    }
+}
+
+fn refused(error: Error) -> Failure {
+    let next = match &error {
+        Error::Unreachable { .. } => {
+            return Failure::not_reachable(&error, "name the server with --server or NATS_URL");
+        }
+        Error::LoginFile { .. } | Error::TlsFile { .. } => {
+            return Failure::usage(&error, "name the right file");
+        }
+        Error::Setting { .. } => {
+            let next = "correct --server, NATS_URL or the context: bare addresses, the login by --nkey or --creds";
+            return Failure::usage(&error, next);
+        }
+        Error::NoRoom { .. } => {
+            "give the server more (max_file in its jetstream block, then start it again), or each mailbox less: --mailbox-mib 16"
+        }
+        Error::Tls { .. } => {
+            "name the home whose [nats.tls] has `ca`, `cert` and `key`: --home DIR; or a context that names them: --context NAME"
+        }
+        Error::Setup { .. } => {
+            "is JetStream enabled for the account, and may this login use $JS.API.>? signet nats config"
+        }
+        Error::LoginRefused { .. } => "give --nkey or --creds of an administrator of the server",
+        _ => "give --server, and --nkey or --creds of an administrator",
+    };
+    Failure::refused(&error, next)
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,0 +1,344 @@
+//! `signet up`: a running agent from nothing, or from what is there; and `signet down`.
+
+mod begin;
+pub(crate) mod broker;
+pub(crate) mod config;
+mod daemon;
+mod interrupt;
+pub(crate) mod lock;
+pub(crate) mod server;
+pub(crate) mod units;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use signet_api::Reload;
+use signet_proto::ids::{AgentId, PrincipalId};
+use signet_proto::keys::fingerprint;
+use signet_proto::policy::NamePattern;
+use signet_transport::Error;
+
+use crate::cli::exit::section;
+use crate::cli::setup::invite::bind_both;
+use crate::cli::{Exit, Failure, ask, print, setup::doctor, setup::init, setup::run};
+use crate::clock;
+use crate::config::Config;
+use crate::hint;
+use crate::home::Home;
+use crate::keystore::{AgentKeys, Root};
+use crate::lock::refuse_foreign;
+use broker::FoundServer;
+use interrupt::Interrupts;
+use lock::UpLock;
+use server::OwnServer;
+use units::Units;
+
+/// See `signet up --help`.
+#[derive(Debug, Args)]
+#[command(after_help = after_help())]
+pub(crate) struct UpArgs {
+    /// The agent's id, where there is no home yet: a-z, 0-9 and '-'
+    #[arg(long, value_name = "ID")]
+    agent: Option<AgentId>,
+    /// The id of the person it acts for, where there is no home yet
+    #[arg(long, value_name = "ID")]
+    principal: Option<PrincipalId>,
+    /// The person's existing root key, to make a second agent; it is used, not copied
+    #[arg(long, value_name = "FILE")]
+    root: Option<PathBuf>,
+    #[command(flatten)]
+    broker: broker::BrokerArgs,
+    /// Another home of this user on this machine: use its NATS server, and let both agents trust each other
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["nats", "login", "listen"])]
+    beside: Option<PathBuf>,
+    /// What programs of this agent may offer to its peers: a name, or the beginning of names such as 'calendar.*';
+    /// may be given several times. It takes the place of what the configuration allows
+    #[arg(long = "offer", value_name = "NAME")]
+    offers: Vec<NamePattern>,
+    /// Go on in the background, without the service manager
+    #[arg(long, conflicts_with = "foreground")]
+    background: bool,
+    /// Stay in the foreground, also where there is a service manager
+    #[arg(long)]
+    foreground: bool,
+}
+
+/// See `signet down --help`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Keys, log and mail stay: signet up goes on with them.\n\nEXAMPLE:\n  signet down --home alice"
+)]
+pub(crate) struct DownArgs {
+    /// Leave the home's own NATS server running, for agents that others keep
+    #[arg(long)]
+    keep_nats: bool,
+}
+
+pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let home = Home::find(home)?;
+    refuse_foreign(&home)?;
+    begin::refuse_taken(args, &home)?;
+    ensure_home(args, &home)?;
+    let lock = UpLock::acquire(&home)?;
+    let config = config::load(&home)?;
+    begin::refuse_to_move(args, &home, &config)?;
+    let agent = config.agent.agent.clone();
+    let units = match args.background || args.foreground {
+        true => None,
+        false => Units::of(&agent),
+    };
+    begin::needs_room(&home, &config)?;
+    let interrupts = Interrupts::listen()?;
+    let broker = FoundServer {
+        home: &home,
+        agent: &agent,
+        interrupts: &interrupts,
+    };
+    match &args.beside {
+        Some(other) => {
+            let other = Home::at(other);
+            begin::refuse_itself(&home, &other)?;
+            begin::needs_control_key(&home, &other)?;
+            begin::needs_control_key(&other, &home)?;
+            broker.beside(&other)?;
+        }
+        None => broker.find(&args.broker)?,
+    }
+    // From here on the address stands in the configuration.
+    let config = config::load(&home)?;
+    let runs = daemon::status_of(&config).is_some();
+    if !args.offers.is_empty() {
+        config::set_offers(&home, &args.offers)?;
+    }
+    match (&units, runs) {
+        (Some(units), _) => {
+            // Its service starts it again, and keeps it.
+            interrupts.end_server();
+            units.start(&home, OwnServer::of(&home).as_ref())?;
+            daemon::wait(&home, &config, None)?;
+            print(&format!(
+                "daemon   the service {} runs it\n",
+                units.daemon()
+            ))?;
+        }
+        (None, true) => {
+            interrupts.keep_server();
+            print("daemon   it runs already\n")?;
+        }
+        (None, false) if args.background => {
+            daemon::start_in_background(&home, &config)?;
+            interrupts.keep_server();
+            print(&format!(
+                "daemon   in the background; {} tells what it does\n",
+                home.join("daemon.log").display()
+            ))?;
+        }
+        (None, false) => print("daemon   in the foreground; Ctrl-C ends it\n")?,
+    }
+    if let Some(other) = &args.beside {
+        bind_both(&home, &Home::at(other))?;
+    }
+    if runs && !args.offers.is_empty() {
+        // A daemon that was started just now has read it.
+        let mut client = ask::connect(Some(home.path().to_owned()), Duration::ZERO)?;
+        ask::change(&mut client, &Reload {})?;
+    }
+    print(NEXT)?;
+    let unusable = certificate_fault(&home, &config);
+    if units.is_some() || runs || args.background {
+        connected(&home, &config)?;
+        return unusable.map_or(Ok(()), Err);
+    }
+    if let Some(Failure::Told { what, next, .. }) = unusable {
+        anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(&next));
+    }
+    drop(lock);
+    // The server that was started ends behind the daemon, with `interrupts`.
+    let asked = interrupts.hand_over();
+    run::run_until(&run::RunArgs::default(), &home, asked)
+}
+
+pub(crate) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    let home = Home::find(home)?;
+    let config = Config::load(&home)?;
+    let _lock = UpLock::acquire(&home)?;
+    let units = Units::of(&config.agent.agent);
+    let stopped =
+        |stop: fn(&Units) -> Result<bool, Failure>| units.as_ref().map_or(Ok(false), stop);
+    let service = stopped(Units::stop_daemon)?;
+    let process = daemon::stop(&home)?;
+    print(match service || process {
+        true => "daemon   ended\n",
+        false => "daemon   none ran\n",
+    })?;
+    if let Some(own) = OwnServer::of(&home).filter(|_| !args.keep_nats) {
+        let service = stopped(Units::stop_server)?;
+        let process = own.stop();
+        print(match service || process {
+            true => "nats     ended\n",
+            false => "nats     none ran\n",
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes the home if there is none, and refuses one of somebody else.
+fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
+    let there = home.config_file().try_exists().map_err(|error| {
+        let what = format!("{}: {error}", home.path().display());
+        Failure::file(&error, what, hint::unreadable(home.path()))
+    })?;
+    if there {
+        let own = config::load(home)?.agent;
+        let other_agent = args.agent.as_ref().is_some_and(|agent| *agent != own.agent);
+        let other_person = args
+            .principal
+            .as_ref()
+            .is_some_and(|person| *person != own.principal);
+        if other_agent || other_person {
+            let what = format!(
+                "{} is the home of {} of {}",
+                home.path().display(),
+                own.agent,
+                own.principal
+            );
+            return Err(Failure::refused(what, "name another home with --home"));
+        }
+        return print(&format!(
+            "home     {}: {} of {}\n",
+            home.path().display(),
+            own.agent,
+            own.principal
+        ));
+    }
+    if home.join("keys").is_dir() {
+        // A home that lost its configuration is none to make anew: what it says, every other command says too.
+        Config::load(home)?;
+    }
+    init::refuse_if_used(home)?;
+    let (Some(agent), Some(principal)) = (&args.agent, &args.principal) else {
+        let what = format!("there is no home at {}", home.path().display());
+        let next = "to make one: signet up --agent ID --principal ID";
+        return Err(Failure::usage(what, next));
+    };
+    begin::refuse_second_root(args, principal)?;
+    let root = args.root.as_deref().map_or(Root::New, init::root_at);
+    let own_root = matches!(root, Root::New);
+    let certificate = init::make(home, agent.clone(), principal.clone(), root)?;
+    print(&format!(
+        "home     made in {}: {agent} of {principal}\n         the words of the root key: {}\n\
+         {}",
+        home.path().display(),
+        fingerprint(&certificate.root),
+        if own_root {
+            "         keys/root.pem, next-root.pem, control.pem and audit.pem are the person's: keep them elsewhere\n"
+        } else {
+            ""
+        },
+    ))
+}
+
+/// The daemon runs in any case, and goes on trying.
+fn connected(home: &Home, config: &Config) -> Result<(), Failure> {
+    if daemon::is_connected(config) {
+        return Ok(());
+    }
+    let servers = config.nats.servers.join(", ");
+    // The daemon tries in the background; why it does not get in, a connection of this command's own says.
+    match doctor::broker::inspected(config) {
+        Err(doctor::broker::Unseen::Server(error))
+            if !matches!(error, Error::Unreachable { .. }) =>
+        {
+            let what = format!("the daemon runs, and the NATS server does not let it in: {error}");
+            let next = match &error {
+                Error::LoginRefused { .. } => {
+                    "ask whoever keeps the server for another login, which `invite --login ID` makes there; then here: signet up \
+                     --login LINE; or have it let this one in, whose name signet nats key prints"
+                }
+                error => &doctor::broker::next_for(home, config, error),
+            };
+            Err(Failure::refused(what, next))
+        }
+        _ => {
+            let what = format!("the daemon runs, and reaches no NATS server at {servers}");
+            let next = "it goes on trying: start the server, or name another one with signet up --nats URL; a server of \
+                        this home's own: signet down, then signet up --listen HOST:PORT";
+            Err(Failure::not_reachable(what, next))
+        }
+    }
+}
+
+/// A daemon runs with a certificate that has ended or not begun, and neither signs nor sends.
+fn certificate_fault(home: &Home, config: &Config) -> Option<Failure> {
+    // Keys that cannot be used are for the daemon to refuse.
+    let certificate = AgentKeys::open(home, &config.agent).ok()?.certificate;
+    let now = clock::now();
+    let (from, to) = (certificate.not_before, certificate.not_after);
+    let (how, next) = if now < from {
+        (
+            format!("begins {from}, and the clock says {now}"),
+            "timedatectl set-ntp true  # sets the clock; if it is right: signet key rotate signing",
+        )
+    } else if to <= now {
+        (
+            format!("ended {to}"),
+            "signet key rotate signing  # if the clock is ahead: timedatectl set-ntp true",
+        )
+    } else {
+        return None;
+    };
+    let what =
+        format!("the agent's certificate {how}: nothing is signed, and all that is sent waits");
+    Some(Failure::refused(what, next))
+}
+
+/// The file of this program. Where there is no /proc, it is the one that the shell found.
+fn own_program() -> Result<PathBuf, Failure> {
+    let named = || {
+        let name = PathBuf::from(std::env::args_os().next()?);
+        if name.components().count() > 1 {
+            return std::path::absolute(name).ok();
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut files = std::env::split_paths(&path).map(|place| place.join(&name));
+        files.find(|file| file.is_file())
+    };
+    let found = std::env::current_exe().ok().or_else(named);
+    found.ok_or_else(|| {
+        let what =
+            "this program does not find its own file: there is no /proc, and PATH has no signet";
+        Failure::refused(what, "type its whole path, such as /usr/bin/signet up")
+    })
+}
+
+fn after_help() -> String {
+    let codes = section([
+        (Exit::Done, "the agent runs, and is connected"),
+        (
+            Exit::Refused,
+            "a port is taken, the login refused, the certificate ended, or the home another agent's",
+        ),
+        (
+            Exit::NotReachable,
+            "there is no NATS server, and none can be started",
+        ),
+    ]);
+    format!("{EXPLAINED}\n{codes}\n{EXAMPLE}")
+}
+
+const NEXT: &str =
+    "next     signet invite  # the line that lets another person's agent meet this one\n";
+
+const EXPLAINED: &str = "\
+It may be repeated: what is there stays, what is missing is made, what does not run is started.
+
+The NATS server is, in this order: the one that is named (--nats, --login, --beside); the one in the configuration, also
+the home's own; NATS_URL; one that listens on this machine, if you say yes; a new one of the home's own, with logins and
+its own store.
+";
+
+const EXAMPLE: &str = "\
+EXAMPLE:
+  signet up --agent agent-alice-001 --principal alice
+  signet up --home bob --agent agent-bob-001 --principal bob --beside alice";

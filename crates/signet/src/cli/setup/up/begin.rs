@@ -1,0 +1,207 @@
+//! What `signet up` looks at before it changes anything.
+
+use std::time::Duration;
+
+use signet_api::{Client, ListPeers, Peer};
+use signet_proto::ids::PrincipalId;
+use signet_proto::keys::fingerprint;
+use signet_proto::node::At;
+
+use super::server::OwnServer;
+use super::{UpArgs, config, daemon};
+use crate::cli::nats::key;
+use crate::cli::{Exit, Failure};
+use crate::clock;
+use crate::config::Config;
+use crate::config::Sign;
+use crate::daemon::Serve as _;
+use crate::disk_space::{self, DiskSpace};
+use crate::hint;
+use crate::home::Home;
+use crate::keystore::{AgentKeys, CONTROL, ROOT};
+use crate::memory::Memory;
+use crate::reach::Reach;
+
+/// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.
+pub(super) fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Result<(), Failure> {
+    let other = args
+        .beside
+        .as_ref()
+        .map(|other| config::load(&Home::at(other)));
+    let other = other.transpose()?;
+    let beside = other.is_some_and(|other| other.nats.servers != config.nats.servers);
+    let own = args.broker.wants_own() && OwnServer::of(home).is_none();
+    if !(beside || own || args.broker.names_another(&config.nats.servers))
+        || daemon::status_of(config).is_none()
+    {
+        return Ok(());
+    }
+    let what = format!(
+        "a daemon runs in this home, by {}",
+        config.nats.servers.join(", ")
+    );
+    let next = "signet down --keep-nats  # ends it; then the same command again";
+    Err(Failure::refused(what, next))
+}
+
+/// Two agents of one id would take each other's login and mail: looked at before the server of the other home, or anything
+/// else, is touched. A home that the other one knows by this very root key is the same agent's, whatever it has lost.
+pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), Failure> {
+    let Some(other) = args.beside.as_deref().map(Home::at) else {
+        return Ok(());
+    };
+    if !other.config_file().exists() {
+        let what = format!(
+            "{} is no home: it has no config.toml",
+            other.path().display()
+        );
+        let next = format!(
+            "signet up --home {} --help  # makes it first; or name the home of another agent: --beside DIR",
+            hint::word(other.path())
+        );
+        return Err(Failure::usage(what, next));
+    }
+    let beside = config::load(&other)?;
+    let own = match home.config_file().exists() {
+        true => Some(config::load(home)?.agent),
+        false => None,
+    };
+    let Some(agent) = own.as_ref().map(|own| &own.agent).or(args.agent.as_ref()) else {
+        return Ok(());
+    };
+    let root = own.as_ref().and_then(|own| AgentKeys::open(home, own).ok());
+    let root = root.map(|keys| fingerprint(&keys.certificate.root));
+    let known = peers_of(&other, &beside).into_iter();
+    let known = known
+        .filter(|peer| peer.peer == agent.as_str())
+        .find_map(|peer| peer.fingerprint);
+    let login = match OwnServer::of(&other) {
+        Some(server) => server.login_of(agent)?,
+        None => None,
+    };
+    let seed = home.nats_seed();
+    let has_login = || seed.exists() && key::read(&seed).ok() == login;
+    let is_other = match (&known, &root) {
+        (Some(known), Some(root)) => known != root,
+        (Some(_), None) => true,
+        (None, _) => login.is_some() && !has_login(),
+    };
+    if !is_other {
+        return Ok(());
+    }
+    let what = format!(
+        "{} has a {agent} beside it already, and {} is not that agent's home",
+        beside.agent.agent,
+        home.path().display()
+    );
+    let next = format!(
+        "name the home of {agent} with --home, or take another id: --agent ID; if that home is lost, a new one gets its \
+         login by: signet invite --login {agent} --replace --home {}",
+        hint::word(other.path())
+    );
+    Err(Failure::refused(what, next))
+}
+
+/// Whom the agent of a home knows, by its daemon or by the state that it left.
+fn peers_of(home: &Home, config: &Config) -> Vec<Peer> {
+    let list = ListPeers {};
+    if let Ok(mut client) = Client::connect(&config.control_socket, PATIENCE) {
+        return client.call(&list).unwrap_or_default();
+    }
+    let at = At {
+        now: clock::now(),
+        elapsed: clock::elapsed(),
+        head: None,
+    };
+    // What cannot be read here is told of when that agent is to trust this one.
+    let Ok(mut node) = Memory::glance(home, config) else {
+        return Vec::new();
+    };
+    let served = list.serve(&mut node, at, &Reach::default());
+    served.map(|(peers, _)| peers).unwrap_or_default()
+}
+
+/// A person has one root key: with another one, their two agents would take each other for impostors.
+pub(super) fn refuse_second_root(args: &UpArgs, principal: &PrincipalId) -> Result<(), Failure> {
+    let Some(other) = args.beside.as_ref().filter(|_| args.root.is_none()) else {
+        return Ok(());
+    };
+    let other = Home::at(other);
+    let agent = config::load(&other)?.agent;
+    if agent.principal != *principal {
+        return Ok(());
+    }
+    let what = format!(
+        "{} of {principal} has a root key already, and a second agent of {principal} needs the same one",
+        agent.agent
+    );
+    let root = other.key_file(ROOT);
+    let next = match root.exists() {
+        true => format!("the same command with --root {}", hint::word(&root)),
+        false => "the same command with --root FILE, where that key is kept".to_owned(),
+    };
+    Err(Failure::usage(what, next))
+}
+
+pub(super) fn refuse_itself(home: &Home, other: &Home) -> Result<(), Failure> {
+    let place = |home: &Home| std::fs::canonicalize(home.path()).ok();
+    if place(home) != place(other) {
+        return Ok(());
+    }
+    let what = format!("{} is this home itself", other.path().display());
+    Err(Failure::usage(
+        what,
+        "name the home of another agent: --beside DIR",
+    ))
+}
+
+/// A server and a daemon that find no room say it in many ways, and late: looked at before any is started.
+pub(super) fn needs_room(home: &Home, config: &Config) -> Result<(), Failure> {
+    let is_new = !config.audit_dir.exists();
+    let needed = if is_new { FIRST_ROOM } else { ROOM };
+    let places = [home.path(), config.audit_dir.as_path()];
+    let short = places.into_iter().find_map(|place| {
+        let room = DiskSpace::at(place)?;
+        (room.bytes < needed).then_some((place, room.bytes))
+    });
+    match short.filter(|_| daemon::status_of(config).is_none()) {
+        None => Ok(()),
+        Some((place, left)) => {
+            let what = format!(
+                "the disk is full: {} KiB are left at {}, and an agent needs {} MiB there to start",
+                left >> 10,
+                place.display(),
+                needed >> 20
+            );
+            Err(Failure::new(Exit::Disk, what, disk_space::make_room(place)))
+        }
+    }
+}
+
+/// Both people's keys sign that the two agents trust each other; that is looked at before anything is started.
+pub(super) fn needs_control_key(home: &Home, beside: &Home) -> Result<(), Failure> {
+    let config = Config::load(home)?;
+    let key = home.key_file(CONTROL);
+    // The agents of one person share the key, which lies in the home of the first.
+    let is_lent = || {
+        let other =
+            Config::load(beside).is_ok_and(|other| other.agent.principal == config.agent.principal);
+        other && beside.key_file(CONTROL).exists()
+    };
+    if config.people_sign == Sign::Nothing || key.exists() || is_lent() {
+        return Ok(());
+    }
+    let what = format!(
+        "{} is not there, and two agents can trust each other only with its signature",
+        key.display()
+    );
+    let next = "put it there for the moment; or use signet invite and signet accept --key FILE";
+    Err(Failure::usage(what, next))
+}
+
+/// A daemon that hangs is one that does not answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// For the first lines of a log, which take 5 MiB at once, and for the store of a NATS server.
+const FIRST_ROOM: u64 = 7 << 20;
+/// For those who have run before.
+const ROOM: u64 = 2 << 20;

@@ -1,0 +1,325 @@
+//! Which NATS server an agent uses: one that is named, one that is there, or one of the home's own.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use signet_proto::ids::{AgentId, decode_base64url, encode_base64url};
+use signet_transport::{Error, new_user, user_of_seed};
+use zeroize::Zeroizing;
+
+use crate::cli::input::Input;
+use crate::cli::invite::read_pasted;
+use crate::cli::nats::{key, mailboxes};
+use crate::cli::{Failure, doctor, print};
+use crate::config::Config;
+use crate::daemon::transport;
+use crate::files::private;
+use crate::hint;
+use crate::home::Home;
+use crate::random;
+
+use super::config::{load, servers_of, set_servers};
+use super::interrupt::Interrupts;
+use super::lock::UpLock;
+use super::server::{LoginResult, OwnServer, ServerStart, USUAL, speaks_nats};
+
+/// How a person names the server.
+#[derive(Debug, Args)]
+pub(super) struct BrokerArgs {
+    /// The NATS server to use [default: $NATS_URL, the configuration's, or one of the home's own]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["login", "listen"])]
+    nats: Option<String>,
+    /// The login that `signet invite --login` printed: - reads it from standard input, @FILE from a file
+    #[arg(long, value_name = "LINE", conflicts_with = "listen")]
+    login: Option<String>,
+    /// Where a server of the home's own listens [default: 127.0.0.1:4222, or a free port there]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+}
+
+impl BrokerArgs {
+    /// Whether they name another server than these, or a login that is perhaps another.
+    pub(super) fn names_another(&self, servers: &[String]) -> bool {
+        let named = self.nats.as_deref().map(list_of);
+        self.login.is_some() || named.is_some_and(|named| named != servers)
+    }
+
+    /// Whether they say where a server of the home's own listens.
+    pub(super) const fn wants_own(&self) -> bool {
+        self.listen.is_some()
+    }
+}
+
+/// The server that one agent uses, while it is being found. A server of the home's own that has to be started is
+/// held by `interrupts`.
+pub(super) struct FoundServer<'a> {
+    pub(super) home: &'a Home,
+    pub(super) agent: &'a AgentId,
+    pub(super) interrupts: &'a Interrupts,
+}
+
+impl FoundServer<'_> {
+    /// Finds or makes the server, writes it into the configuration, and makes the mailbox.
+    pub(super) fn find(&self, args: &BrokerArgs) -> Result<(), Failure> {
+        let home = self.home;
+        if let Some(line) = &args.login {
+            return self.with_login(line);
+        }
+        if let Some(url) = &args.nats {
+            return self.named(url, "");
+        }
+        let own = OwnServer::of(home);
+        if let Some((own, listen)) = own.as_ref().zip(args.listen.as_ref()) {
+            own.listen_at(listen)?;
+            return self.own(own);
+        }
+        if let Some(listen) = &args.listen {
+            // Whatever the configuration names: this is a word for a server of the home's own.
+            return self.own(&OwnServer::create(home, Some(listen))?);
+        }
+        let written = servers_of(home)?;
+        let variable = std::env::var("NATS_URL").ok();
+        let variable = variable.filter(|url| !url.trim().is_empty());
+        match (written, own, variable) {
+            (Some(servers), _, Some(url)) if list_of(&url) != servers => {
+                // The daemon would use the one now and the other after its next start.
+                let what = "NATS_URL names another NATS server than config.toml does";
+                let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
+                Err(Failure::usage(what, next))
+            }
+            (Some(servers), Some(own), _) if servers == [own.url()?] => self.own(&own),
+            (Some(servers), ..) => self.named(&servers.join(","), ", from config.toml"),
+            (None, Some(own), None) => self.own(&own),
+            (None, _, Some(url)) => self.named(&url, ", from NATS_URL"),
+            (None, None, None) => self.found(),
+        }
+    }
+
+    /// One that listens on this machine, if the person wants it, or one of the home's own.
+    fn found(&self) -> Result<(), Failure> {
+        if speaks_nats(USUAL) {
+            if asked_to_use()? {
+                return self.named(&format!("nats://{USUAL}"), "");
+            }
+            print(&format!(
+                "nats     a server that is not this home's listens at {USUAL}; to use it: signet up --nats nats://{USUAL}\n"
+            ))?;
+        }
+        let own = OwnServer::create(self.home, None)?;
+        self.own(&own)
+    }
+
+    /// Uses the server of another home of this user, which gives a login, and is the other home's to end.
+    pub(super) fn beside(&self, other: &Home) -> Result<(), Failure> {
+        let config = load(other)?;
+        let Some(own) = OwnServer::of(other) else {
+            // Its server is somebody else's, and lets us in as it lets the other in, or not.
+            return self.named(&config.nats.servers.join(","), "");
+        };
+        let _lock = UpLock::acquire(other)?;
+        own.start(self.interrupts)?;
+        // It is the other agent's, also when this one ends.
+        self.interrupts.keep_server();
+        let url = enter(self.home, self.agent, &own)?;
+        let whose = config.agent.agent;
+        print(&format!(
+            "nats     {url}, the server of {whose}\nmailbox  made\n"
+        ))?;
+        warn_of_readers(&own)
+    }
+
+    fn own(&self, own: &OwnServer) -> Result<(), Failure> {
+        let started = own.start(self.interrupts)?;
+        let url = enter(self.home, self.agent, own)?;
+        let how = match started {
+            ServerStart::Now => {
+                "started: a server of this home's own, with logins, and its store in nats/store"
+            }
+            ServerStart::Before => "this home's own server, which runs",
+        };
+        print(&format!("nats     {url}, {how}\nmailbox  made\n"))?;
+        warn_of_readers(own)
+    }
+
+    /// A server that somebody else keeps.
+    fn named(&self, urls: &str, origin: &str) -> Result<(), Failure> {
+        let servers = list_of(urls);
+        set_servers(self.home, &servers)?;
+        print(&format!("nats     {}{origin}\n", servers.join(", ")))?;
+        self.mailbox()
+    }
+
+    fn with_login(&self, line: &str) -> Result<(), Failure> {
+        let (home, agent) = (self.home, self.agent);
+        let text = Zeroizing::new(Input::default().words(line)?);
+        let login = read_pasted(&text, PREFIX, NewLogin::parse, |_| false)?;
+        if login.agent != *agent {
+            let what = format!(
+                "this login is for {}, and this home is that of {agent}",
+                login.agent
+            );
+            let next = "ask for one for this agent, which `invite --login ID` makes on the server's machine";
+            return Err(Failure::refused(what, next));
+        }
+        // First what can be refused: a key that worked is not thrown away for a line that does not.
+        set_servers(home, &login.servers)?;
+        let seed = home.nats_seed();
+        match seed.exists() {
+            // What is damaged there is of no use to anybody.
+            true if key::read(&seed).ok() == Some(login.public()?) => {}
+            true => private::replace(&seed, format!("{}\n", *login.nkey).as_bytes())?,
+            false => private::create_whole(&seed, format!("{}\n", *login.nkey).as_bytes())?,
+        }
+        let servers = login.servers.join(", ");
+        print(&format!(
+            "nats     {servers}, with the login for this agent\nmailbox  made with the login, by whoever gave it\n"
+        ))
+    }
+
+    /// Makes the mailbox, where the login may; the keeper of the server makes it otherwise.
+    fn mailbox(&self) -> Result<(), Failure> {
+        let config = load(self.home)?;
+        let agent = config.agent.agent.clone();
+        if self.home.nats_seed().exists() && has_mailbox(&config) {
+            // A login of the agent's alone may look at its mailbox, and make none.
+            return print("mailbox  it is there\n");
+        }
+        let mut connection = transport(&config)?;
+        // A server that does not answer at all is told of in a moment, when the daemon has tried.
+        connection.mailbox = None;
+        let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), None) {
+            Ok(_) => "made".to_owned(),
+            Err(mailboxes::MailboxFault::Server(Error::Unreachable { .. })) => {
+                "not looked at: the server does not answer".to_owned()
+            }
+            Err(mailboxes::MailboxFault::Server(error)) => format!(
+                "not looked at ({error}); where there is none, mail waits with its sender, and whoever keeps the \
+                 server makes it: signet nats setup {agent}"
+            ),
+            Err(fault) => return Err(fault.told()),
+        };
+        print(&format!("mailbox  {said}\n"))
+    }
+}
+
+fn has_mailbox(config: &Config) -> bool {
+    let seen = doctor::broker::inspected(config);
+    seen.is_ok_and(|seen| matches!(seen.mailbox, Some(Ok(_))))
+}
+
+/// A server that others can reach has no TLS: whoever starts one that way is told what that means.
+fn warn_of_readers(own: &OwnServer) -> Result<(), Failure> {
+    if let Some(listen) = own.listens_beyond()? {
+        let next = hint::typed(
+            "let it listen at the address of a VPN: signet down, then signet up --listen HOST:PORT; or use a server with \
+             TLS: signet up --nats tls://HOST:4222",
+        );
+        anstream::eprintln!(
+            "warning: this NATS server listens at {listen}, beyond this machine, and without TLS: nobody gets in without \
+             a login, but whoever reads the network sees who writes to whom and when, and what is of tier 1 or 2\n  \
+             next: {next}"
+        );
+    }
+    Ok(())
+}
+
+/// Gives the agent of `home` a login and a mailbox on that server, and writes its address down.
+fn enter(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<String, Failure> {
+    let seed = home.nats_seed();
+    let public = match seed.exists() {
+        true => key::read_or(&seed, || key::made_anew(&seed))?,
+        false => key::make(&seed)?,
+    };
+    own.admit(agent, &public)?;
+    let url = own.url()?;
+    set_servers(home, std::slice::from_ref(&url))?;
+    Ok(url)
+}
+
+/// The addresses of a text, as NATS_URL has them.
+fn list_of(urls: &str) -> Vec<String> {
+    urls.split(',').map(|url| url.trim().to_owned()).collect()
+}
+
+/// Asks at a terminal whether the server that listens here is meant; nobody is asked elsewhere.
+fn asked_to_use() -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Ok(false);
+    }
+    print(&format!("A NATS server listens at {USUAL}. Use it? [y/N] "))?;
+    crate::cli::invite::said_yes()
+}
+
+/// A login of a NATS server for one agent: secret, and its own line, beside an invitation.
+pub(crate) struct NewLogin {
+    agent: AgentId,
+    servers: Vec<String>,
+    nkey: Zeroizing<String>,
+}
+
+/// The same as its line holds it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoginLine<'a> {
+    agent: AgentId,
+    servers: Vec<String>,
+    nkey: Cow<'a, str>,
+}
+
+impl NewLogin {
+    /// A new one for `agent` on the home's own server, which must run.
+    pub(crate) fn make(
+        own: &OwnServer,
+        agent: &AgentId,
+        servers: Vec<String>,
+    ) -> Result<(Self, LoginResult), Failure> {
+        let failed = || Failure::refused("the system's random bytes make no key", "try again");
+        let bytes = random::bytes().map_err(|_| failed())?;
+        let (seed, public) = new_user(bytes).ok_or_else(failed)?;
+        let nkey = Zeroizing::new(seed);
+        let admitted = own.admit(agent, &public)?;
+        let login = Self {
+            agent: agent.clone(),
+            servers,
+            nkey,
+        };
+        Ok((login, admitted))
+    }
+
+    /// The line that a person hands over.
+    pub(crate) fn to_line(&self) -> Zeroizing<String> {
+        let written = LoginLine {
+            agent: self.agent.clone(),
+            servers: self.servers.clone(),
+            nkey: Cow::Borrowed(&self.nkey),
+        };
+        let bytes = Zeroizing::new(serde_json::to_vec(&written).unwrap_or_default());
+        Zeroizing::new(format!("{PREFIX}{}", encode_base64url(&bytes)))
+    }
+
+    fn parse(line: &str) -> Result<Self, Failure> {
+        let unusable = || {
+            let what = "this is no login: the line of signet invite --login is expected, which begins with signet-login:1:";
+            Failure::usage(what, "copy it whole; - reads it from standard input")
+        };
+        let rest = line.trim().strip_prefix(PREFIX).ok_or_else(unusable)?;
+        let bytes = Zeroizing::new(decode_base64url(rest).map_err(|_| unusable())?);
+        let written: LoginLine<'_> = serde_json::from_slice(&bytes).map_err(|_| unusable())?;
+        let login = Self {
+            agent: written.agent,
+            servers: written.servers,
+            nkey: Zeroizing::new(written.nkey.into_owned()),
+        };
+        login.public()?;
+        Ok(login)
+    }
+
+    fn public(&self) -> Result<String, Failure> {
+        user_of_seed(&self.nkey)
+            .ok_or_else(|| Failure::usage("the key in this login is none", "ask for another login"))
+    }
+}
+
+const PREFIX: &str = "signet-login:1:";

@@ -1,0 +1,212 @@
+//! The settings that `signet up` writes into `config.toml`: which NATS servers the agent uses, and what its
+//! programs may offer.
+
+use signet_proto::policy::NamePattern;
+
+use crate::cli::Failure;
+use crate::config::Config;
+use crate::files::private;
+use crate::home::Home;
+
+/// The configuration of `home` as it is written down: NATS_URL is this shell's, and no word of the home's.
+pub(super) fn load(home: &Home) -> Result<Config, Failure> {
+    Ok(Config::parse(&read(home)?, home, None)?)
+}
+
+/// The servers that the configuration of `home` names itself; `None` where it leaves the default.
+pub(crate) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Failure> {
+    let text = read(home)?;
+    let written = setting(&text, SERVERS)
+        .is_some_and(|at| !text.get(at..).unwrap_or_default().starts_with('#'));
+    if !written {
+        return Ok(None);
+    }
+    Ok(Some(Config::parse(&text, home, None)?.nats.servers))
+}
+
+/// Writes `servers` into the configuration, in the place of what stands there.
+pub(super) fn set_servers(home: &Home, servers: &[String]) -> Result<(), Failure> {
+    check(servers)?;
+    set(home, SERVERS, servers, |config| {
+        config.nats.servers == servers
+    })
+}
+
+/// Writes into the configuration what programs of the agent may offer, in the place of what stands there.
+pub(super) fn set_offers(home: &Home, patterns: &[NamePattern]) -> Result<(), Failure> {
+    let names: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+    set(home, OFFERS, &names, |_| true)
+}
+
+/// Writes a list of texts in the place of the setting, also where that is a comment. `took` says whether the
+/// configuration has it then.
+fn set(
+    home: &Home,
+    (section, name): (&str, &str),
+    values: &[String],
+    took: impl Fn(&Config) -> bool,
+) -> Result<(), Failure> {
+    let text = read(home)?;
+    let by_hand = || {
+        let what = format!(
+            "{}: no place was found for `{name}` in {section}",
+            home.config_file().display()
+        );
+        let next = format!("write it by hand: {name} = {values:?}, then signet up again");
+        Failure::usage(what, next)
+    };
+    let at = setting(&text, (section, name)).ok_or_else(by_hand)?;
+    let (before, rest) = text.split_at_checked(at).ok_or_else(by_hand)?;
+    let after = rest.split_once('\n').map_or("", |(_, after)| after);
+    let text = format!("{before}{name} = {values:?}\n{after}");
+    let parsed = Config::parse(&text, home, None);
+    if parsed.is_ok_and(|config| took(&config)) {
+        return Ok(private::replace(&home.config_file(), text.as_bytes())?);
+    }
+    Err(by_hand())
+}
+
+/// Whether these are addresses of NATS servers, without a login. What is refused is not repeated: it may hold a
+/// secret.
+pub(crate) fn check(servers: &[String]) -> Result<(), Failure> {
+    let what = "the address of the NATS server cannot be used";
+    for server in servers {
+        if server.contains('@') {
+            let next = "an address holds no login: give --login, or put nkey, creds or user into config.toml";
+            return Err(Failure::usage(what, next));
+        }
+        let rest = server
+            .strip_prefix("nats://")
+            .or_else(|| server.strip_prefix("tls://"));
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
+        if !rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(plain)) {
+            let next = "write nats://HOST:PORT or tls://HOST:PORT";
+            return Err(Failure::usage(what, next));
+        }
+    }
+    Ok(())
+}
+
+/// Where the line of the setting begins in its section, also where it is a comment.
+fn setting(text: &str, (section, wanted): (&str, &str)) -> Option<usize> {
+    let (mut at, mut inside) = (0, false);
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        if bare.starts_with('[') {
+            inside = bare == section;
+        }
+        let name = bare.trim_start_matches('#').trim_start();
+        let name = name.strip_prefix(wanted).map(str::trim_start);
+        if inside && name.is_some_and(|rest| rest.starts_with('=')) {
+            return Some(at);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Sections and names of what is written.
+const SERVERS: (&str, &str) = ("[nats]", "servers");
+const OFFERS: (&str, &str) = ("[offer]", "allow");
+
+/// The text of the configuration, if nobody but its owner can change it: what is written anew has the owner's mode, and
+/// would hide that others wrote it.
+fn read(home: &Home) -> Result<String, Failure> {
+    Ok(Config::text(home)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home(text: &str) -> (tempfile::TempDir, Home) {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        std::fs::write(home.config_file(), text).unwrap();
+        (directory, home)
+    }
+
+    const AGENT: &str = "[agent]\nagent = \"a\"\nprincipal = \"p\"\n";
+
+    #[test]
+    fn the_setting_takes_the_place_of_the_comment_and_nothing_else_changes() {
+        let template = Config::template(&"a".parse().unwrap(), &"p".parse().unwrap());
+        let (_directory, home) = home(&template);
+        assert_eq!(servers_of(&home).unwrap(), None);
+        let servers = ["nats://127.0.0.1:4333".to_owned()];
+        set_servers(&home, &servers).unwrap();
+        assert_eq!(servers_of(&home).unwrap().unwrap(), servers);
+        let others = [
+            "nats://a.example:4222".to_owned(),
+            "tls://b.example:4222".to_owned(),
+        ];
+        set_servers(&home, &others).unwrap();
+        assert_eq!(servers_of(&home).unwrap().unwrap(), others);
+        let text = std::fs::read_to_string(home.config_file()).unwrap();
+        let changed: Vec<_> = text
+            .lines()
+            .filter(|line| !template.contains(line))
+            .collect();
+        assert_eq!(changed.len(), 1, "{changed:?}");
+        assert_eq!(text.lines().count(), template.lines().count());
+    }
+
+    #[test]
+    fn what_may_be_offered_takes_the_place_of_the_comment() {
+        let template = Config::template(&"a".parse().unwrap(), &"p".parse().unwrap());
+        let (_directory, home) = home(&template);
+        let patterns = ["calendar.*", "lamp.switch"].map(|pattern| pattern.parse().unwrap());
+        set_offers(&home, &patterns).unwrap();
+        let text = std::fs::read_to_string(home.config_file()).unwrap();
+        assert!(text.contains("\nallow = [\"calendar.*\", \"lamp.switch\"]\n"));
+        assert_eq!(text.lines().count(), template.lines().count());
+        let policy = Config::parse(&text, &home, None).unwrap().policy;
+        assert!(policy.allows_offer(&"calendar.free-busy".parse().unwrap()));
+        assert!(!policy.allows_offer(&"door.open".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_has_no_place_or_would_break_the_file_is_left_to_the_person() {
+        for text in [
+            AGENT.to_owned(),
+            format!("{AGENT}[nats]\nservers = [\n \"nats://x:1\"]\n"),
+        ] {
+            let (_directory, home) = home(&text);
+            let failure = set_servers(&home, &["nats://127.0.0.1:1".to_owned()]);
+            assert!(failure.is_err());
+            assert_eq!(std::fs::read_to_string(home.config_file()).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_configuration_that_others_may_write_is_refused_and_keeps_its_mode() {
+        let text = format!("{AGENT}[nats]\nservers = []\n[notify]\ncommand = [\"/tmp/theirs\"]\n");
+        let (_directory, home) = home(&text);
+        let file = home.config_file();
+        for mode in [0o666, 0o622, 0o620] {
+            let others = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(&file, others).unwrap();
+            assert!(load(&home).is_err() && servers_of(&home).is_err());
+            let failure = set_servers(&home, &["nats://127.0.0.1:1".to_owned()]).unwrap_err();
+            assert!(
+                matches!(&failure, Failure::Told { next, .. } if next.starts_with("chmod 600 ")),
+                "{failure:?}"
+            );
+            let facts = std::fs::metadata(&file).unwrap();
+            let is = std::os::unix::fs::MetadataExt::mode(&facts) & 0o777;
+            assert_eq!(
+                (is, std::fs::read_to_string(&file).unwrap()),
+                (mode, text.clone())
+            );
+        }
+    }
+
+    #[test]
+    fn a_setting_of_that_name_in_another_section_is_not_taken_for_it() {
+        let text = format!(
+            "{AGENT}[[peer]]\n# servers = 1\nid = \"b\"\n[nats]\nservers = [\"nats://x:1\"]\n"
+        );
+        let (_directory, home) = home(&text);
+        assert_eq!(servers_of(&home).unwrap().unwrap(), ["nats://x:1"]);
+    }
+}

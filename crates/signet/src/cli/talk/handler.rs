@@ -1,0 +1,110 @@
+//! `signet handler`: tries one handler of the file, or shows what goes to and fro. The work is done by `signet-gateway`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::cli::{Failure, setup::gateway};
+use crate::home::Home;
+use crate::lock::refuse_foreign;
+
+/// See `signet handler --help`.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "EXAMPLE:\n  signet handler test calendar.free-busy '{\"week\": 7}'\n  signet handler trace on"
+)]
+pub(crate) struct HandlerArgs {
+    #[command(subcommand)]
+    command: HandlerCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum HandlerCommand {
+    /// Let a handler try a body without a peer or a daemon, and print what goes to and fro
+    #[command(
+        after_help = "EXAMPLE:\n  signet handler test calendar.free-busy '{\"week\": 7}'\n  signet handler test calendar.free-busy @body.json --handlers /etc/signet/handlers-alpha.toml"
+    )]
+    Test(TestArgs),
+    /// Switch on, show, or switch off and remove the trace of what goes to and fro
+    #[command(after_help = TRACE)]
+    Trace(TraceArgs),
+}
+
+#[derive(Debug, Args)]
+struct TestArgs {
+    /// The capability
+    capability: String,
+    /// The body of the request: JSON, @FILE, or - for standard input
+    body: String,
+    /// Which capability is handled by what; handlers.toml in the home when absent
+    #[arg(long, value_name = "FILE")]
+    handlers: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct TraceArgs {
+    #[arg(value_enum)]
+    switch: Switch,
+    /// The file; handlers.trace in the home when absent
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+    Show,
+}
+
+pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+    if let HandlerCommand::Trace(TraceArgs {
+        switch: Switch::On | Switch::Off,
+        trace: None,
+    }) = &args.command
+    {
+        refuse_foreign(&Home::find(home.clone())?)?;
+    }
+    let mut command = Command::new(gateway::program()?);
+    command.arg("handler");
+    match &args.command {
+        HandlerCommand::Test(test) => {
+            let file = place(test.handlers.as_deref(), home, FILE)?;
+            command.arg("test").arg("--handlers").arg(file);
+            command.arg("--").arg(&test.capability).arg(&test.body);
+        }
+        HandlerCommand::Trace(trace) => {
+            let file = place(trace.trace.as_deref(), home, TRACE_FILE)?;
+            command.arg("trace").arg("--trace").arg(file);
+            command.arg(match trace.switch {
+                Switch::On => "on",
+                Switch::Off => "off",
+                Switch::Show => "show",
+            });
+        }
+    }
+    Err(gateway::take_over(command))
+}
+
+fn place(given: Option<&Path>, home: Option<PathBuf>, name: &str) -> Result<PathBuf, Failure> {
+    match given {
+        Some(path) => Ok(path.to_owned()),
+        None => Ok(Home::find(home)?.join(name)),
+    }
+}
+
+/// What handles which capability.
+pub(crate) const FILE: &str = "handlers.toml";
+/// What goes to and fro, while it is there.
+pub(crate) const TRACE_FILE: &str = "handlers.trace";
+
+const TRACE: &str = "\
+  While it is on, processes that handle by a file write each request and each answer of an agent into the file \
+  handlers.trace, until it has 16 MiB: of tier 1 and 2, without what HTTP carries in its head. off removes the file.
+
+EXAMPLE:
+  signet handler trace on
+  signet handler trace show
+  signet handler trace off";
