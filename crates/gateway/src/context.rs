@@ -15,7 +15,6 @@ pub(crate) struct Context {
     /// The daemon, without any scope: a door asks it for a caller by [`Context::daemon_of`].
     pub(crate) daemon: Arc<Daemon>,
     /// The one way out.
-    #[allow(dead_code, reason = "for the rooms that call others")]
     pub(crate) outgoing: Outgoing,
     pub(crate) config: Config,
     /// Who is let in; `None` where everybody is.
@@ -29,6 +28,12 @@ impl Context {
     pub(crate) fn still_admits(&self, caller: &str) -> bool {
         let tokens = self.tokens.as_ref();
         tokens.is_none_or(|tokens| tokens.is_held_by(caller))
+    }
+
+    /// Does that beside everything else, until it is done or the gateway is to end.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        tokio::spawn(async move { stop.run_until_cancelled(work).await });
     }
 
     /// The caller of that name, of whom something is under way, as far as it is let in still.

@@ -29,17 +29,22 @@
 
 pub mod cli;
 mod config;
+// What the conformance example alone needs, and what the fuzz targets alone call, stands outside src: no program has it.
 #[cfg(feature = "conformance")]
+#[path = "../examples/conformance/listen.rs"]
 pub mod conformance;
 mod context;
 mod daemon;
 mod doors;
 mod fault;
+#[cfg(any(test, feature = "fuzzed"))]
 #[doc(hidden)]
+#[path = "../fuzzed/mod.rs"]
 pub mod fuzzed;
 pub mod handle;
 mod hint;
 mod listener;
+mod lock;
 mod outgoing;
 mod pages;
 mod plain_file;

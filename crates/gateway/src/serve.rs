@@ -87,8 +87,7 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), ExitReason> {
     say_where(&context.config, &listener, &door);
     let inbox = carriers.begin();
     if let Some(room) = &a2a {
-        let (asking, stop) = (a2a::warn_at_start(Arc::clone(room)), stop.clone());
-        tokio::spawn(async move { stop.run_until_cancelled(asking).await });
+        context.spawn(a2a::warn_at_start(Arc::clone(room)));
     }
     let rooms = (
         open_rooms(a2a.as_ref()).merge(inbox),

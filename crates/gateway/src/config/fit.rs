@@ -6,7 +6,7 @@ use super::{Auth, CallerLimits, Config};
 
 impl Config {
     /// The first fault, and what to write.
-    pub(super) fn unfit(&self) -> Option<String> {
+    pub(crate) fn unfit(&self) -> Option<String> {
         let listen = &self.listen;
         let owned = |what: Option<&'static str>| what.map(str::to_owned);
         owned(self.open_by_mistake())

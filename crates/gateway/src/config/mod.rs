@@ -196,12 +196,7 @@ impl Config {
         self.beside.join(path)
     }
 
-    /// Whether a listener may have this text as its configuration: for the fuzzer.
-    pub(crate) fn is_fit(text: &str) -> bool {
-        Self::parse(text).is_ok_and(|config| config.unfit().is_none())
-    }
-
-    fn parse(text: &str) -> Result<Self, (usize, String)> {
+    pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
         toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;

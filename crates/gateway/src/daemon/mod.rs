@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -19,6 +19,7 @@ use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
 use crate::fault::DoorError;
+use crate::lock::Locked as _;
 use crate::scope::{Caller, Scope};
 pub(crate) use places::Lasting;
 use places::{CallPlace, CallPlaces};
@@ -190,7 +191,7 @@ impl Daemon {
 impl Shared {
     /// The connection of a call before for the same caller, where the daemon has neither closed it nor said more on it.
     fn idle(&self, whose: &OnBehalf) -> Option<BufReader<UnixStream>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.locked();
         idle.retain(|kept| {
             let more = kept.stream.get_ref().try_read(&mut [0]);
             kept.since.elapsed() < KEPT
@@ -203,7 +204,7 @@ impl Shared {
     fn keep(&self, link: DaemonConnection, whose: &OnBehalf) {
         let is_clean =
             link.begun.is_empty() && link.told.is_empty() && link.stream.buffer().is_empty();
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.locked();
         if is_clean {
             if idle.len() >= MOST_KEPT {
                 idle.remove(0);

@@ -8,13 +8,14 @@
 //! has none. Whoever finds no place waits in line, first come first served among those who may have one.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::fault::DoorError;
+use crate::lock::Locked as _;
 
 /// For how long a call keeps the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,14 +114,14 @@ impl CallPlaces {
     /// A place for what may as well be left out: only while more than half of them are free.
     pub(super) fn take_spare(&self, caller: &Arc<str>, lasting: Lasting) -> Option<CallPlace> {
         let kind = self.of(lasting);
-        let is_spare = kind.lock().all < kind.most / 2;
+        let is_spare = kind.taken.locked().all < kind.most / 2;
         is_spare.then(|| kind.take_now(&holder(caller, lasting)))?
     }
 
     /// Whether somebody waits for a place that calls of that kind may give back.
     pub(super) fn has_line(&self, lasting: Lasting) -> bool {
         let pool = self.of(lasting);
-        pool.lock().has_line(share(lasting), pool)
+        pool.taken.locked().has_line(share(lasting), pool)
     }
 
     const fn of(&self, lasting: Lasting) -> &Arc<Pool> {
@@ -160,7 +161,7 @@ impl Pool {
         self: &Arc<Self>,
         holder: &SlotHolder,
     ) -> Result<CallPlace, oneshot::Receiver<CallPlace>> {
-        let mut taken = self.lock();
+        let mut taken = self.taken.locked();
         if taken.admit(holder, self) {
             return Ok(self.place(holder));
         }
@@ -171,7 +172,10 @@ impl Pool {
     }
 
     fn take_now(self: &Arc<Self>, holder: &SlotHolder) -> Option<CallPlace> {
-        self.lock().admit(holder, self).then(|| self.place(holder))
+        self.taken
+            .locked()
+            .admit(holder, self)
+            .then(|| self.place(holder))
     }
 
     fn place(self: &Arc<Self>, holder: &SlotHolder) -> CallPlace {
@@ -179,10 +183,6 @@ impl Pool {
             holder: holder.clone(),
             kind: Arc::clone(self),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -264,7 +264,7 @@ impl PoolState {
 
 impl Drop for CallPlace {
     fn drop(&mut self) {
-        let next = self.kind.lock().release(&self.holder, &self.kind);
+        let next = self.kind.taken.locked().release(&self.holder, &self.kind);
         // The lock is free again: the place of somebody who has gone meanwhile comes back by the same way.
         for next in next {
             drop(next.turn.send(self.kind.place(&next.holder)));

@@ -4,7 +4,7 @@
 //! name resolve to this machine, which `Host` shows; it cannot hide where it comes from, which `Origin` shows; and without
 //! asking first it cannot send JSON as JSON, which the content type shows. There is no CORS, so asking first is refused.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
@@ -17,6 +17,7 @@ use tokio::time::sleep;
 use super::body::discard;
 use super::refusal::refused;
 use crate::config::Config;
+use crate::lock::Locked as _;
 use crate::tokens::Bucket;
 
 /// What a request is held against.
@@ -71,11 +72,7 @@ impl Gate {
     /// A crowd of strangers is answered later, each on the connection that it holds: so refusing them takes no time from
     /// those who are known.
     async fn pace(&self) {
-        let paced = {
-            let strangers = self.strangers.lock();
-            let mut strangers = strangers.unwrap_or_else(PoisonError::into_inner);
-            strangers.take(Instant::now())
-        };
+        let paced = self.strangers.locked().take(Instant::now());
         if paced.is_err() {
             sleep(HELD).await;
         }

@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::lock::Locked as _;
 use tokio_util::sync::CancellationToken;
 
 /// How a connection stands: in the extensions of each of its requests.
@@ -87,7 +88,7 @@ impl ConnectionSlots {
         });
         let given_up = CancellationToken::new();
         let is_full = {
-            let mut taken = self.lock();
+            let mut taken = self.taken.locked();
             let is_full = taken.len() >= self.most;
             taken.insert(number, (Arc::clone(&activity), given_up.clone()));
             is_full
@@ -105,7 +106,7 @@ impl ConnectionSlots {
 
     /// Gives up the connection that has the least claim to its place, but not that one. Whether there was any.
     pub(super) fn free_one(&self, but: Option<u64>) -> bool {
-        let mut taken = self.lock();
+        let mut taken = self.taken.locked();
         let idle = taken.iter().filter(|(number, (activity, _))| {
             Some(**number) != but && activity.under_way.load(Ordering::Relaxed) == 0
         });
@@ -119,10 +120,6 @@ impl ConnectionSlots {
             given_up.cancel();
         }
         freed.is_some()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -139,7 +136,7 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.locked();
         taken.remove(&self.number);
     }
 }

@@ -1,7 +1,7 @@
 //! The listener's own certificate, and those that callers may show.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::{CertificateDer, UnixTime};
@@ -11,6 +11,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::dates;
 use crate::config::{Config, Tls};
+use crate::lock::Locked as _;
 use crate::outgoing::{CERTIFICATE, PemFault, certificates, private_key};
 use crate::say::say;
 use crate::stamp::Stamp;
@@ -61,7 +62,7 @@ impl Secured {
     /// What accepts the next connection. Files that do not fit together, as between the two writes of a renewal, change
     /// nothing until they do.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.now.locked();
         if now.looked.elapsed() >= BEAT {
             now.looked = Instant::now();
             let stamps = stamps(&self.config, &self.section);

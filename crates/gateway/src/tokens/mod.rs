@@ -9,7 +9,7 @@ mod rate;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
@@ -21,6 +21,7 @@ use file::{Entry, File};
 pub(crate) use rate::Bucket;
 
 use crate::config::CallerLimits;
+use crate::lock::Locked as _;
 use crate::say::say;
 use crate::scope::{Caller, Scope};
 use crate::stamp::Stamp;
@@ -63,7 +64,8 @@ struct LiveToken {
     places: Arc<Semaphore>,
 }
 
-/// Whether a file with this text lets somebody in: for the fuzzer.
+/// Whether a file with this text lets somebody in: for the fuzz targets.
+#[cfg(any(test, feature = "fuzzed"))]
 pub(crate) fn admits_any(text: &str) -> bool {
     let entries = File::parse(text).map(|file| file.tokens);
     let mut known = KnownTokens::default();
@@ -109,12 +111,12 @@ impl Tokens {
 
     /// Why the file lets nobody in, and what to do; nothing of one that can be read.
     pub(crate) fn fault(&self) -> Option<(String, String)> {
-        self.lock().fault.clone()
+        self.known.locked().fault.clone()
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.lock().live.len()
+        self.known.locked().live.len()
     }
 
     /// Lets in whoever shows that token.
@@ -135,7 +137,7 @@ impl Tokens {
 
     fn admit_hash(&self, hash: &[u8; 32], of_certificate: bool) -> Result<Admitted, Refused> {
         self.refresh();
-        let mut known = self.lock();
+        let mut known = self.known.locked();
         let live = known.live.get_mut(hash);
         let live = live.filter(|live| live.entry.certificate == of_certificate);
         live.ok_or(Refused::Unknown)?.admit(Instant::now())
@@ -144,14 +146,14 @@ impl Tokens {
     /// Whether that caller is let in still.
     pub(crate) fn is_held_by(&self, caller: &str) -> bool {
         self.refresh();
-        let known = self.lock();
+        let known = self.known.locked();
         known.live.values().any(|live| &*live.caller.name == caller)
     }
 
     /// The caller of that name, as far as it is let in still.
     pub(crate) fn holder(&self, caller: &str) -> Holder {
         self.refresh();
-        let known = self.lock();
+        let known = self.known.locked();
         let mut callers = known.live.values().map(|live| &live.caller);
         match callers.find(|live| &*live.name == caller) {
             Some(live) => Holder::Held(live.clone()),
@@ -175,7 +177,7 @@ impl Tokens {
     /// What is to be said of it.
     fn read(&self) -> Option<String> {
         let stamp = Stamp::of(&self.path);
-        let mut known = self.lock();
+        let mut known = self.known.locked();
         let (is_changed, mut news) = (stamp != known.stamp, None);
         if is_changed || stamp.is_none() {
             news = known.load(&self.path, self.limits, is_changed);
@@ -193,10 +195,6 @@ impl Tokens {
         while tokio::select! { () = stop.cancelled() => false, _ = beat.tick() => true } {
             self.refresh();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, KnownTokens> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -302,7 +300,7 @@ impl Anybody {
     /// # Errors
     /// Where too many requests come.
     pub(crate) fn admit(&self) -> Result<Admitted, Refused> {
-        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.0.locked();
         live.admit(Instant::now())
     }
 }

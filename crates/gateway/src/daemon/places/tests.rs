@@ -37,7 +37,7 @@ fn one_caller_has_half_of_the_places_and_there_is_one_for_the_next() {
     assert!(!all_of(&places, "three", Lasting::AsLongAsItsLink).is_empty());
     drop((first, second));
     let kind = places.of(Lasting::AsLongAsItsLink);
-    assert!(kind.lock().by_caller.is_empty() && kind.lock().all == 0);
+    assert!(kind.taken.locked().by_caller.is_empty() && kind.taken.locked().all == 0);
 }
 
 #[test]
@@ -83,7 +83,11 @@ async fn whoever_finds_no_place_waits_in_line_and_has_the_next_one() {
     let _ = second.await;
     drop((first, held));
     assert!(!places.has_line(Lasting::AWhile));
-    assert_eq!(places.of(Lasting::AWhile).lock().all, 0, "nothing is lost");
+    assert_eq!(
+        places.of(Lasting::AWhile).taken.locked().all,
+        0,
+        "nothing is lost"
+    );
 }
 
 #[test]
@@ -97,7 +101,7 @@ fn a_place_that_is_given_back_belongs_to_who_waits_before_a_newcomer_can_ask() {
     let _turn = pool.ask(&waits).err().expect("none is free");
     let gone = held.pop().flatten().unwrap();
     // What the drop of a place does while it has the lock.
-    let next = pool.lock().release(&gone.holder, pool);
+    let next = pool.taken.locked().release(&gone.holder, pool);
     assert!(next.iter().all(|next| next.holder == waits) && next.len() == 1);
     let newcomer = places.take_now(&caller("newcomer"), Lasting::AWhile);
     assert!(newcomer.is_none(), "it jumped the line");

@@ -1,7 +1,7 @@
 //! What the calls of A2A share: the tasks, and the one way from a task to the daemon.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use signet_api::{
@@ -10,7 +10,7 @@ use signet_api::{
 };
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
 
-use super::fault::{A2aError, BUSY_REASON, Kind};
+use super::fault::{A2aError, A2aErrorKind, BUSY_REASON};
 use super::push::Pushing;
 use super::remembered::{CardDates, Offered, dead_keys};
 use super::store::{Begin, Begun, Owner, Store};
@@ -19,6 +19,7 @@ use crate::config::a2a::A2aSection;
 use crate::context::Context;
 use crate::daemon::{Daemon, DaemonConnection, Lasting};
 use crate::fault::{BUSY, DAEMON_AWAY, DoorError, OUTCOME_UNKNOWN};
+use crate::lock::Locked as _;
 use crate::say::say;
 use crate::scope::Caller;
 
@@ -128,7 +129,7 @@ impl A2aDoor {
         owner: Owner,
         id: String,
     ) -> Result<(Record, u64), A2aError> {
-        let (mut record, seq) = self.store.task(owner, id).await?;
+        let (mut record, seq) = self.store.owned(owner, id).await?;
         if let Some(answer) = record.answer.clone() {
             let daemon = self.context.daemon_of(caller);
             if record.task.artifacts.is_empty() {
@@ -179,7 +180,7 @@ impl A2aDoor {
         let shown = daemon.call(&show, Duration::ZERO).await;
         shown.map_err(|fault| match fault {
             DoorError::Daemon(ClientError::Refused(_)) => A2aError::new(
-                Kind::Unsupported,
+                A2aErrorKind::Unsupported,
                 "Unsupported operation: no agent of that name is known here",
             ),
             other => of_daemon(other),
@@ -205,7 +206,7 @@ impl A2aDoor {
             // Without [card], and by a daemon of a release before, nothing is signed.
             Err(DoorError::Daemon(ClientError::Refused(_))) => None,
             Err(fault) => {
-                let last = self.card.lock().unwrap_or_else(PoisonError::into_inner);
+                let last = self.card.locked();
                 return match peer.is_none() && last.is_known {
                     true => Ok(last.signed.clone()),
                     false => Err(of_daemon(fault)),
@@ -213,7 +214,7 @@ impl A2aDoor {
             }
         };
         if peer.is_none() {
-            let mut last = self.card.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.card.locked();
             if let Some(card) = shown.as_ref().filter(|_| last.signed != shown)
                 && let Some(warning) = dead_keys(&card.card)
             {

@@ -9,7 +9,7 @@ use super::words::read::Misread;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct A2aError {
-    kind: Kind,
+    kind: A2aErrorKind,
     message: String,
     /// The parameter that does not fit.
     field: Option<String>,
@@ -19,7 +19,7 @@ pub(crate) struct A2aError {
 
 /// Which error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum A2aErrorKind {
     Parse,
     Request,
     Method,
@@ -34,46 +34,33 @@ pub(crate) enum Kind {
     VersionNotSupported,
 }
 
-impl Kind {
+impl A2aErrorKind {
+    /// The code of JSON-RPC, and the name in google.rpc.ErrorInfo.
+    const fn row(self) -> (i64, &'static str) {
+        match self {
+            Self::Parse => (-32700, "PARSE_ERROR"),
+            Self::Request => (-32600, "INVALID_REQUEST"),
+            Self::Method => (-32601, "METHOD_NOT_FOUND"),
+            Self::Params => (-32602, "INVALID_PARAMS"),
+            Self::Internal => (-32603, "INTERNAL_ERROR"),
+            Self::TaskNotFound => (-32001, "TASK_NOT_FOUND"),
+            Self::NotCancelable => (-32002, "TASK_NOT_CANCELABLE"),
+            Self::PushNotSupported => (-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
+            Self::Unsupported => (-32004, "UNSUPPORTED_OPERATION"),
+            Self::ContentType => (-32005, "CONTENT_TYPE_NOT_SUPPORTED"),
+            Self::ExtensionRequired => (-32008, "EXTENSION_SUPPORT_REQUIRED"),
+            Self::VersionNotSupported => (-32009, "VERSION_NOT_SUPPORTED"),
+        }
+    }
+
     /// The code of JSON-RPC.
     pub(crate) const fn code(self) -> i64 {
-        match self {
-            Self::Parse => -32700,
-            Self::Request => -32600,
-            Self::Method => -32601,
-            Self::Params => -32602,
-            Self::Internal => -32603,
-            Self::TaskNotFound => -32001,
-            Self::NotCancelable => -32002,
-            Self::PushNotSupported => -32003,
-            Self::Unsupported => -32004,
-            Self::ContentType => -32005,
-            Self::ExtensionRequired => -32008,
-            Self::VersionNotSupported => -32009,
-        }
+        self.row().0
     }
 
-    /// The name in google.rpc.ErrorInfo.
-    const fn reason(self) -> &'static str {
-        match self {
-            Self::Parse => "PARSE_ERROR",
-            Self::Request => "INVALID_REQUEST",
-            Self::Method => "METHOD_NOT_FOUND",
-            Self::Params => "INVALID_PARAMS",
-            Self::Internal => "INTERNAL_ERROR",
-            Self::TaskNotFound => "TASK_NOT_FOUND",
-            Self::NotCancelable => "TASK_NOT_CANCELABLE",
-            Self::PushNotSupported => "PUSH_NOTIFICATION_NOT_SUPPORTED",
-            Self::Unsupported => "UNSUPPORTED_OPERATION",
-            Self::ContentType => "CONTENT_TYPE_NOT_SUPPORTED",
-            Self::ExtensionRequired => "EXTENSION_SUPPORT_REQUIRED",
-            Self::VersionNotSupported => "VERSION_NOT_SUPPORTED",
-        }
-    }
-
-    /// Whether A2A, and not JSON-RPC, defines it.
+    /// Whether A2A defines the code, and not JSON-RPC, whose own codes are from -32700 to -32600.
     const fn is_of_a2a(self) -> bool {
-        self.code() > -32100
+        self.code() > -32_100
     }
 }
 
@@ -84,7 +71,7 @@ impl From<Misread> for A2aError {
 }
 
 impl A2aError {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: A2aErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -98,19 +85,22 @@ impl A2aError {
         let field = field.into();
         Self {
             field: Some(field.clone()),
-            ..Self::new(Kind::Params, format!("Invalid parameters: {field} {wrong}"))
+            ..Self::new(
+                A2aErrorKind::Params,
+                format!("Invalid parameters: {field} {wrong}"),
+            )
         }
     }
 
     /// No task of that name is the caller's.
     pub(crate) fn no_task(id: &str) -> Self {
         let next = "Task not found: none of that id was made by this caller here";
-        Self::new(Kind::TaskNotFound, next).with("taskId", id)
+        Self::new(A2aErrorKind::TaskNotFound, next).with("taskId", id)
     }
 
     /// A fault of the gateway itself or of its daemon.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, message)
+        Self::new(A2aErrorKind::Internal, message)
     }
 
     /// The same with more for programs.
@@ -125,7 +115,7 @@ impl A2aError {
         self.metadata.get("reason").and_then(Value::as_str) == Some(BUSY_REASON)
     }
 
-    pub(crate) const fn kind(&self) -> Kind {
+    pub(crate) const fn kind(&self) -> A2aErrorKind {
         self.kind
     }
 
@@ -149,7 +139,7 @@ impl A2aError {
         if self.kind.is_of_a2a() || !self.metadata.is_empty() {
             let mut info = json!({
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                "reason": self.kind.reason(),
+                "reason": self.kind.row().1,
                 "domain": "a2a-protocol.org",
             });
             if let (false, Some(members)) = (self.metadata.is_empty(), info.as_object_mut()) {
@@ -205,7 +195,7 @@ mod tests {
                 .is_none()
         );
         assert!(
-            A2aError::new(Kind::Method, "x")
+            A2aError::new(A2aErrorKind::Method, "x")
                 .write(Version::V1)
                 .get("data")
                 .is_none()

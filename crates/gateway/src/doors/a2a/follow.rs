@@ -185,7 +185,7 @@ impl Following<'_> {
             Err(DoorError::Daemon(ClientError::Refused(error)))
                 if error.is(&Reason::MessageUnknown) =>
             {
-                self.end(message, lost()).await?;
+                self.end(message, Change::at(State::Unknown)).await?;
                 Ok(None)
             }
             Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(None),
@@ -243,13 +243,7 @@ impl Following<'_> {
                     }
                     State::Received => {
                         self.received(&message);
-                        let change = Change::Moved {
-                            state: State::Received,
-                            reason: None,
-                            by: None,
-                            waits_for: None,
-                        };
-                        self.change(&message, change).await
+                        self.change(&message, Change::at(State::Received)).await
                     }
                     _ => self.look(link, &message).await,
                 }
@@ -380,15 +374,6 @@ fn left_until(time: &str) -> Option<Duration> {
     let until = chrono::DateTime::parse_from_rfc3339(time).ok()?;
     let left = until.signed_duration_since(chrono::Utc::now());
     left.to_std().ok().filter(|left| !left.is_zero())
-}
-
-fn lost() -> Change {
-    Change::Moved {
-        state: State::Unknown,
-        reason: None,
-        by: None,
-        waits_for: None,
-    }
 }
 
 const PROMPT: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use signet_api::rpc::{self, Frame, Id};
 use signet_json::{Limits, parse_foreign};
 
-use super::fault::{A2aError, Kind};
+use super::fault::{A2aError, A2aErrorKind};
 
 /// A request that was read.
 pub(crate) struct A2aRequest {
@@ -19,10 +19,10 @@ pub(crate) struct A2aRequest {
 /// # Errors
 /// -32700 and -32600, with the id where one could be read; -32602 for parameters that are no object.
 pub(crate) fn read(body: &[u8]) -> Result<A2aRequest, (Id, A2aError)> {
-    let parse = || (Id::null(), A2aError::new(Kind::Parse, PARSE));
+    let parse = || (Id::null(), A2aError::new(A2aErrorKind::Parse, PARSE));
     let unfit = |id: Id, what: &str| {
         let text = format!("Invalid Request: {what}");
-        (id, A2aError::new(Kind::Request, text))
+        (id, A2aError::new(A2aErrorKind::Request, text))
     };
     let raw = rpc::raw(body).map_err(|_| parse())?;
     if raw.get().starts_with('[') {
@@ -206,7 +206,11 @@ mod tests {
             let Err((id, fault)) = read(body.as_bytes()) else {
                 panic!("{params} was read");
             };
-            assert_eq!((id.as_str(), fault.kind()), ("7", Kind::Params), "{params}");
+            assert_eq!(
+                (id.as_str(), fault.kind()),
+                ("7", A2aErrorKind::Params),
+                "{params}"
+            );
             assert!(
                 fault
                     .to_string()

@@ -9,7 +9,7 @@ use signet_api::{Kind as Wants, Offer, Send};
 use tokio::time::{Instant, sleep};
 
 use super::door::A2aDoor;
-use super::fault::{A2aError, Kind};
+use super::fault::{A2aError, A2aErrorKind};
 use crate::scope::Caller;
 
 impl A2aDoor {
@@ -26,7 +26,7 @@ impl A2aDoor {
                 self.note(peer, is_met, &offers).await;
                 Ok(Some(offers))
             }
-            Err(fault) if fault.kind() == Kind::Internal => Err(fault),
+            Err(fault) if fault.kind() == A2aErrorKind::Internal => Err(fault),
             Err(_) => Ok(None),
         }
     }

@@ -39,15 +39,9 @@ impl A2aDoor {
             lines: Mutex::default(),
             changes: CardDates::default(),
         });
-        let stop = context.stop.clone();
-        let following = follow(Arc::clone(&room), more);
-        tokio::spawn(async move { stop.run_until_cancelled(following).await });
-        let stop = context.stop.clone();
-        let resuming = resume(Arc::clone(&room));
-        tokio::spawn(async move { stop.run_until_cancelled(resuming).await });
-        let stop = context.stop.clone();
-        let settling = settle_ended(Arc::clone(&room));
-        tokio::spawn(async move { stop.run_until_cancelled(settling).await });
+        context.spawn(follow(Arc::clone(&room), more));
+        context.spawn(resume(Arc::clone(&room)));
+        context.spawn(settle_ended(Arc::clone(&room)));
         Ok(room)
     }
 }

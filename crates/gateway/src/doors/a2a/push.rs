@@ -4,7 +4,7 @@
 //! task is not pushed either. Up to which event a receiver has heard is written, so a killed gateway goes on from there.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use super::store::{Due, Store};
 use super::words::model::{Event, PushConfig};
 use super::words::v03;
 use crate::context::Context;
+use crate::lock::Locked as _;
 use crate::outgoing::{How, OutgoingError, Url};
 use crate::say::say;
 
@@ -66,19 +67,15 @@ impl Pushing {
     fn begin(&self, context: &Arc<Context>, store: &Store, due: Due) {
         let receiver = (due.config.task_id.clone(), due.config.id.clone());
         {
-            let mut busy = self.lock();
+            let mut busy = self.busy.locked();
             if let Some(has_news) = busy.receivers.get_mut(&receiver) {
                 *has_news = true;
                 return;
             }
             busy.receivers.insert(receiver.clone(), false);
         }
-        let (pushing, context, store) = (self.clone(), Arc::clone(context), store.clone());
-        tokio::spawn(async move {
-            let stop = context.stop.clone();
-            let all = pushing.push_all(&context, &store, receiver, due);
-            stop.run_until_cancelled(all).await;
-        });
+        let (pushing, doors, store) = (self.clone(), Arc::clone(context), store.clone());
+        context.spawn(async move { pushing.push_all(&doors, &store, receiver, due).await });
     }
 
     async fn push_all(&self, context: &Context, store: &Store, receiver: Receiver, first: Due) {
@@ -88,7 +85,7 @@ impl Pushing {
                 self.push(context, store, due).await;
             }
             {
-                let mut busy = self.lock();
+                let mut busy = self.busy.locked();
                 if busy.receivers.insert(receiver.clone(), false) != Some(true) {
                     busy.receivers.remove(&receiver);
                     return;
@@ -178,22 +175,18 @@ impl Pushing {
 
     /// The places of one caller: its dead receivers hold up no other caller's.
     fn posts_of(&self, caller: &str) -> Arc<Semaphore> {
-        let mut busy = self.lock();
+        let mut busy = self.busy.locked();
         // Those of whom nothing is under way are as new.
         busy.posts.retain(|_, places| Arc::strong_count(places) > 1);
         let own = busy.posts.entry(caller.to_owned());
         Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(OWN_PLACES))))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Busy> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Says why nothing goes to that host: once, since each task may name it, and of so many hosts as nobody fills a log
     /// with.
     fn tell(&self, url: &Url, why: &OutgoingError) {
         let host = url.host_str().unwrap_or_default();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.locked();
         if told.len() < TOLD_MAX && told.insert(host.to_owned()) {
             say(&format!("no push of A2A goes to {host}: {why}"));
         }

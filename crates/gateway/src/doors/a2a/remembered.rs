@@ -1,12 +1,13 @@
 //! What is remembered from one call to the next: since when a card is as it is, and what a peer offered last.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::clock::Now;
+use crate::lock::Locked as _;
 
 /// When each card was another one last, by the address that it is given at.
 #[derive(Default)]
@@ -16,7 +17,7 @@ impl CardDates {
     /// Since when the card at that address is the one with this tag.
     pub(crate) fn since(&self, address: &str, etag: &str) -> Now {
         let now = Now::read();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.locked();
         match all.get_mut(address) {
             Some((known, since)) if known == etag => *since,
             Some(changed) => {
@@ -69,7 +70,7 @@ pub(super) struct PeerOffers {
 
 impl Offered {
     pub(super) fn with<T>(&self, peer: &str, of: impl FnOnce(&mut PeerOffers) -> T) -> T {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.locked();
         of(all.entry(peer.to_owned()).or_default())
     }
 }

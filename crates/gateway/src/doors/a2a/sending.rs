@@ -1,7 +1,7 @@
 //! The one way of a message from its task to the daemon: tried until the daemon has it, once more where the program is away
 //! for which it is, and looked for after the gateway was killed in between.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use signet_api::{ApiError, ClientError, FindMessage, FoundMessage, Reason, Send, State as Sent};
@@ -12,13 +12,13 @@ use super::door::{A2aDoor, Followed};
 use super::store::{Call, daemon_key};
 use super::task::{Change, told_why};
 use crate::fault::DoorError;
+use crate::lock::Locked as _;
 use crate::shown::visible;
 use crate::tokens::Holder;
 
 impl A2aDoor {
     pub(super) fn send_in_background(self: &Arc<Self>, call: Call) {
-        let (room, stop) = (Arc::clone(self), self.context.stop.clone());
-        tokio::spawn(async move { stop.run_until_cancelled(room.send(call)).await });
+        self.context.spawn(Arc::clone(self).send(call));
     }
 
     /// Hands the message to the daemon, as often as it takes: its key makes all tries one message.
@@ -46,15 +46,7 @@ impl A2aDoor {
             };
             match daemon.call(&request, Duration::ZERO).await {
                 Ok(sent) => {
-                    let followed = Followed {
-                        message: sent.message_id.clone(),
-                        key: call.key.clone(),
-                        task: call.task.clone(),
-                        peer: request.peer.clone(),
-                    };
-                    // Before it is written: the answer may be on its way.
-                    let _ = self.follow.send(followed);
-                    let _ = self.store.sent(call.key, sent.message_id).await;
+                    self.has_left(&call, request.peer, sent.message_id).await;
                     if sent.waits_for.is_some() || sent.state == Sent::Refused {
                         let change = Change::Moved {
                             state: sent.state,
@@ -91,10 +83,22 @@ impl A2aDoor {
         }
     }
 
+    /// The daemon has the message: it is followed from here on.
+    async fn has_left(&self, call: &Call, peer: String, message: String) {
+        // Followed before the name is written, because the answer may come while it is.
+        let _ = self.follow.send(Followed {
+            message: message.clone(),
+            key: call.key.clone(),
+            task: call.task.clone(),
+            peer,
+        });
+        let _ = self.store.sent(call.key.clone(), message).await;
+    }
+
     /// A place at the head of the line of those messages to a peer that wait for its budget.
     async fn in_line(&self, peer: &str) -> OwnedMutexGuard<()> {
         let line = {
-            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lines = self.lines.locked();
             lines.retain(|known, line| known == peer || Arc::strong_count(line) > 1);
             Arc::clone(lines.entry(peer.to_owned()).or_default())
         };
@@ -139,14 +143,13 @@ impl A2aDoor {
             return false;
         };
         let _ = self.changed(call.task.clone(), why).await;
-        let (room, stop) = (Arc::clone(self), self.context.stop.clone());
-        let sending = async move {
+        let room = Arc::clone(self);
+        self.context.spawn(async move {
             sleep(PAUSE_AGAIN * 2_u32.saturating_pow(tries)).await;
             if !room.is_given_up(&call).await {
                 room.send(call).await;
             }
-        };
-        tokio::spawn(async move { stop.run_until_cancelled(sending).await });
+        });
         true
     }
 
@@ -188,15 +191,7 @@ impl A2aDoor {
                 Ok(FoundMessage {
                     message_id: Some(message),
                 }) => {
-                    let followed = Followed {
-                        message: message.clone(),
-                        key: call.key.clone(),
-                        task: call.task,
-                        peer: record.peer,
-                    };
-                    let _ = self.follow.send(followed);
-                    let _ = self.store.sent(call.key, message).await;
-                    return;
+                    return self.has_left(&call, record.peer, message).await;
                 }
                 Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_))) => {
                     return self.not_sent(call, INTERRUPTED.to_owned()).await;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use signet_json::{Limits, parse_foreign};
 
 use super::clock::Now;
-use super::fault::{A2aError, Kind};
+use super::fault::{A2aError, A2aErrorKind};
 use super::words::method::{Method, Version};
 use super::words::read::{self, Fields};
 
@@ -18,7 +18,7 @@ pub(crate) fn fault(body: &[u8]) -> Option<(A2aError, Version)> {
     }
     let Some((method, version)) = Method::named(members.get("method")?.as_str()?) else {
         return Some((
-            A2aError::new(Kind::Method, "Method not found"),
+            A2aError::new(A2aErrorKind::Method, "Method not found"),
             Version::V03,
         ));
     };
@@ -61,17 +61,20 @@ mod tests {
         let kind = |body: Value| fault(body.to_string().as_bytes()).map(|(fault, _)| fault.kind());
         let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
         for (body, found) in [
-            (call("message/ssend", json!({})), Some(Kind::Method)),
-            (call("message/send", json!({"": "x"})), Some(Kind::Params)),
+            (call("message/ssend", json!({})), Some(A2aErrorKind::Method)),
+            (
+                call("message/send", json!({"": "x"})),
+                Some(A2aErrorKind::Params),
+            ),
             (
                 call("message/send", json!({"message": {}})),
-                Some(Kind::Params),
+                Some(A2aErrorKind::Params),
             ),
-            (call("message/send", json!([1])), Some(Kind::Params)),
-            (call("tasks/get", json!({})), Some(Kind::Params)),
+            (call("message/send", json!([1])), Some(A2aErrorKind::Params)),
+            (call("tasks/get", json!({})), Some(A2aErrorKind::Params)),
             (
                 call("GetTaskPushNotificationConfig", json!({"id": "x"})),
-                Some(Kind::Params),
+                Some(A2aErrorKind::Params),
             ),
             // Nothing else is wrong: that it has no id is.
             (call("tasks/get", json!({"id": "x"})), None),

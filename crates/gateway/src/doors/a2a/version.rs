@@ -1,6 +1,6 @@
 //! Which version a call is of: the name of its method says so, and the header must not say otherwise.
 
-use super::fault::{A2aError, Kind};
+use super::fault::{A2aError, A2aErrorKind};
 use super::words::method::Version;
 
 /// What `A2A-Version` has to say.
@@ -45,7 +45,7 @@ fn not_supported(header: Option<&str>) -> A2aError {
         "Version not supported: {said} is not that of its method; SendMessage and its like are of 1.0, message/send and \
          its like of 0.3"
     );
-    A2aError::new(Kind::VersionNotSupported, message).with("supportedVersions", "1.0,0.3")
+    A2aError::new(A2aErrorKind::VersionNotSupported, message).with("supportedVersions", "1.0,0.3")
 }
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ mod tests {
         use Strictness::{Header, Lenient};
         let refused = |version, header, strictness| {
             let admitted = admit(version, header, strictness);
-            admitted.is_err_and(|fault| fault.kind() == Kind::VersionNotSupported)
+            admitted.is_err_and(|fault| fault.kind() == A2aErrorKind::VersionNotSupported)
         };
         assert!(!refused(Version::V1, Some("1.0.1"), Header));
         assert!(!refused(Version::V03, None, Header));

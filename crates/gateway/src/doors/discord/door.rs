@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -13,6 +13,7 @@ use super::state::ChannelState;
 use super::token::token;
 use crate::config::carriers::{DiscordSection, Lacking};
 use crate::context::Context;
+use crate::lock::Locked as _;
 
 /// What the tasks share.
 pub(crate) struct DiscordDoor {
@@ -54,7 +55,7 @@ impl DiscordDoor {
     }
 
     pub(crate) fn note_post(&self, post: Snowflake) {
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.own.locked();
         own.posts.insert(post);
         if own.posts.len() > REMEMBERED {
             own.posts.pop_first();
@@ -62,13 +63,13 @@ impl DiscordDoor {
     }
 
     pub(crate) fn is_own(&self, post: Snowflake) -> bool {
-        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = self.own.locked();
         own.posts.contains(&post)
     }
 
     /// Message-ids rise with time, so the oldest is forgotten first.
     pub(crate) fn note_carried(&self, message_id: &str) {
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.own.locked();
         own.carried.insert(message_id.to_owned());
         if own.carried.len() > REMEMBERED {
             own.carried.pop_first();
@@ -76,7 +77,7 @@ impl DiscordDoor {
     }
 
     pub(crate) fn was_carried(&self, message_id: &str) -> bool {
-        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = self.own.locked();
         own.carried.contains(message_id)
     }
 }

@@ -12,16 +12,14 @@
 
 mod carry;
 mod door;
-mod found;
+pub(crate) mod found;
 mod limits;
-mod read;
+pub(crate) mod read;
 mod rest;
 mod run;
 mod show;
 mod state;
-mod text;
+pub(crate) mod text;
 mod token;
 
 pub(crate) use door::DiscordDoor;
-pub(crate) use read::read_answer;
-pub(crate) use text::shown_text;

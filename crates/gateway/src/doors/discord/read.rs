@@ -144,23 +144,9 @@ async fn envelope(room: &DiscordDoor, post: &Post) -> Result<Option<Bytes>, Read
     }
 }
 
-/// The envelopes for `agent` in the text of posts: for the fuzzer.
-pub(crate) fn read_answer(body: &[u8], agent: &str) -> Vec<Vec<u8>> {
-    let posts: Vec<Post> = serde_json::from_slice(body).unwrap_or_default();
-    let blocks = posts.iter().filter_map(|post| {
-        // What a file is called and where it lies is read as well.
-        post.file(MAX_MESSAGE);
-        post.block()
-    });
-    blocks
-        .map(|block| block.as_bytes().to_vec())
-        .filter(|bytes| is_for(bytes, agent))
-        .collect()
-}
-
 /// Whether it is meant for this agent, and not by it: a channel shows everybody's messages. Everything else about it is the
 /// daemon's to judge.
-fn is_for(bytes: &[u8], agent: &str) -> bool {
+pub(crate) fn is_for(bytes: &[u8], agent: &str) -> bool {
     Unverified::parse(bytes).is_ok_and(|message| {
         let headers = &message.claims().headers;
         headers.recipient_id.as_str() == agent && headers.agent_id.as_str() != agent

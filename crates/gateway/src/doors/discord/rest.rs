@@ -1,6 +1,6 @@
 //! Discord's REST, as far as a channel is written and read: three requests, by the gateway's own guarded way out.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -15,6 +15,7 @@ use url::Url;
 use super::found::{Attachment, Post, Snowflake};
 use super::limits::{REFUSED, RateLimitHeaders, RateLimits, Route};
 use super::text::ChannelMessage;
+use crate::lock::Locked as _;
 use crate::outgoing::{Answer, How, Outgoing};
 
 /// A channel of Discord's.
@@ -153,7 +154,7 @@ impl Channel {
     async fn ask_for<T: DeserializeOwned>(&self, route: Route, ask: Ask) -> Result<T, RestFault> {
         let answer = self.ask(route, ask).await?;
         let read = serde_json::from_slice(&answer.body);
-        let mut limits = self.limits();
+        let mut limits = self.limits.locked();
         match &read {
             Ok(_) => limits.note(route, said(&answer), Instant::now()),
             Err(_) => limits.note_fault(Instant::now()),
@@ -164,7 +165,7 @@ impl Channel {
     /// Asks once, when the limits allow it. What a good answer says of limits is for whoever reads it.
     async fn ask(&self, route: Route, ask: Ask) -> Result<Answer, RestFault> {
         loop {
-            let wait = self.limits().wait(route, Instant::now());
+            let wait = self.limits.locked().wait(route, Instant::now());
             if wait.is_zero() {
                 break;
             }
@@ -183,13 +184,15 @@ impl Channel {
         else {
             // A file that is not there says nothing of Discord.
             if route != Route::File {
-                self.limits().note_fault(Instant::now());
+                self.limits.locked().note_fault(Instant::now());
             }
             return Err(RestFault::Later);
         };
         let status = answer.status.as_u16();
         if route != Route::File && !answer.status.is_success() {
-            self.limits().note(route, said(&answer), Instant::now());
+            self.limits
+                .locked()
+                .note(route, said(&answer), Instant::now());
         }
         match status {
             200..=299 => Ok(answer),
@@ -197,10 +200,6 @@ impl Channel {
             429 | 500.. => Err(RestFault::Later),
             _ => Err(RestFault::Unfit(status)),
         }
-    }
-
-    fn limits(&self) -> MutexGuard<'_, RateLimits> {
-        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

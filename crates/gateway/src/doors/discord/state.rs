@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use crate::lock::Locked as _;
 use serde::{Deserialize, Serialize};
 
 /// The two places.
@@ -43,7 +44,7 @@ impl ChannelState {
     }
 
     pub(crate) fn places(&self) -> ChannelPositions {
-        *self.places.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.places.locked()
     }
 
     /// Changes a place, on disk first.
@@ -51,7 +52,7 @@ impl ChannelState {
     /// # Errors
     /// That the disk refuses it: the place is where it was.
     pub(crate) fn change(&self, change: impl FnOnce(&mut ChannelPositions)) -> io::Result<()> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.places.locked();
         let mut changed = *places;
         change(&mut changed);
         if changed != *places {

@@ -50,26 +50,6 @@ pub(crate) fn written<'a>(shown: &ShownMessage<'a>) -> ChannelMessage<'a> {
     }
 }
 
-/// What a message with these words of a peer's is shown as: for the fuzzer.
-pub(crate) fn shown_text(summary: &str, envelope: &[u8]) -> String {
-    let shown = ShownMessage {
-        from: "agent-alice",
-        from_principal: Some(summary),
-        to: "agent-bob",
-        to_principal: None,
-        kind: "agent.notification",
-        about: Some(summary),
-        tier: 1,
-        time: "2026-01-01T00:00:00.000Z",
-        summary: Some(summary),
-        envelope,
-        message_id: summary,
-    };
-    let payload = written(&shown).payload;
-    let content = payload.get("content").and_then(Value::as_str);
-    content.unwrap_or_default().to_owned()
-}
-
 /// Text of others with nothing in it that Discord, a terminal or an eye would take for more than text: no markdown, no
 /// mention, no link, no hidden character.
 pub(crate) fn plain(text: &str) -> String {

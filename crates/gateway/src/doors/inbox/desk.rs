@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::framing::LONGEST_BODY;
 use super::pace::network;
 use crate::listener::discard_up_to;
+use crate::lock::Locked as _;
 
 /// The memory, and who has how much of it.
 pub(crate) struct Desk {
@@ -94,10 +95,6 @@ impl Desk {
         }
         Ok(all.freeze())
     }
-
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// What one body takes.
@@ -109,7 +106,7 @@ struct Part<'a> {
 
 impl Part<'_> {
     fn grow(&mut self, bytes: usize) -> Result<(), Unread> {
-        let mut held = self.desk.lock();
+        let mut held = self.desk.held.locked();
         if held.all + bytes > self.desk.most {
             return Err(Unread::Full);
         }
@@ -126,7 +123,7 @@ impl Part<'_> {
 
 impl Drop for Part<'_> {
     fn drop(&mut self) {
-        let mut held = self.desk.lock();
+        let mut held = self.desk.held.locked();
         held.all -= self.bytes;
         let theirs = held.by_address.get_mut(&self.from).map(|theirs| {
             *theirs -= self.bytes;
@@ -174,7 +171,7 @@ mod tests {
         let other = desk.read(address(2), Body::from("{}"), TIME).await;
         assert_eq!(other, Ok(Bytes::from_static(b"{}")));
         assert_eq!(slow.await, Err(Unread::Slow));
-        assert!(desk.lock().by_address.is_empty() && desk.lock().all == 0);
+        assert!(desk.held.locked().by_address.is_empty() && desk.held.locked().all == 0);
     }
 
     #[tokio::test(start_paused = true)]

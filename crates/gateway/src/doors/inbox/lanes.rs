@@ -1,9 +1,10 @@
 //! Which gateways of peers have something under way, and which are left alone for a while.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::lock::Locked as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -44,13 +45,13 @@ impl Lanes {
         let mut turn = self.enter(address, Instant::now())?;
         let place = timeout(patience, Arc::clone(&turn.places).acquire_owned()).await;
         // While this one waited, the one before may have failed.
-        let is_paused = self.lock().get(address)?.is_paused(Instant::now());
+        let is_paused = self.0.locked().get(address)?.is_paused(Instant::now());
         turn.place = place.ok()?.ok().filter(|_| !is_paused);
         turn.place.is_some().then_some(turn)
     }
 
     fn enter(&self, address: &str, now: Instant) -> Option<LaneTurn<'_>> {
-        let mut lanes = self.lock();
+        let mut lanes = self.0.locked();
         lanes.retain(|_, lane| {
             let is_kept = |until: Instant| until + REMEMBERED > now;
             lane.parcels > 0 || lane.paused.is_some_and(is_kept)
@@ -67,10 +68,6 @@ impl Lanes {
             place: None,
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Lane>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 pub(super) struct LaneTurn<'a> {
@@ -83,7 +80,7 @@ pub(super) struct LaneTurn<'a> {
 impl LaneTurn<'_> {
     /// It took what it was given.
     pub(super) fn well(&self) {
-        if let Some(lane) = self.lanes.lock().get_mut(&self.address) {
+        if let Some(lane) = self.lanes.0.locked().get_mut(&self.address) {
             (lane.faults, lane.paused) = (0, None);
         }
     }
@@ -92,7 +89,7 @@ impl LaneTurn<'_> {
     /// together are one fault.
     pub(super) fn failed(&self, longest: Duration) {
         let now = Instant::now();
-        let mut lanes = self.lanes.lock();
+        let mut lanes = self.lanes.0.locked();
         let lane = lanes.get_mut(&self.address);
         if let Some(lane) = lane.filter(|lane| !lane.is_paused(now)) {
             let wait = AFTER_FAULT.saturating_mul(1 << lane.faults.min(16));
@@ -103,7 +100,7 @@ impl LaneTurn<'_> {
 
     /// Nothing more goes there for so long.
     pub(super) fn pause(&self, wait: Duration) {
-        if let Some(lane) = self.lanes.lock().get_mut(&self.address) {
+        if let Some(lane) = self.lanes.0.locked().get_mut(&self.address) {
             lane.paused = Some(Instant::now() + wait);
         }
     }
@@ -111,7 +108,7 @@ impl LaneTurn<'_> {
 
 impl Drop for LaneTurn<'_> {
     fn drop(&mut self) {
-        if let Some(lane) = self.lanes.lock().get_mut(&self.address) {
+        if let Some(lane) = self.lanes.0.locked().get_mut(&self.address) {
             lane.parcels = lane.parcels.saturating_sub(1);
         }
     }
@@ -152,7 +149,7 @@ mod tests {
         drop(turns);
         assert!(lanes.turn("https://a/", TURN).await.is_some());
         drop(lanes.turn("https://c/", TURN).await);
-        assert_eq!(lanes.lock().len(), 1, "what is idle is forgotten");
+        assert_eq!(lanes.0.locked().len(), 1, "what is idle is forgotten");
     }
 
     #[tokio::test(start_paused = true)]
@@ -199,7 +196,11 @@ mod tests {
             let together = [(); 2].map(|()| lanes.enter("https://a/", Instant::now()));
             together.iter().flatten().for_each(end);
             drop(together);
-            let paused = lanes.lock().get("https://a/").and_then(|lane| lane.paused);
+            let paused = lanes
+                .0
+                .locked()
+                .get("https://a/")
+                .and_then(|lane| lane.paused);
             let pause = paused.map_or(Duration::ZERO, |until| until - Instant::now());
             assert_eq!(
                 lanes.enter("https://a/", Instant::now()).is_none(),

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::lock::Locked as _;
 use serde_json::{Map, Value, json};
 use signet_api::{ApiError, ClientError, Notification, Request};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -68,7 +69,7 @@ impl CarrierConnection {
 
     /// Whether anything may still be asked on it.
     pub(crate) fn is_open(&self) -> bool {
-        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let awaited = self.awaited.locked();
         awaited.is_some()
     }
 
@@ -115,7 +116,7 @@ impl<'a> Waits<'a> {
         id: u64,
         done: oneshot::Sender<Result<Value, ApiError>>,
     ) -> Option<Self> {
-        let mut all = awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = awaited.locked();
         all.as_mut()?.insert(id, done);
         Some(Self(awaited, id))
     }
@@ -123,7 +124,7 @@ impl<'a> Waits<'a> {
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.locked();
         all.as_mut().and_then(|all| all.remove(&self.1));
     }
 }
@@ -141,7 +142,7 @@ async fn converse(
         () = read(reader, &awaited, &tell) => {}
         () = tell.closed() => {}
     }
-    let mut all = awaited.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = awaited.locked();
     *all = None;
 }
 
@@ -199,7 +200,7 @@ fn take(
     let Some(id) = line.get("id").and_then(Value::as_u64) else {
         return false;
     };
-    let mut all = awaited.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = awaited.locked();
     let waiting = all.as_mut().and_then(|all| all.remove(&id));
     // Nobody waits for an answer that came too late.
     waiting.map(|waiting| waiting.send(answer).is_ok());

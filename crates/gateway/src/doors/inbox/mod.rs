@@ -16,7 +16,7 @@ mod desk;
 mod door;
 pub(crate) mod framing;
 mod lanes;
-mod outbound;
+pub(crate) mod outbound;
 mod pace;
 mod poll_places;
 mod polls;
@@ -28,5 +28,4 @@ pub(crate) mod link;
 
 pub(crate) use courier::{cause, run};
 pub(crate) use door::{InboxDoor, decode, encode};
-pub(crate) use outbound::read_answer;
 pub(crate) use receive::open_routes;

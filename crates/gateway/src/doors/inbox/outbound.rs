@@ -12,7 +12,6 @@ use signet_api::CarriedParcel;
 use url::Url;
 
 use super::door::InboxDoor;
-use super::framing::envelopes;
 use super::lanes::{AFTER_FAULT, LONGEST_SKIP, TURN};
 use crate::config::carriers::Pins;
 use crate::outgoing::{Answer, How};
@@ -86,21 +85,10 @@ pub(crate) async fn send(
 }
 
 /// How many seconds an answer asks us to wait. A date is not read: clocks differ.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     let seconds: u64 = text.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).clamp(AFTER_FAULT, LONGEST_PAUSE))
-}
-
-/// What another gateway's answer comes to: for the fuzzer.
-pub(crate) fn read_answer(after: &[u8], body: &[u8]) -> (Option<u64>, Vec<Bytes>) {
-    let mut headers = HeaderMap::new();
-    if let Ok(value) = HeaderValue::from_bytes(after) {
-        headers.insert(header::RETRY_AFTER, value);
-    }
-    let wait = retry_after(&headers).map(|wait| wait.as_secs());
-    let kept = envelopes(&Bytes::copy_from_slice(body)).unwrap_or_default();
-    (wait, kept)
 }
 
 /// What a POST may take and bring: the answer has no body.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use signet_api::{ClientError, DeliverMessages, Delivered};
@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::link::{CarrierConnection, Notifications};
+use crate::lock::Locked as _;
 
 /// The polls that wait, and the connections that they share.
 pub(crate) struct PollPlaces {
@@ -79,7 +80,7 @@ impl PollPlaces {
     /// # Errors
     /// Why there is none.
     pub(crate) fn admit(&self, poller: Poller) -> Result<PollPlace, NotWaiting> {
-        let mut waiting = lock(&self.waiting);
+        let mut waiting = self.waiting.locked();
         match waiting.get(&poller.peer) {
             Some(newest) if newest.made >= poller.made => return Err(NotWaiting::Older),
             Some(newest) => newest.ended.cancel(),
@@ -158,16 +159,12 @@ fn free_line(lines: &mut Vec<SharedLink>) -> Option<(CarrierConnection, OwnedSem
 
 impl Drop for PollPlace {
     fn drop(&mut self) {
-        let mut waiting = lock(&self.waiting);
+        let mut waiting = self.waiting.locked();
         let newest = waiting.get(&self.poller.peer);
         if newest.is_some_and(|newest| newest.made == self.poller.made) {
             waiting.remove(&self.poller.peer);
         }
     }
-}
-
-fn lock(waiting: &Mutex<HashMap<AgentId, Newest>>) -> MutexGuard<'_, HashMap<AgentId, Newest>> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Peers whose polls wait at once, at most. An eighth of the connections that the listener has stays for who brings
@@ -258,7 +255,7 @@ mod tests {
             .map(|second| places.admit(poller("agent-bob", second)).unwrap())
             .collect();
         let waits = all.iter().filter(|place| !place.ended.is_cancelled());
-        assert_eq!((waits.count(), lock(&places.waiting).len()), (1, 1));
+        assert_eq!((waits.count(), places.waiting.locked().len()), (1, 1));
         assert!(places.admit(poller("agent-carol", 0)).is_ok());
     }
 }

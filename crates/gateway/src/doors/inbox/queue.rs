@@ -10,13 +10,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use bytes::Bytes;
 use tokio::sync::{Notify, oneshot};
 
 use super::pace::network;
 use super::verdict::Verdict;
+use crate::lock::Locked as _;
 
 /// What became of an envelope.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl Queue {
     /// # Errors
     /// Why there is none.
     pub(crate) fn reserve(&self, from: IpAddr, bytes: usize) -> Result<QueueSlot<'_>, NoPlace> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.locked();
         let from = network(from);
         let theirs = waiting.by_address.get(&from).copied().unwrap_or_default();
         if waiting.verified + waiting.reserved + bytes > self.limit {
@@ -102,7 +103,7 @@ impl Queue {
     pub(crate) async fn take(&self, most: usize, bytes: usize) -> Vec<QueuedEnvelope> {
         loop {
             let more = self.more.notified();
-            let taken = self.lock().take(most, bytes);
+            let taken = self.waiting.locked().take(most, bytes);
             if !taken.is_empty() {
                 return taken;
             }
@@ -112,15 +113,11 @@ impl Queue {
 
     /// Empties the queue: the daemon is away.
     pub(crate) fn give_up(&self) {
-        let waiting = self.lock().take(usize::MAX, usize::MAX);
+        let waiting = self.waiting.locked().take(usize::MAX, usize::MAX);
         for item in waiting {
             // Whoever asked may be gone.
             let _ = item.done.send(EnvelopeResult::Away);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueuedEnvelopes> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -134,7 +131,7 @@ pub(crate) struct QueueSlot<'a> {
 impl QueueSlot<'_> {
     /// Puts one envelope of the request into the queue.
     pub(crate) fn put(&mut self, item: QueuedEnvelope) {
-        let mut waiting = self.queue.lock();
+        let mut waiting = self.queue.waiting.locked();
         let used = item.bytes.len().min(self.bytes);
         self.bytes -= used;
         waiting.reserved -= used;
@@ -151,7 +148,7 @@ impl QueueSlot<'_> {
 
 impl Drop for QueueSlot<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.queue.lock();
+        let mut waiting = self.queue.waiting.locked();
         waiting.reserved -= self.bytes;
         waiting.release(self.from, self.bytes);
     }
@@ -264,7 +261,7 @@ mod tests {
         assert_eq!(late.try_recv(), Ok(EnvelopeResult::Shed));
         let _third = put(&queue, 6, Verdict::Verified, 100);
         assert_eq!(unknown.try_recv(), Ok(EnvelopeResult::Shed));
-        let taken = queue.lock().take(2, 1_000);
+        let taken = queue.waiting.locked().take(2, 1_000);
         assert!(taken.iter().all(|item| item.verdict == Verdict::Verified));
         assert!(flight.try_recv().is_err() && first.try_recv().is_err());
     }
@@ -290,8 +287,8 @@ mod tests {
         assert!(queue.reserve(address(1), 1).is_ok());
         let _forged = put(&queue, 1, Verdict::Forged, 100);
         assert_eq!(queue.reserve(address(1), 1).err(), Some(NoPlace::Share));
-        queue.lock().take(9, 999);
-        assert!(queue.lock().by_address.is_empty() && queue.lock().bytes == 0);
+        queue.waiting.locked().take(9, 999);
+        assert!(queue.waiting.locked().by_address.is_empty() && queue.waiting.locked().bytes == 0);
     }
 
     #[test]
@@ -300,9 +297,9 @@ mod tests {
         let _all: Vec<_> = (0..4)
             .map(|n| put(&queue, n, Verdict::Verified, 600))
             .collect();
-        assert_eq!(queue.lock().take(9, 1_300).len(), 2);
-        assert_eq!(queue.lock().take(9, 1).len(), 1);
-        assert_eq!(queue.lock().take(9, 1).len(), 1);
-        assert_eq!(queue.lock().take(9, 1).len(), 0);
+        assert_eq!(queue.waiting.locked().take(9, 1_300).len(), 2);
+        assert_eq!(queue.waiting.locked().take(9, 1).len(), 1);
+        assert_eq!(queue.waiting.locked().take(9, 1).len(), 1);
+        assert_eq!(queue.waiting.locked().take(9, 1).len(), 0);
     }
 }

@@ -2,7 +2,7 @@
 //! is in the envelopes, and nothing in an answer says what they were found to be.
 
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -24,6 +24,7 @@ use super::poll_places::{NotWaiting, PollPlace};
 use super::queue::{EnvelopeResult, NoPlace, QueuedEnvelope};
 use super::verdict::{Judged, Verdict};
 use crate::listener::{KnownCaller, Remote, Standing, refused};
+use crate::lock::Locked as _;
 
 /// The one route that is open to everybody.
 pub(crate) fn open_routes(room: &Arc<InboxDoor>) -> Router {
@@ -151,7 +152,7 @@ fn admit_type(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 fn pass(room: &InboxDoor, from: IpAddr, envelopes: usize) -> Result<(), Refusal> {
-    let mut pace = room.pace.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pace = room.pace.locked();
     pace.take(from, envelopes, Instant::now())
         .map_err(Refusal::Rate)
 }

@@ -7,4 +7,4 @@ mod receipts;
 mod resources;
 pub(crate) mod server;
 mod stdio;
-mod tools;
+pub(crate) mod tools;

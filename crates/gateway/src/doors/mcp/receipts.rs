@@ -2,7 +2,7 @@
 //! after its line was written. What was cancelled, or could not be written, is in the inbox still.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::RequestId;
@@ -10,6 +10,7 @@ use signet_api::{Acknowledge, Name};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::daemon::Daemon;
+use crate::lock::Locked as _;
 
 /// Which messages stand in which result that is not written yet.
 #[derive(Clone)]
@@ -28,10 +29,7 @@ impl Receipts {
 
     /// The result for `id` shows `names`.
     pub(crate) fn expect(&self, id: RequestId, names: Vec<Name>) {
-        let mut unwritten = self
-            .unwritten
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut unwritten = self.unwritten.locked();
         match names.is_empty() {
             true => drop(unwritten.remove(&id)),
             false => drop(unwritten.insert(id, names)),
@@ -40,10 +38,7 @@ impl Receipts {
 
     /// The result for `id` was written.
     pub(crate) fn written(&self, id: &RequestId) {
-        let mut unwritten = self
-            .unwritten
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut unwritten = self.unwritten.locked();
         if let Some(names) = unwritten.remove(id) {
             // Where nobody acknowledges any more, the answers stay in the inbox.
             let _ = self.written.send(names);
@@ -58,17 +53,17 @@ pub(crate) struct HandedOver(Arc<Mutex<Vec<Name>>>);
 impl HandedOver {
     /// The answer shows these.
     pub(crate) fn add(&self, names: Vec<Name>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.locked();
         all.extend(names);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.locked();
         all.is_empty()
     }
 
     pub(crate) fn take(&self) -> Vec<Name> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.locked())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper::http::request::Parts;
@@ -26,6 +26,7 @@ use crate::doors::mcp::resources;
 use crate::doors::mcp::stdio::Stdio;
 use crate::doors::mcp::tools::{self, Turn};
 use crate::fault::{Ceiling, DoorError};
+use crate::lock::Locked as _;
 use crate::scope::Caller;
 use crate::shown::{Shown, visible};
 
@@ -212,8 +213,7 @@ impl ServerHandler for Gateway {
                 None,
             ));
         };
-        let handed_over = turn.handed_over.into_inner();
-        let handed_over = handed_over.unwrap_or_else(PoisonError::into_inner);
+        let handed_over = std::mem::take(&mut *turn.handed_over.locked());
         self.expect(&whose, context.id, handed_over);
         Ok(match answered {
             Ok(shown) => done(shown),

@@ -2,7 +2,7 @@
 //! connection of a `receive` stays until its leases are settled, have ended, or their token is gone.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::daemon::DaemonConnection;
+use crate::lock::Locked as _;
 use crate::scope::Caller;
 
 /// The leases that are kept, each with whose it is and until when.
@@ -100,7 +101,7 @@ impl Leases {
     }
 
     fn lock<T>(&self, done: impl FnOnce(&mut HashMap<String, KeptLease>) -> T) -> T {
-        done(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        done(&mut self.0.locked())
     }
 }
 

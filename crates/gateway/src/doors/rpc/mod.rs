@@ -7,7 +7,7 @@
 
 mod call;
 mod leases;
-mod read;
+pub(crate) mod read;
 mod stream;
 
 use std::sync::Arc;
@@ -44,23 +44,6 @@ pub(crate) fn routes(context: &Arc<Context>, a2a: Option<Arc<a2a::A2aDoor>>) -> 
         a2a,
     });
     Router::new().route("/rpc", post(rpc)).with_state(room)
-}
-
-/// What a body is answered with, where each call in it comes to nothing: for the fuzzer.
-pub(crate) fn read_body(body: &[u8]) -> Option<String> {
-    let of_nothing = |item: Item| match item {
-        Item::Ignored => None,
-        Item::Faulty(id, error) => Some(id.answer(&Err(error))),
-        Item::Call(asked) => Some(asked.id?.answer(&Ok(Value::Null))),
-    };
-    match read::parse(body) {
-        Err(error) => Some(Id::null().answer(&Err(error))),
-        Ok(Incoming::One(item)) => of_nothing(item),
-        Ok(Incoming::Batch(items)) => {
-            let answers: Vec<String> = items.into_iter().filter_map(of_nothing).collect();
-            array(&answers)
-        }
-    }
 }
 
 struct RpcDoor {

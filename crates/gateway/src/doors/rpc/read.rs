@@ -8,7 +8,7 @@ use signet_api::rpc::{self, Incoming};
 ///
 /// # Errors
 /// What the whole of it is answered with, under the id `null`.
-pub(super) fn parse(body: &[u8]) -> Result<Incoming, ApiError> {
+pub(crate) fn parse(body: &[u8]) -> Result<Incoming, ApiError> {
     rpc::read(body, BATCH_MAX)
 }
 

@@ -1,11 +1,12 @@
 //! Which conversation of the agent's a message belongs to, and which of its tasks waits there for more.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
+use crate::lock::Locked as _;
 use signet_handlers::Task;
 
 /// The name of a message's conversation, for its agent: a hash of the peer that the daemon verified and of the name that the
@@ -31,7 +32,7 @@ impl Resting {
     /// The task that the message goes on with.
     pub(super) fn of(&self, task: &Task<'_>) -> Option<String> {
         let context = of(task)?;
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.locked();
         let found = all.iter().find(|(known, _)| *known == context);
         found.map(|(_, id)| id.clone())
     }
@@ -39,7 +40,7 @@ impl Resting {
     /// The message is handled, and left that task waiting, or none.
     pub(super) fn note(&self, task: &Task<'_>, id: Option<String>) {
         let Some(context) = of(task) else { return };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.locked();
         all.retain(|(known, _)| *known != context);
         if let Some(id) = id {
             all.push_back((context, id));

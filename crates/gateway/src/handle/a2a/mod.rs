@@ -12,7 +12,7 @@
 mod context;
 mod parts;
 mod push;
-mod result;
+pub(crate) mod result;
 mod stream;
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(crate) use context::Resting;
 pub(crate) use parts::{Form, one_or_list, read_text};
 use push::Bell;
 pub(crate) use push::Receiver;
-pub(crate) use result::{TaskProgress, read as read_result};
+use result::TaskProgress;
 use stream::StreamedTask;
 
 /// Sends each message to one agent, and waits until its task is done.
@@ -192,15 +192,11 @@ impl A2a {
 
     /// The message, in its context, and for the task there that waits for more.
     fn message(&self, task: &Task<'_>) -> Value {
+        let parts = self.form.parts(task.body());
         let mut message = Message {
-            message_id: format!("msg-{}", task.key),
             context_id: context::of(task),
             task_id: self.resting.of(task),
-            role: Role::User,
-            parts: self.form.parts(task.body()),
-            metadata: None,
-            extensions: Vec::new(),
-            reference_task_ids: Vec::new(),
+            ..Message::of(format!("msg-{}", task.key), Role::User, parts)
         };
         put_beside(&mut message);
         let message = match self.version {

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, OnceCell, Semaphore};
 use tokio::time::timeout;
 
+use crate::lock::Locked as _;
 use crate::say::say;
 
 /// The listener of one handler, which all its workers share. It is bound when the first of them needs it.
@@ -56,7 +57,9 @@ impl Receiver {
     pub(super) async fn bell(&self) -> Option<Bell> {
         let url = self.bound.get_or_init(|| self.bind()).await.clone()?;
         let (token, rung) = (token()?, Arc::<Notify>::default());
-        locked(&self.waiting).insert(token.clone(), Arc::clone(&rung));
+        self.waiting
+            .locked()
+            .insert(token.clone(), Arc::clone(&rung));
         Some(Bell {
             token,
             url,
@@ -101,7 +104,7 @@ impl Bell {
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        locked(&self.waiting).remove(&self.token);
+        self.waiting.locked().remove(&self.token);
     }
 }
 
@@ -192,7 +195,7 @@ impl PushHead {
             return "413 Content Too Large";
         }
         let rung = self.token.as_ref();
-        match rung.and_then(|token| locked(waiting).get(token).cloned()) {
+        match rung.and_then(|token| waiting.locked().get(token).cloned()) {
             Some(rung) => {
                 rung.notify_one();
                 "204 No Content"
@@ -207,10 +210,6 @@ fn token() -> Option<String> {
     let mut bytes = [0_u8; 16];
     let filled = getrandom(&mut bytes, GetRandomFlags::empty());
     (filled == Ok(bytes.len())).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn locked(waiting: &Bells) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Notify>>> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Pushes that are read at once.

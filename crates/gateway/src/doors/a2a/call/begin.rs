@@ -7,7 +7,7 @@ use signet_api::{Kind as Wants, Send};
 use super::super::clock::Now;
 use super::super::fault::A2aError;
 use super::super::request::{RequestTerms, body_of};
-use super::super::store::{Begin, Begun, Owner, Said};
+use super::super::store::{Begin, Begun, Owner, TaskMessage};
 use super::super::task::Record;
 use super::super::words::model::{Message, PushConfig, Status, Task, TaskState};
 use super::super::words::read::{self, Fields};
@@ -65,14 +65,14 @@ impl Asking<'_> {
         mut message: Message,
         tier: u8,
         is_for_people: bool,
-    ) -> Result<(Said, String), A2aError> {
+    ) -> Result<(TaskMessage, String), A2aError> {
         let owner = self.owner();
         if let Some(task) = message.task_id.clone() {
-            let (record, _) = self.room.store.task(owner.clone(), task.clone()).await?;
+            let (record, _) = self.room.store.owned(owner.clone(), task.clone()).await?;
             let context = message.context_id.clone();
             let known = record.task.context_id;
             message.context_id = Some(known.clone());
-            let said = Said::Further {
+            let said = TaskMessage::Further {
                 task,
                 owner,
                 context,
@@ -108,7 +108,7 @@ impl Asking<'_> {
             .with_extensions(self.extensions.clone())
             .for_people(is_for_people);
         record.admit(tier);
-        Ok((Said::New(Box::new(record)), context))
+        Ok((TaskMessage::New(Box::new(record)), context))
     }
 
     /// What is asked for: what the client names, else what the configuration does, else the only thing that is offered,

@@ -11,7 +11,7 @@ use signet_api::{A2A_EXTENSION, Offer};
 
 use super::card;
 use super::door::A2aDoor;
-use super::fault::{A2aError, Kind};
+use super::fault::{A2aError, A2aErrorKind};
 use super::store::Owner;
 use super::task::Change;
 use super::words::method::{Method, Version};
@@ -153,7 +153,7 @@ impl Asking<'_> {
         // What was missed is told also when the task is over by now.
         if record.task.status.state.is_terminal() && seen.is_none_or(|last| last == seq) {
             let text = "Unsupported operation: the task is over, and nothing more will come of it";
-            return Err(A2aError::new(Kind::Unsupported, text).with("taskId", id));
+            return Err(A2aError::new(A2aErrorKind::Unsupported, text).with("taskId", id));
         }
         Ok(EventRange {
             task: id,
@@ -184,10 +184,10 @@ impl Asking<'_> {
             return Err(not_allowed("this token may only look"));
         }
         let id = Fields::root(&self.params).needed("id")?;
-        let (record, _) = self.room.store.task(self.owner(), id.clone()).await?;
+        let (record, _) = self.room.store.owned(self.owner(), id.clone()).await?;
         if record.task.status.state.is_terminal() {
             let text = "Task cannot be canceled: it is over";
-            return Err(A2aError::new(Kind::NotCancelable, text).with("taskId", id));
+            return Err(A2aError::new(A2aErrorKind::NotCancelable, text).with("taskId", id));
         }
         let canceled = self.room.changed(id.clone(), Change::Canceled).await;
         canceled.map_err(super::door::of_daemon)?;
@@ -208,7 +208,7 @@ pub(crate) fn admit_extensions(room: &A2aDoor, named: &[String]) -> Result<(), A
     let is_named = named.iter().any(|name| name == A2A_EXTENSION);
     match room.section().require_extension && !is_named {
         true => Err(A2aError::new(
-            Kind::ExtensionRequired,
+            A2aErrorKind::ExtensionRequired,
             format!("Extension support required: name {A2A_EXTENSION} in A2A-Extensions"),
         )
         .with("extension", A2A_EXTENSION)),
@@ -218,7 +218,7 @@ pub(crate) fn admit_extensions(room: &A2aDoor, named: &[String]) -> Result<(), A
 
 fn not_allowed(why: &str) -> A2aError {
     A2aError::new(
-        Kind::Unsupported,
+        A2aErrorKind::Unsupported,
         format!(
             "Unsupported operation: {why}; the person makes another one with signet token make"
         ),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::clock::Now;
-use super::super::fault::{A2aError, Kind};
+use super::super::fault::{A2aError, A2aErrorKind};
 use super::super::push;
 use super::super::words::method::Version;
 use super::super::words::model::PushConfig;
@@ -58,7 +58,7 @@ impl Asking<'_> {
         };
         let found = found.ok_or_else(|| {
             let text = "Task not found: it has no push configuration of that id";
-            A2aError::new(Kind::TaskNotFound, text).with("taskId", task)
+            A2aError::new(A2aErrorKind::TaskNotFound, text).with("taskId", task)
         })?;
         Ok(self.written_push(&found))
     }
@@ -136,7 +136,7 @@ impl Asking<'_> {
         match self.room.section().push {
             true => Ok(()),
             false => Err(A2aError::new(
-                Kind::PushNotSupported,
+                A2aErrorKind::PushNotSupported,
                 "Push notification not supported: [a2a] push of gateway.toml is false",
             )),
         }

@@ -5,7 +5,7 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use signet_api::rpc::Id;
 
-use crate::doors::a2a::fault::{A2aError, Kind};
+use crate::doors::a2a::fault::{A2aError, A2aErrorKind};
 use crate::doors::a2a::version::asked;
 use crate::doors::a2a::words::method::Version;
 
@@ -15,7 +15,7 @@ pub(crate) fn wrong_content(headers: &HeaderMap, path: &str) -> Option<Response>
     let version = headers.get(VERSION).and_then(|text| text.to_str().ok());
     let version = asked(version).unwrap_or(Version::V1);
     let text = "Content type not supported: declare the body as application/json in UTF-8, without a content encoding";
-    let error = A2aError::new(Kind::ContentType, text).write(version);
+    let error = A2aError::new(A2aErrorKind::ContentType, text).write(version);
     is_ours.then(|| {
         let body = json_response(Id::null().error(&error));
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, body).into_response()

@@ -19,7 +19,7 @@ pub(crate) use self::content::wrong_content;
 use self::content::{VERSION, json_response};
 use super::call::{Asking, Outcome, admit_extensions};
 use super::door::A2aDoor;
-use super::fault::{A2aError, Kind};
+use super::fault::{A2aError, A2aErrorKind};
 use super::frame::{self, A2aRequest};
 use super::stream;
 use super::unnamed;
@@ -179,7 +179,7 @@ pub(crate) async fn answer(
         let Some((method, version)) = found else {
             // A version that nobody speaks is the reason why the method is unknown.
             asked(heard.version.as_deref())?;
-            return Err(A2aError::new(Kind::Method, "Method not found"));
+            return Err(A2aError::new(A2aErrorKind::Method, "Method not found"));
         };
         admit(version, heard.version.as_deref(), heard.strictness)?;
         admit_extensions(room, &heard.extensions)?;
@@ -256,7 +256,7 @@ async fn behind(
         Some(_) => None,
     };
     let fault = A2aError::new(
-        Kind::Unsupported,
+        A2aErrorKind::Unsupported,
         nobody(&addresses, default, peer.is_none()),
     );
     Err(match addresses.is_empty() {

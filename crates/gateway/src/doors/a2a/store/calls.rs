@@ -1,15 +1,15 @@
 //! The messages of tasks on their way to the daemon: taken in once, sent, sent once more, and settled.
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::params;
 use signet_api::Send;
 
 use super::super::clock::Now;
-use super::super::fault::{A2aError, Kind};
+use super::super::fault::{A2aError, A2aErrorKind};
 use super::super::task::Record;
 use super::super::words::model::TaskState;
-use super::db::{Db, broken, parse, write};
+use super::db::{Db, parse, write};
 use super::tasks::state_name;
-use super::{Begin, Begun, Call, Said, daemon_key};
+use super::{Begin, Begun, Call, TaskMessage, daemon_key};
 
 impl Db {
     pub(super) fn begin(&mut self, begin: Begin) -> Result<Begun, A2aError> {
@@ -25,8 +25,8 @@ impl Db {
             ..begin.request
         };
         let (record, events, seq) = match begin.said {
-            Said::New(record) => (*record, Vec::new(), 0),
-            Said::Further {
+            TaskMessage::New(record) => (*record, Vec::new(), 0),
+            TaskMessage::Further {
                 task,
                 owner,
                 context,
@@ -59,111 +59,87 @@ impl Db {
     }
 
     pub(super) fn sent(&mut self, key: &str, message: &str) -> Result<(), A2aError> {
-        let done = self.sql.execute(
+        self.run(
             "UPDATE calls SET message = ?2 WHERE key = ?1",
             [key, message],
-        );
-        done.map(drop).map_err(|error| broken(&error))
+        )
     }
 
     /// The call with its request, as a message of its own: the daemon takes one message for each key. `None` where the
     /// request is not kept.
     pub(super) fn again(&mut self, key: &str) -> Result<Option<Call>, A2aError> {
-        let found = self.sql.query_row(
-            "SELECT task, request, caller FROM calls JOIN tasks ON tasks.id = calls.task \
-             WHERE key = ?1 AND is_open = 1",
-            [key],
-            |row| {
-                Ok((
-                    row.get::<_, String>(0)?,
-                    row.get::<_, Option<String>>(1)?,
-                    row.get::<_, String>(2)?,
-                ))
-            },
-        );
-        let found = found.optional().map_err(|error| broken(&error))?;
-        let Some((task, Some(request), caller)) = found else {
+        let open = self.calls_where("is_open = 1 AND key = ?1", [key])?;
+        let Some(call) = open.into_iter().find(|call| call.request.is_some()) else {
             return Ok(None);
         };
         let next = format!("{key}_");
-        let request = Send {
+        let request = call.request.map(|request| Send {
             key: Some(daemon_key(&next)),
-            ..parse(&request)?
-        };
-        let done = self.sql.execute(
+            ..request
+        });
+        self.run(
             "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",
             params![key, next, write(&request)?],
-        );
-        done.map_err(|error| broken(&error))?;
+        )?;
         Ok(Some(Call {
             key: next,
-            task,
-            caller,
             message: None,
-            request: Some(request),
+            request,
+            ..call
         }))
     }
 
     pub(super) fn settled(&mut self, key: &str) -> Result<(), A2aError> {
-        let done = self.sql.execute(
+        self.run(
             "UPDATE calls SET is_open = 0, request = NULL WHERE key = ?1",
             [key],
-        );
-        done.map(drop).map_err(|error| broken(&error))
-    }
-
-    pub(super) fn settled_all(&mut self, task: &str) -> Result<(), A2aError> {
-        let done = self.sql.execute(
-            "UPDATE calls SET is_open = 0, request = NULL WHERE task = ?1",
-            [task],
-        );
-        done.map(drop).map_err(|error| broken(&error))
-    }
-
-    pub(super) fn callers(&self) -> Result<Vec<String>, A2aError> {
-        self.texts(&format!("SELECT DISTINCT caller FROM ({UNSETTLED})"), [])
-    }
-
-    pub(super) fn unsettled(&self, caller: &str) -> Result<Vec<String>, A2aError> {
-        self.texts(
-            &format!("SELECT id FROM ({UNSETTLED}) WHERE caller = ?1"),
-            [caller],
         )
     }
 
-    fn texts(&self, query: &str, bound: impl rusqlite::Params) -> Result<Vec<String>, A2aError> {
-        let mut statement = self.sql.prepare(query).map_err(|error| broken(&error))?;
-        let rows = statement.query_map(bound, |row| row.get(0));
-        let texts = rows.and_then(Iterator::collect);
-        texts.map_err(|error| broken(&error))
+    pub(super) fn settled_all(&mut self, task: &str) -> Result<(), A2aError> {
+        self.run(
+            "UPDATE calls SET is_open = 0, request = NULL WHERE task = ?1",
+            [task],
+        )
+    }
+
+    pub(super) fn callers(&self) -> Result<Vec<String>, A2aError> {
+        let query = format!("SELECT DISTINCT caller FROM ({UNSETTLED})");
+        self.rows(&query, [], |row| row.get(0))
+    }
+
+    pub(super) fn unsettled(&self, caller: &str) -> Result<Vec<String>, A2aError> {
+        let query = format!("SELECT id FROM ({UNSETTLED}) WHERE caller = ?1");
+        self.rows(&query, [caller], |row| row.get(0))
     }
 
     pub(super) fn open_calls(&self) -> Result<Vec<Call>, A2aError> {
-        let mut statement = self
-            .sql
-            .prepare(
-                "SELECT key, task, message, request, caller FROM calls JOIN tasks ON tasks.id = calls.task \
-                 WHERE is_open = 1",
-            )
-            .map_err(|error| broken(&error))?;
-        let rows = statement.query_map([], |row| {
-            Ok((
-                row.get::<_, String>(0)?,
-                row.get::<_, String>(1)?,
-                row.get::<_, Option<String>>(2)?,
-                row.get::<_, Option<String>>(3)?,
-                row.get::<_, String>(4)?,
-            ))
-        });
-        let rows = rows.map_err(|error| broken(&error))?;
-        let calls = rows.map(|found| {
-            let (key, task, message, request, caller) = found.map_err(|error| broken(&error))?;
+        self.calls_where("is_open = 1", [])
+    }
+
+    fn calls_where(
+        &self,
+        condition: &str,
+        bound: impl rusqlite::Params,
+    ) -> Result<Vec<Call>, A2aError> {
+        let query = format!(
+            "SELECT key, task, caller, message, request FROM calls JOIN tasks ON tasks.id = calls.task \
+             WHERE {condition}"
+        );
+        let rows = self.rows(&query, bound, |row| {
+            let call = Call {
+                key: row.get(0)?,
+                task: row.get(1)?,
+                caller: row.get(2)?,
+                message: row.get(3)?,
+                request: None,
+            };
+            Ok((call, row.get::<_, Option<String>>(4)?))
+        })?;
+        let calls = rows.into_iter().map(|(call, request)| {
             Ok(Call {
-                key,
-                task,
-                caller,
-                message,
                 request: request.as_deref().map(parse).transpose()?,
+                ..call
             })
         });
         calls.collect()
@@ -173,7 +149,7 @@ impl Db {
     /// task since, nor given it up, and it is not long over. The specification lets a messageId tell a call that is made
     /// again (3.3.1), and clients use it for another task as well.
     fn task_of(&self, key: &str, now: Now) -> Result<Option<String>, A2aError> {
-        let found = self.sql.query_row(
+        let found = self.rows(
             "SELECT task FROM calls JOIN tasks ON tasks.id = calls.task \
              WHERE calls.key >= ?1 AND calls.key < ?1 || '/' AND state <> ?2 AND (is_over = 0 OR updated >= ?3) \
              AND calls.rowid = (SELECT max(rowid) FROM calls AS said WHERE said.task = tasks.id) \
@@ -184,8 +160,8 @@ impl Db {
                 now.millis().saturating_sub(AGAIN)
             ],
             |row| row.get(0),
-        );
-        found.optional().map_err(|error| broken(&error))
+        )?;
+        Ok(found.into_iter().next())
     }
 }
 
@@ -193,8 +169,8 @@ impl Begin {
     /// Whose call it is.
     fn caller(&self) -> &str {
         match &self.said {
-            Said::New(record) => &record.caller,
-            Said::Further { owner, .. } => &owner.caller,
+            TaskMessage::New(record) => &record.caller,
+            TaskMessage::Further { owner, .. } => &owner.caller,
         }
     }
 }
@@ -210,7 +186,8 @@ fn further(record: &Record, context: Option<&str>) -> Result<(), A2aError> {
     match record.task.status.state.is_terminal() {
         true => {
             let text = "Unsupported operation: the task is over; say it without a taskId, in the same context";
-            Err(A2aError::new(Kind::Unsupported, text).with("taskId", record.task.id.clone()))
+            Err(A2aError::new(A2aErrorKind::Unsupported, text)
+                .with("taskId", record.task.id.clone()))
         }
         false => Ok(()),
     }

@@ -3,15 +3,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
+use rusqlite::{Connection, ErrorCode, Params, Row};
 use tokio::sync::watch;
 
 use super::super::fault::A2aError;
 use super::super::task::Record;
 use super::super::words::model::Event;
 use super::StoreLimits;
+use crate::lock::Locked as _;
 
 /// Why the database cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -54,13 +55,13 @@ pub(crate) struct Live(Mutex<HashMap<String, watch::Sender<u64>>>);
 
 impl Live {
     pub(super) fn follow(&self, task: &str) -> watch::Receiver<u64> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.locked();
         let sender = all.entry(task.to_owned());
         sender.or_insert_with(|| watch::channel(0).0).subscribe()
     }
 
     pub(super) fn tell(&self, task: &str, seq: u64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.locked();
         all.retain(|_, sender| sender.receiver_count() > 0);
         if let Some(sender) = all.get(task) {
             sender.send_replace(seq);
@@ -78,28 +79,28 @@ pub(super) struct Db {
     pub(super) uncounted: HashMap<String, u64>,
 }
 
-/// What was said in tasks that are not kept.
+/// What was said in tasks that are not kept: in memory alone, within [`UNWRITTEN_MAX`] bytes.
 #[derive(Default)]
 pub(super) struct Unwritten {
-    tasks: HashMap<String, TaskWords>,
+    tasks: HashMap<String, UnwrittenTask>,
     /// Oldest first.
     order: VecDeque<String>,
     bytes: usize,
 }
 
-/// One task with all that was said.
-pub(super) struct TaskWords {
+/// One task that is not kept, with all that was said in it.
+pub(super) struct UnwrittenTask {
     pub(super) record: Record,
     pub(super) events: Vec<(u64, Event)>,
     bytes: usize,
 }
 
 impl Unwritten {
-    pub(super) fn of(&self, task: &str) -> Option<&TaskWords> {
+    pub(super) fn of(&self, task: &str) -> Option<&UnwrittenTask> {
         self.tasks.get(task)
     }
 
-    /// Takes the task as it is now, with what happened. The oldest tasks give way where all are too large.
+    /// Takes the task as it is now, with its new events. Where all together are too large, the oldest tasks are forgotten.
     pub(super) fn put(&mut self, record: Record, new: Vec<(u64, Event)>) {
         let id = record.task.id.clone();
         let mut events = match self.remove(&id) {
@@ -116,7 +117,7 @@ impl Unwritten {
         .map_or(0, |text| text.len());
         self.bytes += bytes;
         self.order.push_back(id.clone());
-        let words = TaskWords {
+        let words = UnwrittenTask {
             record,
             events,
             bytes,
@@ -128,7 +129,7 @@ impl Unwritten {
         }
     }
 
-    pub(super) fn remove(&mut self, task: &str) -> Option<TaskWords> {
+    pub(super) fn remove(&mut self, task: &str) -> Option<UnwrittenTask> {
         let words = self.tasks.remove(task)?;
         self.order.retain(|known| known != task);
         self.bytes = self.bytes.saturating_sub(words.bytes);
@@ -176,41 +177,50 @@ impl Db {
 
     /// The task as it was written, and the number of its newest event.
     pub(super) fn written(&self, task: &str) -> Result<Option<(Record, u64)>, A2aError> {
-        let mut statement = self
-            .sql
-            .prepare_cached("SELECT record, seq FROM tasks WHERE id = ?1");
-        let statement = statement.as_mut().map_err(|error| broken(error))?;
-        let found = statement.query_row([task], |row| {
+        let query = "SELECT record, seq FROM tasks WHERE id = ?1";
+        let found = self.rows(query, [task], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
-        });
-        let found = found.optional().map_err(|error| broken(&error))?;
+        })?;
+        let found = found.into_iter().next();
         found
             .map(|(text, seq)| Ok((parse(&text)?, number(seq))))
             .transpose()
     }
-}
 
-impl Db {
+    /// All that a query finds, each row as `read` takes it.
+    pub(super) fn rows<T>(
+        &self,
+        query: &str,
+        bound: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, A2aError> {
+        let mut statement = self.sql.prepare_cached(query)?;
+        Ok(statement
+            .query_map(bound, read)?
+            .collect::<Result<_, _>>()?)
+    }
+
+    /// Runs a statement that finds nothing.
+    pub(super) fn run(&self, statement: &str, bound: impl Params) -> Result<(), A2aError> {
+        self.sql.prepare_cached(statement)?.execute(bound)?;
+        Ok(())
+    }
+
     /// What the peer offered when it last offered anything.
     pub(super) fn offered(&self, peer: &str) -> Result<Vec<String>, A2aError> {
-        let statement = self
-            .sql
-            .prepare_cached("SELECT capabilities FROM offered WHERE peer = ?1");
-        let found = statement.and_then(|mut statement| {
-            let found = statement.query_row([peer], |row| row.get::<_, String>(0));
-            found.optional()
-        });
-        let found = found.map_err(|error| broken(&error))?;
-        found.map_or_else(|| Ok(Vec::new()), |text| parse(&text))
+        let query = "SELECT capabilities FROM offered WHERE peer = ?1";
+        let found = self.rows(query, [peer], |row| row.get::<_, String>(0))?;
+        found
+            .first()
+            .map_or_else(|| Ok(Vec::new()), |text| parse(text))
     }
 
     /// What the peer offers now.
     pub(super) fn note_offered(&self, peer: &str, capabilities: &[String]) -> Result<(), A2aError> {
-        let done = self.sql.execute(
+        self.run(
             "INSERT OR REPLACE INTO offered (peer, capabilities) VALUES (?1, ?2)",
             [peer, &write(&capabilities)?],
-        );
-        done.map(|_| ()).map_err(|error| broken(&error))
+        )
     }
 }
 
@@ -224,13 +234,15 @@ pub(super) fn write(value: &impl serde::Serialize) -> Result<String, A2aError> {
         .map_err(|_| A2aError::internal("Internal error: a task has no form to be written in"))
 }
 
-/// Without what SQLite says: it may repeat what was to be written.
-pub(super) fn broken(error: &rusqlite::Error) -> A2aError {
-    let is_full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
-    A2aError::internal(match is_full {
-        true => "Internal error: the disk is full where the tasks are",
-        false => "Internal error: the database of the tasks cannot be read or written",
-    })
+impl From<rusqlite::Error> for A2aError {
+    /// Leaves out what SQLite says: its text may repeat words of a message.
+    fn from(error: rusqlite::Error) -> Self {
+        let is_full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        Self::internal(match is_full {
+            true => "Internal error: the disk is full where the tasks are",
+            false => "Internal error: the database of the tasks cannot be read or written",
+        })
+    }
 }
 
 pub(super) fn number(value: i64) -> u64 {
@@ -241,9 +253,11 @@ pub(super) fn row(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
+/// The form of the database, as `SCHEMA` makes it.
 const VERSION: i64 = 1;
 /// Events of one task that a stream can resume from.
 pub(super) const EVENTS_MAX: usize = 256;
+/// Bytes of the words that are not written.
 const UNWRITTEN_MAX: usize = 64 << 20;
 const SETTINGS: &str = "\
     PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; \

@@ -1,9 +1,8 @@
 //! The tasks on the disk: a SQLite database of the gateway's own, on a thread of its own.
 //!
-//! Every change is one transaction. The database is written ahead and synced at checkpoints: a killed process loses
-//! nothing; a machine without power may lose the tasks of its last moments, whose messages the daemon's log has all the
-//! same. Of a task that is not to be kept only its state is written; its words stay in memory, and the answer in the
-//! daemon's inbox.
+//! Every change is one transaction. The database is written ahead and synced at checkpoints. A killed process loses nothing.
+//! A machine that loses power may lose the tasks of its last moments; their messages are in the daemon's log. Of a task that is
+//! not to be kept only its state is written: its words stay in memory, and the answer stays in the daemon's inbox.
 
 mod calls;
 mod db;
@@ -38,11 +37,11 @@ pub(crate) struct Begin {
     /// Of caller, message and content: the same call made again is the same task.
     pub(crate) key: String,
     pub(crate) request: Send,
-    pub(crate) said: Said,
+    pub(crate) said: TaskMessage,
 }
 
 /// Where a message goes.
-pub(crate) enum Said {
+pub(crate) enum TaskMessage {
     /// A task of its own.
     New(Box<Record>),
     /// Another message of a task.
@@ -120,87 +119,10 @@ impl Store {
         Ok(Self { jobs, live })
     }
 
-    /// Takes a call in, durably, or finds the task of the same call before.
-    pub(crate) async fn begin(&self, begin: Begin) -> Result<Begun, A2aError> {
-        self.with(move |db| db.begin(begin)).await?
-    }
-
-    /// What the peer offered when it last offered anything.
-    pub(crate) async fn offered(&self, peer: String) -> Result<Vec<String>, A2aError> {
-        self.with(move |db| db.offered(&peer)).await?
-    }
-
-    /// What the peer offers now.
-    pub(crate) async fn note_offered(
-        &self,
-        peer: String,
-        all: Vec<String>,
-    ) -> Result<(), A2aError> {
-        self.with(move |db| db.note_offered(&peer, &all)).await?
-    }
-
-    /// The daemon has the message under that name.
-    pub(crate) async fn sent(&self, key: String, message: String) -> Result<(), A2aError> {
-        self.with(move |db| db.sent(&key, &message)).await?
-    }
-
-    /// The call as a message of its own, to be sent once more; `None` where its request is not kept.
-    pub(crate) async fn again(&self, key: String) -> Result<Option<Call>, A2aError> {
-        self.with(move |db| db.again(&key)).await?
-    }
-
-    /// Changes the task; the state that it has then.
-    pub(crate) async fn change(
-        &self,
-        task: String,
-        change: Change,
-    ) -> Result<Option<TaskState>, A2aError> {
-        self.with(move |db| db.change(&task, change)).await?
-    }
-
-    /// Nothing more comes of this call.
-    pub(crate) async fn settled(&self, key: String) -> Result<(), A2aError> {
-        self.with(move |db| db.settled(&key)).await?
-    }
-
-    /// Nothing more comes of any call of the task.
-    pub(crate) async fn settled_all(&self, task: String) -> Result<(), A2aError> {
-        self.with(move |db| db.settled_all(&task)).await?
-    }
-
-    /// Whose tasks are not over, or have calls of which something may still come.
-    pub(crate) async fn callers(&self) -> Result<Vec<String>, A2aError> {
-        self.with(|db| db.callers()).await?
-    }
-
-    /// Those tasks of one caller.
-    pub(crate) async fn unsettled(&self, caller: String) -> Result<Vec<String>, A2aError> {
-        self.with(move |db| db.unsettled(&caller)).await?
-    }
-
-    /// The calls of which something may still come.
-    pub(crate) async fn open_calls(&self) -> Result<Vec<Call>, A2aError> {
-        self.with(|db| db.open_calls()).await?
-    }
-
-    /// The task of that caller with that peer.
-    pub(crate) async fn task(&self, owner: Owner, task: String) -> Result<(Record, u64), A2aError> {
-        self.with(move |db| db.owned(&owner, &task)).await?
-    }
-
     /// Any task.
     pub(crate) async fn record(&self, task: String) -> Result<Option<Record>, A2aError> {
-        self.with(move |db| Ok(db.found(&task)?.map(|(record, _)| record)))
-            .await?
-    }
-
-    pub(crate) async fn list(&self, query: Query) -> Result<Page, A2aError> {
-        self.with(move |db| db.list(&query)).await?
-    }
-
-    /// What came after the event of that number.
-    pub(crate) async fn seen(&self, task: String, after: u64) -> Result<Seen, A2aError> {
-        self.with(move |db| db.seen(&task, after)).await?
+        let found = self.with(move |db| db.found(&task)).await??;
+        Ok(found.map(|(record, _)| record))
     }
 
     /// Tells the number of the task's newest event whenever there is one more.
@@ -208,54 +130,10 @@ impl Store {
         self.live.follow(task)
     }
 
-    /// Another receiver of the task's pushes, from its next event on.
-    pub(crate) async fn put_push(
-        &self,
-        owner: Owner,
-        config: PushConfig,
-        is_v1: bool,
-    ) -> Result<(), A2aError> {
-        self.with(move |db| db.put_push(&owner, &config, is_v1))
-            .await?
-    }
-
-    pub(crate) async fn pushes(
-        &self,
-        owner: Owner,
-        task: String,
-    ) -> Result<Vec<PushConfig>, A2aError> {
-        self.with(move |db| db.pushes(&owner, &task)).await?
-    }
-
     /// Whether that receiver is there still, as it was given.
     pub(crate) async fn stands(&self, config: PushConfig) -> bool {
         let found = self.with(move |db| db.stands(&config)).await;
         found.is_ok_and(|found| found.unwrap_or(false))
-    }
-
-    pub(crate) async fn delete_push(
-        &self,
-        owner: Owner,
-        task: String,
-        id: String,
-    ) -> Result<(), A2aError> {
-        self.with(move |db| db.delete_push(&owner, &task, &id))
-            .await?
-    }
-
-    /// Whose pushes of the task are due.
-    pub(crate) async fn due(&self, task: String) -> Result<Vec<Due>, A2aError> {
-        self.with(move |db| db.due(&task)).await?
-    }
-
-    /// The receiver has everything up to that event, or will not get it.
-    pub(crate) async fn pushed(&self, task: String, id: String, seq: u64) -> Result<(), A2aError> {
-        self.with(move |db| db.pushed(&task, &id, seq)).await?
-    }
-
-    /// The tasks of which pushes are due.
-    pub(crate) async fn tasks_due(&self) -> Result<Vec<String>, A2aError> {
-        self.with(|db| db.tasks_due()).await?
     }
 
     async fn with<T: std::marker::Send + 'static>(
@@ -268,6 +146,63 @@ impl Store {
         self.jobs.send(job).await.map_err(|_| gone(()))?;
         answer.await.map_err(|_| gone(()))
     }
+}
+
+/// Each runs the function of [`Db`] by the same name on the database's thread: `call(what is given) -> answer = (what Db takes)`.
+macro_rules! on_its_thread {
+    ($($(#[$doc:meta])* $name:ident($($given:ident: $of:ty),*) -> $answer:ty = ($($taken:expr),*);)*) => {
+        impl Store {
+            $(
+                $(#[$doc])*
+                pub(crate) async fn $name(&self, $($given: $of),*) -> Result<$answer, A2aError> {
+                    self.with(move |db| db.$name($($taken),*)).await?
+                }
+            )*
+        }
+    };
+}
+
+on_its_thread! {
+    /// Takes a call in, durably, or finds the task of the same call before.
+    begin(begin: Begin) -> Begun = (begin);
+    /// Changes the task; the state that it has then.
+    change(task: String, change: Change) -> Option<TaskState> = (&task, change);
+    /// What the peer offered when it last offered anything.
+    offered(peer: String) -> Vec<String> = (&peer);
+    /// What the peer offers now.
+    note_offered(peer: String, all: Vec<String>) -> () = (&peer, &all);
+    /// The daemon has the message under that name.
+    sent(key: String, message: String) -> () = (&key, &message);
+    /// The call as a message of its own, to be sent once more; `None` where its request is not kept.
+    again(key: String) -> Option<Call> = (&key);
+    /// Nothing more comes of this call.
+    settled(key: String) -> () = (&key);
+    /// Nothing more comes of any call of the task.
+    settled_all(task: String) -> () = (&task);
+    /// Whose tasks are not over, or have calls of which something may still come.
+    callers() -> Vec<String> = ();
+    /// Those tasks of one caller.
+    unsettled(caller: String) -> Vec<String> = (&caller);
+    /// The calls of which something may still come.
+    open_calls() -> Vec<Call> = ();
+    /// The task of that caller with that peer, and the number of its newest event.
+    owned(owner: Owner, task: String) -> (Record, u64) = (&owner, &task);
+    /// A part of one caller's tasks.
+    list(query: Query) -> Page = (&query);
+    /// What came after the event of that number.
+    seen(task: String, after: u64) -> Seen = (&task, after);
+    /// Another receiver of the task's pushes, from its next event on.
+    put_push(owner: Owner, config: PushConfig, is_v1: bool) -> () = (&owner, &config, is_v1);
+    /// The receivers of the task's pushes.
+    pushes(owner: Owner, task: String) -> Vec<PushConfig> = (&owner, &task);
+    /// Nothing goes to that receiver any more.
+    delete_push(owner: Owner, task: String, id: String) -> () = (&owner, &task, &id);
+    /// What each receiver of the task's pushes has not got yet.
+    due(task: String) -> Vec<Due> = (&task);
+    /// The receiver has everything up to that event, or will not get it.
+    pushed(task: String, id: String, seq: u64) -> () = (&task, &id, seq);
+    /// The tasks of which pushes are due.
+    tasks_due() -> Vec<String> = ();
 }
 
 /// Whose task it is.

@@ -2,9 +2,9 @@
 
 use rusqlite::params;
 
-use super::super::fault::{A2aError, Kind};
+use super::super::fault::{A2aError, A2aErrorKind};
 use super::super::words::model::{Event, PushConfig};
-use super::db::{Db, broken, number, parse, row, write};
+use super::db::{Db, number, parse, row, write};
 use super::{Due, Owner};
 
 impl Db {
@@ -15,24 +15,17 @@ impl Db {
         is_v1: bool,
     ) -> Result<(), A2aError> {
         let (_, seq) = self.owned(owner, &config.task_id)?;
-        let count: i64 = self
-            .sql
-            .query_row(
-                "SELECT count(*) FROM pushes WHERE task = ?1 AND id <> ?2",
-                [&config.task_id, &config.id],
-                |row| row.get(0),
-            )
-            .map_err(|error| broken(&error))?;
-        if number(count) >= PUSHES_MAX {
+        let others = self.receivers(&config.task_id)?.into_iter();
+        let others = others.filter(|(known, ..)| known.id != config.id).count();
+        if others >= PUSHES_MAX {
             let text =
                 "Push notification not supported: the task has 16 receivers, and takes no more";
-            return Err(A2aError::new(Kind::PushNotSupported, text));
+            return Err(A2aError::new(A2aErrorKind::PushNotSupported, text));
         }
-        let done = self.sql.execute(
+        self.run(
             "INSERT OR REPLACE INTO pushes (task, id, is_v1, sent, config) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![config.task_id, config.id, is_v1, row(seq), write(config)?],
-        );
-        done.map(drop).map_err(|error| broken(&error))
+        )
     }
 
     pub(super) fn pushes(&self, owner: &Owner, task: &str) -> Result<Vec<PushConfig>, A2aError> {
@@ -49,10 +42,7 @@ impl Db {
     ) -> Result<(), A2aError> {
         self.owned(owner, task)?;
         // One that is not there is deleted already.
-        let done = self
-            .sql
-            .execute("DELETE FROM pushes WHERE task = ?1 AND id = ?2", [task, id]);
-        done.map(drop).map_err(|error| broken(&error))
+        self.run("DELETE FROM pushes WHERE task = ?1 AND id = ?2", [task, id])
     }
 
     /// Whether that receiver is there still, as it was given.
@@ -92,45 +82,36 @@ impl Db {
     }
 
     pub(super) fn pushed(&mut self, task: &str, id: &str, seq: u64) -> Result<(), A2aError> {
-        let done = self.sql.execute(
+        self.run(
             "UPDATE pushes SET sent = max(sent, ?3) WHERE task = ?1 AND id = ?2",
             params![task, id, row(seq)],
-        );
-        done.map(drop).map_err(|error| broken(&error))
+        )
     }
 
     pub(super) fn tasks_due(&self) -> Result<Vec<String>, A2aError> {
-        let mut statement = self
-            .sql
-            .prepare(
-                "SELECT DISTINCT tasks.id FROM tasks JOIN pushes ON pushes.task = tasks.id \
-                 WHERE pushes.sent < tasks.seq",
-            )
-            .map_err(|error| broken(&error))?;
-        let rows = statement.query_map([], |row| row.get(0));
-        let names = rows.and_then(Iterator::collect);
-        names.map_err(|error| broken(&error))
+        self.rows(
+            "SELECT DISTINCT tasks.id FROM tasks JOIN pushes ON pushes.task = tasks.id \
+             WHERE pushes.sent < tasks.seq",
+            [],
+            |row| row.get(0),
+        )
     }
 
     fn receivers(&self, task: &str) -> Result<Vec<(PushConfig, bool, u64)>, A2aError> {
-        let mut statement = self
-            .sql
-            .prepare_cached("SELECT config, is_v1, sent FROM pushes WHERE task = ?1 ORDER BY id")
-            .map_err(|error| broken(&error))?;
-        let rows = statement.query_map([task], |row| {
+        let query = "SELECT config, is_v1, sent FROM pushes WHERE task = ?1 ORDER BY id";
+        let rows = self.rows(query, [task], |row| {
             Ok((
                 row.get::<_, String>(0)?,
                 row.get::<_, bool>(1)?,
                 row.get::<_, i64>(2)?,
             ))
-        });
-        let rows = rows.map_err(|error| broken(&error))?;
-        let found = rows.map(|found| {
-            let (config, is_v1, sent) = found.map_err(|error| broken(&error))?;
-            Ok((parse(&config)?, is_v1, number(sent)))
-        });
+        })?;
+        let found = rows
+            .into_iter()
+            .map(|(config, is_v1, sent)| Ok((parse(&config)?, is_v1, number(sent))));
         found.collect()
     }
 }
 
-const PUSHES_MAX: u64 = 16;
+/// Receivers of one task: each of its events goes to every one of them.
+const PUSHES_MAX: usize = 16;

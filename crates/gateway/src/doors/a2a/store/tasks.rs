@@ -6,7 +6,7 @@ use super::super::clock::Now;
 use super::super::fault::A2aError;
 use super::super::task::{Change, Record};
 use super::super::words::model::{Event, Task, TaskState};
-use super::db::{Db, EVENTS_MAX, broken, number, parse, row, write};
+use super::db::{Db, EVENTS_MAX, number, parse, row, write};
 use super::{Owner, Seen};
 
 /// Which tasks of a caller.
@@ -90,24 +90,17 @@ impl Db {
             query.since.unwrap_or(0),
             query.owner.tier,
         ];
+        let count = format!("SELECT count(*) FROM tasks WHERE {filter}");
         let total = self
             .sql
-            .query_row(
-                &format!("SELECT count(*) FROM tasks WHERE {filter}"),
-                bound,
-                |row| row.get(0),
-            )
-            .map(number)
-            .map_err(|error| broken(&error))?;
+            .query_row(&count, bound, |row| row.get(0))
+            .map(number)?;
         let text = format!(
             "SELECT id, updated FROM tasks WHERE {filter} AND (updated, id) < (?7, ?8) \
              ORDER BY updated DESC, id DESC LIMIT ?9"
         );
-        let mut statement = self
-            .sql
-            .prepare_cached(&text)
-            .map_err(|error| broken(&error))?;
-        let rows = statement.query_map(
+        let mut names = self.rows(
+            &text,
             params![
                 query.owner.caller,
                 query.owner.peer,
@@ -120,9 +113,7 @@ impl Db {
                 row(query.limit as u64 + 1),
             ],
             |row| Ok((row.get::<_, i64>(1)?, row.get::<_, String>(0)?)),
-        );
-        let rows = rows.and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        let mut names = rows.map_err(|error| broken(&error))?;
+        )?;
         let has_more = names.len() > query.limit;
         names.truncate(query.limit);
         let next = names.last().filter(|_| has_more).cloned();
@@ -133,7 +124,7 @@ impl Db {
         Ok(Page { tasks, next, total })
     }
 
-    /// With its words, where they are not written.
+    /// Any task, and the number of its newest event; with its words from memory where those are not written.
     pub(super) fn found(&self, task: &str) -> Result<Option<(Record, u64)>, A2aError> {
         let written = self.written(task)?;
         Ok(written.map(|(record, seq)| match self.unwritten.of(task) {
@@ -157,47 +148,36 @@ impl Db {
             true => write(record)?,
             false => write(&record.without_words())?,
         };
-        let transaction = self.sql.transaction().map_err(|error| broken(&error))?;
-        transaction
-            .prepare_cached(PUT_TASK)
-            .and_then(|mut statement| {
-                statement.execute(params![
-                    task.id,
-                    record.caller,
-                    record.peer,
-                    task.context_id,
-                    state_name(task.status.state),
-                    task.status.state.is_terminal(),
-                    Now::read().millis(),
-                    row(seq),
-                    row(written.len() as u64),
-                    written,
-                ])
-            })
-            .map_err(|error| broken(&error))?;
+        let transaction = self.sql.transaction()?;
+        transaction.prepare_cached(PUT_TASK)?.execute(params![
+            task.id,
+            record.caller,
+            record.peer,
+            task.context_id,
+            state_name(task.status.state),
+            task.status.state.is_terminal(),
+            Now::read().millis(),
+            row(seq),
+            row(written.len() as u64),
+            written,
+        ])?;
         if let Some((key, request)) = call {
-            transaction
-                .execute(
-                    "INSERT INTO calls (key, task, is_open, request) VALUES (?1, ?2, 1, ?3)",
-                    params![key, task.id, request],
-                )
-                .map_err(|error| broken(&error))?;
+            transaction.execute(
+                "INSERT INTO calls (key, task, is_open, request) VALUES (?1, ?2, 1, ?3)",
+                params![key, task.id, request],
+            )?;
         }
         for (number, event) in numbered.iter().filter(|_| record.is_kept) {
-            transaction
-                .execute(
-                    "INSERT INTO events (task, seq, event) VALUES (?1, ?2, ?3)",
-                    params![task.id, row(*number), write(event)?],
-                )
-                .map_err(|error| broken(&error))?;
+            transaction.execute(
+                "INSERT INTO events (task, seq, event) VALUES (?1, ?2, ?3)",
+                params![task.id, row(*number), write(event)?],
+            )?;
         }
-        transaction
-            .execute(
-                "DELETE FROM events WHERE task = ?1 AND seq <= ?2",
-                params![task.id, row(seq) - row(EVENTS_MAX as u64)],
-            )
-            .map_err(|error| broken(&error))?;
-        transaction.commit().map_err(|error| broken(&error))?;
+        transaction.execute(
+            "DELETE FROM events WHERE task = ?1 AND seq <= ?2",
+            params![task.id, row(seq) - row(EVENTS_MAX as u64)],
+        )?;
+        transaction.commit()?;
         if !record.is_kept {
             self.unwritten.put(record.clone(), numbered);
         }
@@ -206,24 +186,18 @@ impl Db {
     }
 
     fn events(&self, task: &str, after: u64) -> Result<Vec<(u64, Event)>, A2aError> {
-        let mut statement = self
-            .sql
-            .prepare_cached(
-                "SELECT seq, event FROM events WHERE task = ?1 AND seq > ?2 ORDER BY seq",
-            )
-            .map_err(|error| broken(&error))?;
-        let rows = statement.query_map(params![task, row(after)], |row| {
+        let query = "SELECT seq, event FROM events WHERE task = ?1 AND seq > ?2 ORDER BY seq";
+        let rows = self.rows(query, params![task, row(after)], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-        });
-        let rows = rows.map_err(|error| broken(&error))?;
-        let events = rows.map(|found| {
-            let (seq, text) = found.map_err(|error| broken(&error))?;
-            Ok((number(seq), parse(&text)?))
-        });
-        events.collect()
+        })?;
+        let events = rows.into_iter();
+        events
+            .map(|(seq, text)| Ok((number(seq), parse(&text)?)))
+            .collect()
     }
 
-    /// Counts again when there may be too many.
+    /// Makes room, but counts the tasks only now and then: counting reads the whole table, and `uncounted` says how many calls of
+    /// this caller certainly still fit.
     pub(super) fn make_room_now_and_then(&mut self, caller: &str) -> Result<(), A2aError> {
         match self.uncounted.get_mut(caller) {
             Some(left) if *left > 0 => {
@@ -234,7 +208,7 @@ impl Db {
         }
     }
 
-    /// Forgets the oldest tasks that are over, as many as are too many.
+    /// Forgets the oldest tasks that are over, where the file holds as many as it may; refuses a caller who has their share.
     fn make_room(&mut self, caller: &str) -> Result<(), A2aError> {
         let count = |query: &str, bound: &[&str]| {
             let mut statement = self.sql.prepare_cached(query)?;
@@ -242,16 +216,10 @@ impl Db {
                 Ok((number(row.get(0)?), number(row.get(1)?)))
             })
         };
-        let counted = || {
-            Ok((
-                count(ALL_TASKS, &[])?,
-                count(UNDER_WAY, &[])?,
-                count(UNDER_WAY_OF, &[caller])?,
-                count(OPEN_CALLS, &[caller])?,
-            ))
-        };
-        let counted = counted().map_err(|error: rusqlite::Error| broken(&error))?;
-        let ((tasks, bytes), under_way, theirs, (open, their_open)) = counted;
+        let (tasks, bytes) = count(ALL_TASKS, &[])?;
+        let under_way = count(UNDER_WAY, &[])?;
+        let theirs = count(UNDER_WAY_OF, &[caller])?;
+        let (open, their_open) = count(OPEN_CALLS, &[caller])?;
         let limits = self.limits;
         let shares = [
             (limits.open as u64, open, their_open),
@@ -275,18 +243,14 @@ impl Db {
                 .insert(caller.to_owned(), (left / 8).min(COUNT_AGAIN));
             return Ok(());
         }
-        let oldest: Vec<String> = self
-            .sql
-            .prepare_cached("SELECT id FROM tasks WHERE is_over = 1 ORDER BY updated LIMIT 64")
-            .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
-            .map_err(|error| broken(&error))?;
+        let query = "SELECT id FROM tasks WHERE is_over = 1 ORDER BY updated LIMIT 64";
+        let oldest: Vec<String> = self.rows(query, [], |row| row.get(0))?;
         if oldest.is_empty() {
             return Err(too_many("tasks are under way"));
         }
         for task in oldest {
             self.unwritten.remove(&task);
-            let done = self.sql.execute("DELETE FROM tasks WHERE id = ?1", [&task]);
-            done.map_err(|error| broken(&error))?;
+            self.run("DELETE FROM tasks WHERE id = ?1", [&task])?;
         }
         Ok(())
     }

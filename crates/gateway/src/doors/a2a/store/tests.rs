@@ -5,7 +5,7 @@ use signet_api::{Kind as Wants, Send};
 use tempfile::TempDir;
 
 use super::*;
-use crate::doors::a2a::fault::Kind;
+use crate::doors::a2a::fault::A2aErrorKind;
 use crate::doors::a2a::words::model::Role;
 
 mod shares;
@@ -42,25 +42,20 @@ fn begin(key: &str, record: Record) -> Begin {
     Begin {
         key: key.to_owned(),
         request: Send::new("agent-bob", Wants::Request, words),
-        said: Said::New(Box::new(record)),
+        said: TaskMessage::New(Box::new(record)),
     }
 }
 
 fn further(key: &str, task: &str, context: Option<&str>) -> Begin {
+    let parts = vec![crate::doors::a2a::words::model::Part::text("more")];
     let message = Message {
-        message_id: "m2".to_owned(),
-        context_id: None,
         task_id: Some(task.to_owned()),
-        role: Role::User,
-        parts: vec![crate::doors::a2a::words::model::Part::text("more")],
-        metadata: None,
-        extensions: Vec::new(),
-        reference_task_ids: Vec::new(),
+        ..Message::of("m2", Role::User, parts)
     };
     Begin {
         key: key.to_owned(),
         request: Send::new("agent-bob", Wants::Request, json!("more")),
-        said: Said::Further {
+        said: TaskMessage::Further {
             task: task.to_owned(),
             owner: owner(),
             context: context.map(str::to_owned),
@@ -198,7 +193,7 @@ async fn a_process_that_ends_in_the_middle_has_every_task_afterwards() {
         // What the daemon has is followed by its name, and what it has not is sent again.
         assert!(call.message.is_some() || call.request.is_some());
     }
-    let (record, seq) = store.task(owner(), "t0".to_owned()).await.unwrap();
+    let (record, seq) = store.owned(owner(), "t0".to_owned()).await.unwrap();
     assert_eq!((record.task.status.state, seq), (TaskState::Completed, 2));
 }
 
@@ -245,11 +240,11 @@ async fn nobody_sees_another_callers_task_or_that_of_another_agent() {
             tier: 4,
         };
         let fault = store
-            .task(other.clone(), "t".to_owned())
+            .owned(other.clone(), "t".to_owned())
             .await
             .err()
             .unwrap();
-        assert_eq!(fault.kind(), Kind::TaskNotFound);
+        assert_eq!(fault.kind(), A2aErrorKind::TaskNotFound);
         let listed = store.list(query(other, 10, None)).await.unwrap();
         assert_eq!((listed.tasks.len(), listed.total), (0, 0));
     }
@@ -264,7 +259,7 @@ async fn a_token_that_was_narrowed_sees_nothing_beyond_itself_of_what_it_said_be
     let narrow = Owner { tier: 2, ..owner() };
     let seen = async |owner: Owner| {
         let listed = store.list(query(owner.clone(), 10, None)).await.unwrap();
-        let one = store.task(owner, "u".to_owned()).await.is_ok();
+        let one = store.owned(owner, "u".to_owned()).await.is_ok();
         (listed.tasks.len(), listed.total, one)
     };
     assert_eq!(seen(owner()).await, (2, 2, true));
@@ -321,21 +316,21 @@ async fn a_further_message_fits_its_task_or_is_refused() {
     store.begin(begin("k", record("t", 1, "x"))).await.unwrap();
     let fault = |begun: Result<Begun, A2aError>| begun.err().map(|fault| fault.kind());
     let begun = store.begin(further("k2", "t", Some("another"))).await;
-    assert_eq!(fault(begun), Some(Kind::Params));
+    assert_eq!(fault(begun), Some(A2aErrorKind::Params));
     let begun = store.begin(further("k2", "t-2", None)).await;
-    assert_eq!(fault(begun), Some(Kind::TaskNotFound));
+    assert_eq!(fault(begun), Some(A2aErrorKind::TaskNotFound));
     assert_eq!(
         fault(store.begin(further("k2", "t", Some("c"))).await),
         None
     );
-    let (record, _) = store.task(owner(), "t".to_owned()).await.unwrap();
+    let (record, _) = store.owned(owner(), "t".to_owned()).await.unwrap();
     assert_eq!(record.task.history.len(), 2);
     store
         .change("t".to_owned(), answer(json!(1), 1))
         .await
         .unwrap();
     let begun = store.begin(further("k3", "t", None)).await;
-    assert_eq!(fault(begun), Some(Kind::Unsupported));
+    assert_eq!(fault(begun), Some(A2aErrorKind::Unsupported));
 }
 
 #[tokio::test]
@@ -359,7 +354,7 @@ async fn what_is_not_kept_is_never_on_the_disk_and_is_shown_while_the_process_li
         .change("t2".to_owned(), answer(json!("VERY-SECRET-TOO"), 4))
         .await
         .unwrap();
-    let (shown, _) = store.task(owner(), "t".to_owned()).await.unwrap();
+    let (shown, _) = store.owned(owner(), "t".to_owned()).await.unwrap();
     assert!(
         json!(shown.task)
             .to_string()
@@ -378,7 +373,7 @@ async fn what_is_not_kept_is_never_on_the_disk_and_is_shown_while_the_process_li
             Err(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
         }
     };
-    let (bare, _) = store.task(owner(), "t".to_owned()).await.unwrap();
+    let (bare, _) = store.owned(owner(), "t".to_owned()).await.unwrap();
     assert_eq!(bare.task.status.state, TaskState::Completed);
     assert_eq!(bare.answer.as_deref(), Some("a"));
     assert!(bare.task.artifacts.is_empty());
@@ -431,7 +426,10 @@ async fn the_oldest_tasks_that_are_over_give_way_and_no_other() {
             .unwrap();
     }
     let full = store.begin(begin("k3", record("t3", 1, "x"))).await;
-    assert_eq!(full.err().map(|fault| fault.kind()), Some(Kind::Internal));
+    assert_eq!(
+        full.err().map(|fault| fault.kind()),
+        Some(A2aErrorKind::Internal)
+    );
     store
         .change("t1".to_owned(), answer(json!(1), 1))
         .await
@@ -440,8 +438,8 @@ async fn the_oldest_tasks_that_are_over_give_way_and_no_other() {
         .begin(begin("k3", record("t3", 1, "x")))
         .await
         .unwrap();
-    assert!(store.task(owner(), "t1".to_owned()).await.is_err());
-    assert!(store.task(owner(), "t0".to_owned()).await.is_ok());
+    assert!(store.owned(owner(), "t1".to_owned()).await.is_err());
+    assert!(store.owned(owner(), "t0".to_owned()).await.is_ok());
 }
 
 #[tokio::test]

@@ -100,6 +100,13 @@ impl Record {
         append: bool,
         last_chunk: bool,
     ) -> Option<Event> {
+        let update = Artifact {
+            artifact_id: name.to_owned(),
+            name: None,
+            description: None,
+            parts: parts.clone(),
+            extensions: self.extensions.clone(),
+        };
         let artifacts = &mut self.task.artifacts;
         let found = artifacts.iter_mut().find(|it| it.artifact_id == name);
         match found {
@@ -108,27 +115,15 @@ impl Record {
                 if artifact.parts.len() + parts.len() > PARTS_MAX {
                     return None;
                 }
-                artifact.parts.extend(parts.clone());
+                artifact.parts.extend(parts);
             }
-            Some(artifact) => artifact.parts.clone_from(&parts),
-            None => artifacts.push(Artifact {
-                artifact_id: name.to_owned(),
-                name: None,
-                description: None,
-                parts: parts.clone(),
-                extensions: self.extensions.clone(),
-            }),
+            Some(artifact) => artifact.parts = parts,
+            None => artifacts.push(update.clone()),
         }
         Some(Event::ArtifactUpdate(ArtifactUpdate {
             task_id: self.task.id.clone(),
             context_id: self.task.context_id.clone(),
-            artifact: Artifact {
-                artifact_id: name.to_owned(),
-                name: None,
-                description: None,
-                parts,
-                extensions: self.extensions.clone(),
-            },
+            artifact: update,
             append,
             last_chunk,
         }))

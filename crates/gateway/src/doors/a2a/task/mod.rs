@@ -104,6 +104,18 @@ pub(crate) enum Change {
     Shown,
 }
 
+impl Change {
+    /// The message is in that state, and no more is said of it.
+    pub(crate) const fn at(state: Sent) -> Self {
+        Self::Moved {
+            state,
+            reason: None,
+            by: None,
+            waits_for: None,
+        }
+    }
+}
+
 /// The body of `agent.progress`.
 #[derive(Clone, PartialEq, Deserialize)]
 pub(crate) struct ProgressBody {
@@ -168,15 +180,18 @@ impl Record {
             return None;
         };
         is_done.then(|| Message {
-            message_id: format!("{}-{ANSWER}", self.task.id),
+            extensions: only.extensions.clone(),
+            ..self.message(format!("{}-{ANSWER}", self.task.id), only.parts.clone())
+        })
+    }
+
+    /// A message of the agent in this task.
+    fn message(&self, id: String, parts: Vec<Part>) -> Message {
+        Message {
             context_id: Some(self.task.context_id.clone()),
             task_id: Some(self.task.id.clone()),
-            role: Role::Agent,
-            parts: only.parts.clone(),
-            metadata: None,
-            extensions: only.extensions.clone(),
-            reference_task_ids: Vec::new(),
-        })
+            ..Message::of(id, Role::Agent, parts)
+        }
     }
 
     /// Whether there is an answer that its caller is not shown.
@@ -342,25 +357,15 @@ impl Record {
     }
 
     fn status_of(&mut self, state: TaskState, parts: Vec<Part>, now: Now) -> Event {
-        let (task_id, context_id) = (self.task.id.clone(), self.task.context_id.clone());
-        let message = (!parts.is_empty()).then(|| Message {
-            message_id: now.id(),
-            context_id: Some(context_id.clone()),
-            task_id: Some(task_id.clone()),
-            role: Role::Agent,
-            parts,
-            metadata: None,
-            extensions: Vec::new(),
-            reference_task_ids: Vec::new(),
-        });
+        let message = (!parts.is_empty()).then(|| self.message(now.id(), parts));
         self.task.status = Status {
             state,
             message,
             timestamp: now.text(),
         };
         Event::StatusUpdate(StatusUpdate {
-            task_id,
-            context_id,
+            task_id: self.task.id.clone(),
+            context_id: self.task.context_id.clone(),
             status: self.task.status.clone(),
         })
     }

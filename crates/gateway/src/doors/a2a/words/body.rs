@@ -212,16 +212,7 @@ mod tests {
     use super::*;
 
     fn message(parts: Vec<Part>) -> Message {
-        Message {
-            message_id: "m".to_owned(),
-            context_id: None,
-            task_id: None,
-            role: Role::User,
-            parts,
-            metadata: None,
-            extensions: Vec::new(),
-            reference_task_ids: Vec::new(),
-        }
+        Message::of("m", Role::User, parts)
     }
 
     #[test]

@@ -71,72 +71,37 @@ impl Method {
     }
 }
 
-/// Every name of every method. The list of push configurations has two names in the specification of 1.0.
-const NAMES: [(&str, Method, Version); 23] = [
-    ("SendMessage", Method::Send, Version::V1),
-    ("SendStreamingMessage", Method::Stream, Version::V1),
-    ("GetTask", Method::Get, Version::V1),
-    ("ListTasks", Method::List, Version::V1),
-    ("CancelTask", Method::Cancel, Version::V1),
-    ("SubscribeToTask", Method::Subscribe, Version::V1),
-    (
-        "CreateTaskPushNotificationConfig",
-        Method::SetPush,
-        Version::V1,
-    ),
-    (
-        "GetTaskPushNotificationConfig",
-        Method::GetPush,
-        Version::V1,
-    ),
-    (
-        "ListTaskPushNotificationConfigs",
-        Method::ListPush,
-        Version::V1,
-    ),
-    (
-        "ListTaskPushNotificationConfig",
-        Method::ListPush,
-        Version::V1,
-    ),
-    (
-        "DeleteTaskPushNotificationConfig",
-        Method::DeletePush,
-        Version::V1,
-    ),
-    ("GetExtendedAgentCard", Method::ExtendedCard, Version::V1),
-    ("message/send", Method::Send, Version::V03),
-    ("message/stream", Method::Stream, Version::V03),
-    ("tasks/get", Method::Get, Version::V03),
-    ("tasks/cancel", Method::Cancel, Version::V03),
-    ("tasks/resubscribe", Method::Subscribe, Version::V03),
-    ("task/subscribe", Method::Subscribe, Version::V03),
-    (
-        "tasks/pushNotificationConfig/set",
-        Method::SetPush,
-        Version::V03,
-    ),
-    (
-        "tasks/pushNotificationConfig/get",
-        Method::GetPush,
-        Version::V03,
-    ),
-    (
-        "tasks/pushNotificationConfig/list",
-        Method::ListPush,
-        Version::V03,
-    ),
-    (
-        "tasks/pushNotificationConfig/delete",
-        Method::DeletePush,
-        Version::V03,
-    ),
-    (
-        "agent/getAuthenticatedExtendedCard",
-        Method::ExtendedCard,
-        Version::V03,
-    ),
-];
+/// Every name of every method. The list of push configurations has two names in the specification of 1.0, and so has the
+/// subscription in that of 0.3.
+const NAMES: [(&str, Method, Version); 23] = {
+    use Method::*;
+    use Version::{V1, V03};
+    [
+        ("SendMessage", Send, V1),
+        ("SendStreamingMessage", Stream, V1),
+        ("GetTask", Get, V1),
+        ("ListTasks", List, V1),
+        ("CancelTask", Cancel, V1),
+        ("SubscribeToTask", Subscribe, V1),
+        ("CreateTaskPushNotificationConfig", SetPush, V1),
+        ("GetTaskPushNotificationConfig", GetPush, V1),
+        ("ListTaskPushNotificationConfigs", ListPush, V1),
+        ("ListTaskPushNotificationConfig", ListPush, V1),
+        ("DeleteTaskPushNotificationConfig", DeletePush, V1),
+        ("GetExtendedAgentCard", ExtendedCard, V1),
+        ("message/send", Send, V03),
+        ("message/stream", Stream, V03),
+        ("tasks/get", Get, V03),
+        ("tasks/cancel", Cancel, V03),
+        ("tasks/resubscribe", Subscribe, V03),
+        ("task/subscribe", Subscribe, V03),
+        ("tasks/pushNotificationConfig/set", SetPush, V03),
+        ("tasks/pushNotificationConfig/get", GetPush, V03),
+        ("tasks/pushNotificationConfig/list", ListPush, V03),
+        ("tasks/pushNotificationConfig/delete", DeletePush, V03),
+        ("agent/getAuthenticatedExtendedCard", ExtendedCard, V03),
+    ]
+};
 
 #[cfg(test)]
 mod tests {

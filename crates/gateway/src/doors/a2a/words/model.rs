@@ -128,6 +128,22 @@ pub(crate) struct Message {
     pub(crate) reference_task_ids: Vec<String>,
 }
 
+impl Message {
+    /// A message of these parts, and nothing beside them.
+    pub(crate) fn of(id: impl Into<String>, role: Role, parts: Vec<Part>) -> Self {
+        Self {
+            message_id: id.into(),
+            context_id: None,
+            task_id: None,
+            role,
+            parts,
+            metadata: None,
+            extensions: Vec::new(),
+            reference_task_ids: Vec::new(),
+        }
+    }
+}
+
 /// One piece of a message or an artifact.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -312,16 +328,7 @@ mod tests {
 
     #[test]
     fn a_history_keeps_its_newest_and_stays_in_order() {
-        let said = |id: &str| Message {
-            message_id: id.to_owned(),
-            context_id: None,
-            task_id: None,
-            role: Role::User,
-            parts: vec![Part::text("x")],
-            metadata: None,
-            extensions: Vec::new(),
-            reference_task_ids: Vec::new(),
-        };
+        let said = |id: &str| Message::of(id, Role::User, vec![Part::text("x")]);
         let task = Task {
             id: "t".to_owned(),
             context_id: "c".to_owned(),

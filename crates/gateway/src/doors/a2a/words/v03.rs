@@ -1,7 +1,7 @@
 //! What A2A 0.3 writes otherwise: `kind` in every object, states and roles in lower case, files in an object of their own,
 //! `final` on the last event.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::model::{
     Artifact, Content, Event, Message, Part, PushConfig, Role, Status, StatusUpdate, Task,
@@ -9,18 +9,15 @@ use super::model::{
 
 /// A task.
 pub(crate) fn task(task: &Task) -> Value {
-    let mut members = object([
-        ("kind", json!("task")),
-        ("id", json!(task.id)),
-        ("contextId", json!(task.context_id)),
-        ("status", status(&task.status)),
-    ]);
-    put_list(&mut members, "artifacts", &task.artifacts, artifact);
-    put_list(&mut members, "history", &task.history, message);
-    if let Some(metadata) = &task.metadata {
-        members.insert("metadata".to_owned(), json!(metadata));
-    }
-    Value::Object(members)
+    present(json!({
+        "kind": "task",
+        "id": task.id,
+        "contextId": task.context_id,
+        "status": status(&task.status),
+        "artifacts": list(&task.artifacts, artifact),
+        "history": list(&task.history, message),
+        "metadata": task.metadata,
+    }))
 }
 
 /// What a stream says.
@@ -41,17 +38,16 @@ pub(crate) fn event(event: &Event) -> Value {
 
 /// A configuration of pushes.
 pub(crate) fn push(config: &PushConfig) -> Value {
-    let mut inner = object([("id", json!(config.id)), ("url", json!(config.url))]);
-    if let Some(token) = &config.token {
-        inner.insert("token".to_owned(), json!(token));
-    }
-    if let Some(given) = &config.authentication {
-        let mut authentication = object([("schemes", json!([given.scheme]))]);
-        if let Some(credentials) = &given.credentials {
-            authentication.insert("credentials".to_owned(), json!(credentials));
-        }
-        inner.insert("authentication".to_owned(), Value::Object(authentication));
-    }
+    let given = config.authentication.as_ref();
+    let inner = present(json!({
+        "id": config.id,
+        "url": config.url,
+        "token": config.token,
+        "authentication": given.map(|given| present(json!({
+            "schemes": [given.scheme],
+            "credentials": given.credentials,
+        }))),
+    }));
     json!({ "taskId": config.task_id, "pushNotificationConfig": inner })
 }
 
@@ -67,14 +63,11 @@ fn status_update(update: &StatusUpdate) -> Value {
 }
 
 fn status(status: &Status) -> Value {
-    let mut members = object([
-        ("state", json!(status.state.v03())),
-        ("timestamp", json!(status.timestamp)),
-    ]);
-    if let Some(said) = &status.message {
-        members.insert("message".to_owned(), message(said));
-    }
-    Value::Object(members)
+    present(json!({
+        "state": status.state.v03(),
+        "timestamp": status.timestamp,
+        "message": status.message.as_ref().map(message),
+    }))
 }
 
 /// A message.
@@ -83,98 +76,65 @@ pub(crate) fn message(said: &Message) -> Value {
         Role::User => "user",
         Role::Agent => "agent",
     };
-    let parts: Vec<Value> = said.parts.iter().map(part).collect();
-    let mut members = object([
-        ("kind", json!("message")),
-        ("messageId", json!(said.message_id)),
-        ("role", json!(role)),
-        ("parts", Value::Array(parts)),
-    ]);
-    let optional = [("contextId", &said.context_id), ("taskId", &said.task_id)];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            members.insert(name.to_owned(), json!(value));
-        }
-    }
-    if let Some(metadata) = &said.metadata {
-        members.insert("metadata".to_owned(), json!(metadata));
-    }
-    put_list(&mut members, "extensions", &said.extensions, |text| {
-        json!(text)
-    });
-    let referred = &said.reference_task_ids;
-    put_list(&mut members, "referenceTaskIds", referred, |id| json!(id));
-    Value::Object(members)
+    present(json!({
+        "kind": "message",
+        "messageId": said.message_id,
+        "role": role,
+        "parts": said.parts.iter().map(part).collect::<Vec<_>>(),
+        "contextId": said.context_id,
+        "taskId": said.task_id,
+        "metadata": said.metadata,
+        "extensions": list(&said.extensions, |name| json!(name)),
+        "referenceTaskIds": list(&said.reference_task_ids, |id| json!(id)),
+    }))
 }
 
 fn artifact(artifact: &Artifact) -> Value {
-    let parts: Vec<Value> = artifact.parts.iter().map(part).collect();
-    let mut members = object([
-        ("artifactId", json!(artifact.artifact_id)),
-        ("parts", Value::Array(parts)),
-    ]);
-    let optional = [
-        ("name", &artifact.name),
-        ("description", &artifact.description),
-    ];
-    for (name, value) in optional {
-        members.extend(value.as_ref().map(|text| (name.to_owned(), json!(text))));
-    }
-    put_list(&mut members, "extensions", &artifact.extensions, |text| {
-        json!(text)
-    });
-    Value::Object(members)
+    present(json!({
+        "artifactId": artifact.artifact_id,
+        "parts": artifact.parts.iter().map(part).collect::<Vec<_>>(),
+        "name": artifact.name,
+        "description": artifact.description,
+        "extensions": list(&artifact.extensions, |name| json!(name)),
+    }))
 }
 
 /// A part.
 pub(crate) fn part(part: &Part) -> Value {
     let mut metadata = part.metadata.clone().unwrap_or_default();
-    let (kind, member, value) = match &part.content {
-        Content::Text(text) => ("text", "text", json!(text)),
-        Content::Data(data @ Value::Object(_)) => ("data", "data", data.clone()),
-        // 0.3 knows data that is an object alone; the SDKs wrap every other value so.
+    let (kind, value) = match &part.content {
+        Content::Text(text) => ("text", json!(text)),
+        Content::Data(data @ Value::Object(_)) => ("data", data.clone()),
+        // In 0.3 data is an object; the SDKs wrap every other value so.
         Content::Data(other) => {
             metadata.insert(WRAPPED.to_owned(), Value::Bool(true));
-            ("data", "data", json!({ "value": other }))
+            ("data", json!({ "value": other }))
         }
-        Content::Raw(bytes) => ("file", "file", file(part, "bytes", bytes)),
-        Content::Url(url) => ("file", "file", file(part, "uri", url)),
+        Content::Raw(bytes) => ("file", file(part, "bytes", bytes)),
+        Content::Url(url) => ("file", file(part, "uri", url)),
     };
-    let mut members = object([("kind", json!(kind)), (member, value)]);
-    if !metadata.is_empty() {
-        members.insert("metadata".to_owned(), Value::Object(metadata));
-    }
-    Value::Object(members)
+    present(json!({
+        "kind": kind,
+        kind: value,
+        "metadata": (!metadata.is_empty()).then_some(metadata),
+    }))
 }
 
-fn file(part: &Part, member: &'static str, content: &str) -> Value {
-    let mut members = object([(member, json!(content))]);
-    let optional = [("name", &part.filename), ("mimeType", &part.media_type)];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            members.insert(name.to_owned(), json!(value));
-        }
-    }
-    Value::Object(members)
+fn file(part: &Part, member: &str, content: &str) -> Value {
+    present(json!({ member: content, "name": part.filename, "mimeType": part.media_type }))
 }
 
-fn put_list<T>(
-    members: &mut Map<String, Value>,
-    name: &str,
-    items: &[T],
-    write: impl Fn(&T) -> Value,
-) {
-    if !items.is_empty() {
-        let items = items.iter().map(write).collect();
-        members.insert(name.to_owned(), Value::Array(items));
-    }
+/// The items as 0.3 writes them; nothing of an empty list, which is left out.
+fn list<T>(items: &[T], write: impl Fn(&T) -> Value) -> Option<Vec<Value>> {
+    (!items.is_empty()).then(|| items.iter().map(write).collect())
 }
 
-fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
-    let members = members.into_iter();
-    members
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+/// The object without the members that are null: an absent one is left out.
+fn present(mut object: Value) -> Value {
+    if let Some(members) = object.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    object
 }
 
 /// In the metadata of a part whose data is no object.

@@ -16,7 +16,7 @@ use axum::{Extension, Router};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use rmcp::handler::server::ServerHandler;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
+use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use signet_api::ApiError;
@@ -25,7 +25,6 @@ use signet_api::rpc::{self, Frame, Id};
 use crate::context::Context;
 use crate::doors::mcp::receipts::HandedOver;
 use crate::doors::mcp::server::Gateway;
-use crate::doors::mcp::tools;
 use crate::listener::refused;
 use crate::scope::Caller;
 use sessions::Sessions;
@@ -111,22 +110,6 @@ async fn pass(
     taken::acknowledged(response, handed_over, daemon)
 }
 
-/// Whether a body calls a tool that takes its arguments: for the fuzzer.
-pub(crate) fn read_body(body: &[u8]) -> bool {
-    if unreadable(body).is_some() {
-        return false;
-    }
-    match serde_json::from_slice::<ClientJsonRpcMessage>(body) {
-        Ok(JsonRpcMessage::Request(asked)) => match asked.request {
-            ClientRequest::CallToolRequest(call) => {
-                tools::takes(&call.params.name, call.params.arguments.unwrap_or_default())
-            }
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
 fn no_session() -> Response {
     refused(
         StatusCode::NOT_FOUND,
@@ -141,7 +124,7 @@ fn session(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// What a body hears that is no message: the library would say so in plain text, and with the status of another fault.
-fn unreadable(body: &[u8]) -> Option<Response> {
+pub(crate) fn unreadable(body: &[u8]) -> Option<Response> {
     let Ok(raw) = rpc::raw(body) else {
         return Some(faulty(&Id::null(), -32_700, "Parse error".to_owned()));
     };

@@ -1,8 +1,9 @@
 //! Whose a session is. Its id is no secret that lets anybody in: it counts with the token that began it alone.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::lock::Locked as _;
 use rmcp::transport::streamable_http_server::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
@@ -26,7 +27,7 @@ impl Sessions {
 
     /// Whether that token began it.
     pub(super) fn is_of(&self, session: &str, caller: &str) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.locked();
         known
             .0
             .iter()
@@ -35,14 +36,14 @@ impl Sessions {
 
     /// The session is over.
     pub(super) fn forget(&self, session: &str) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.locked();
         known.0.retain(|(id, _)| &**id != session);
     }
 
     /// The session is that token's; the oldest of too many ends.
     pub(super) async fn note(&self, session: &str, caller: &Arc<str>) {
         let ended = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.locked();
             known.note(session, caller)
         };
         if let Some(ended) = ended {

@@ -10,7 +10,7 @@ mod status;
 mod tasks;
 mod whereabouts;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -24,6 +24,7 @@ use signet_api::Name;
 use crate::daemon::Daemon;
 use crate::doors::mcp::progress::ClientProgress;
 use crate::fault::{Ceiling, DoorError};
+use crate::lock::Locked as _;
 use crate::shown::Shown;
 
 pub(crate) use agents::{Agent, known, shown_agent};
@@ -45,10 +46,7 @@ pub(crate) struct Turn<'a> {
 
 impl Turn<'_> {
     fn hand_over(&self, name: Name) {
-        let mut all = self
-            .handed_over
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.handed_over.locked();
         all.push(name);
     }
 
@@ -106,7 +104,8 @@ macro_rules! tools {
             }
         }
 
-        /// Whether there is a tool of that name that takes these arguments: for the fuzzer.
+        /// Whether there is a tool of that name that takes these arguments: for the fuzz targets.
+        #[cfg(any(test, feature = "fuzzed"))]
         pub(crate) fn takes(name: &str, arguments: JsonObject) -> bool {
             let arguments = Value::Object(arguments);
             match name {

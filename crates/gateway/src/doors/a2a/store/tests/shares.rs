@@ -54,7 +54,7 @@ async fn a_token_with_as_many_open_messages_as_it_can_have_leaves_room_for_anoth
     assert_eq!(store.callers().await.unwrap(), ["you"]);
     let calls = store.open_calls().await.unwrap();
     assert!(calls.iter().all(|call| call.caller == "you") && calls.len() == 10);
-    let task = store.task(owner(), "t0".to_owned()).await.unwrap().0;
+    let task = store.owned(owner(), "t0".to_owned()).await.unwrap().0;
     assert_eq!(task.task.status.state, TaskState::Canceled);
 }
 

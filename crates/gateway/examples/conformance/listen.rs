@@ -1,7 +1,8 @@
 //! Any server of MCP behind the listener, the gate and the door of `/mcp`: so `examples/conformance` tries all of that with
 //! the tools that the conformance kit of MCP asks for by name.
 //!
-//! It exists with the feature `conformance` alone, holds no connection to a daemon, and is in nothing that is installed.
+//! A module of the library, because it reaches into its listener; it exists with the feature `conformance` alone, holds no
+//! connection to a daemon, and is in nothing that is installed.
 
 use std::path::Path;
 use std::sync::Arc;
