@@ -23,8 +23,6 @@ pub(super) struct Budgets {
     pub(super) refused: u64,
     /// Calls of ours that were not sent.
     pub(super) withheld: u64,
-    /// Until when drafts wait for room in the budget that the peer granted.
-    pub(super) drafts_wait: Option<Timestamp>,
     /// What it may write into our log.
     pub(super) bytes: Bytes,
 }

@@ -10,8 +10,8 @@ use crate::reject::{DROPPED, Reason};
 use crate::statement::{Approval, Decision};
 use crate::time::Timestamp;
 
-use super::peers::peer::{Peer, Waiting};
 use super::request::LocalError;
+use super::sent::Waiting;
 use super::{At, Node, Outcome, State};
 
 /// How many unknown agents may have mail waiting.
@@ -68,16 +68,15 @@ impl WaitsFor {
 impl Node {
     /// Everything that waits to leave, by peer, oldest first.
     pub fn drafts(&self) -> impl Iterator<Item = Waiter<'_>> {
-        let links = self.peers.iter();
-        links.flat_map(move |(peer, link)| self.drafts_for(peer, link))
+        let peers = self.sent.drafts().iter();
+        peers.flat_map(move |(peer, _)| self.drafts_for(peer))
     }
 
     pub(super) fn drafts_for<'a>(
         &'a self,
         peer: &'a AgentId,
-        link: &'a Peer,
     ) -> impl Iterator<Item = Waiter<'a>> + 'a {
-        let drafts = link.drafts.iter();
+        let drafts = self.sent.drafts().of(peer);
         drafts.map(move |waiting| Waiter {
             peer,
             draft: &waiting.draft,
@@ -155,9 +154,11 @@ impl Node {
         if self.trust().peer(peer).is_some() {
             return Err(LocalError::PeerRevoked(peer.clone()));
         }
-        let strangers = self.peers.iter();
-        let strangers = strangers.filter(|(other, link)| {
-            *other != peer && self.trust().peer(other).is_none() && !link.drafts.is_empty()
+        let strangers = self.sent.drafts().iter();
+        let strangers = strangers.filter(|(other, drafts)| {
+            *other != peer
+                && self.trust().peer(other).is_none()
+                && drafts.waiting().next().is_some()
         });
         match peer == self.me.identity().agent() || strangers.count() >= STRANGERS {
             true if peer == self.me.identity().agent() => {
@@ -168,20 +169,19 @@ impl Node {
         }
     }
 
-    /// The next draft that may leave now, whatever waits before it for a person.
-    pub(super) fn releasable(&self, peer: &AgentId) -> Option<&Waiting> {
-        let drafts = &self.peers.get(peer)?.drafts;
-        drafts.iter().find(|waiting| waiting.is_approved())
-    }
-
     /// Why a draft may not leave although it is its turn.
-    pub(super) fn obstacle(&self, peer: &AgentId, waiting: &Waiting) -> Option<&'static str> {
+    pub(super) fn obstacle(
+        &self,
+        peer: &AgentId,
+        waiting: &Waiting,
+        draft: &Draft,
+    ) -> Option<&'static str> {
         let Some(approval) = waiting.approval.as_ref() else {
             // What was decided since it was written holds for it too.
-            let asks = self.asks_person(&waiting.draft);
+            let asks = self.asks_person(draft);
             return asks.then_some(NOT_APPROVED);
         };
-        let same = self.bound_root(peer) == Some(approval.root);
+        let same = self.bound_root(peer) == Some(approval.root());
         (!same).then_some(Reason::RootChanged.name())
     }
 

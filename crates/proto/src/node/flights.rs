@@ -234,14 +234,8 @@ impl Turn<'_> {
     }
 
     fn refuse_drafts(&mut self, peer: &AgentId, reason: Reason) {
-        let Some(link) = self.node.peers.get(peer) else {
-            return;
-        };
-        let names: Vec<_> = link
-            .drafts
-            .iter()
-            .map(|waiting| waiting.draft.message_id)
-            .collect();
+        let drafts = self.node.sent.drafts().of(peer);
+        let names: Vec<_> = drafts.map(|waiting| waiting.draft.message_id).collect();
         for message_id in names {
             let state = State::RefusedHere(reason.name().to_owned());
             self.end_draft(peer, message_id, state);

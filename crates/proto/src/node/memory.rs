@@ -229,8 +229,8 @@ impl Node {
     /// Remembers where messages of ours are, and tells which of them moved.
     pub(super) fn note_fates(&mut self, now: Timestamp, mut fates: Vec<Fate>) -> Changed {
         fates.retain(|(peer, name, state)| {
-            let link = self.peers.entry(peer);
-            link.fates.note(now, *name, state.clone())
+            self.peers.entry(peer);
+            self.sent.note_result(now, peer, *name, state)
         });
         Changed {
             fates,

@@ -13,7 +13,6 @@ mod bytes;
 mod carriers;
 mod clock;
 mod drafts;
-mod fates;
 mod flights;
 mod ids;
 mod inbound;
@@ -319,7 +318,10 @@ impl Node {
     pub fn standing(&self, peer: &AgentId, now: Timestamp) -> Standing {
         self.peers
             .get(peer)
-            .map(|link| link.standing(now))
+            .map(|link| Standing {
+                drafts: self.sent.drafts().of(peer).count(),
+                ..link.standing(now)
+            })
             .unwrap_or_default()
     }
 }

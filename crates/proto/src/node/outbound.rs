@@ -164,7 +164,7 @@ impl Turn<'_> {
         self.node.tasks.keep_within(self.at.now, &mut draft)?;
         self.dispatch_keyed(draft, key)?;
         if finds && method == Method::Request {
-            self.node.find_with_session(peer, message_id);
+            self.node.sent.find_with_session(peer, message_id);
         }
         Ok(message_id)
     }
@@ -197,8 +197,7 @@ impl Turn<'_> {
         self.permit_sending(&draft)?;
         let peer = draft.recipient.clone();
         if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
-            let drafts = self.node.peers.get(&peer).map(|link| &link.drafts);
-            let mut drafts = drafts.into_iter().flatten();
+            let mut drafts = self.node.sent.drafts().of(&peer);
             if drafts.any(|waiting| waiting.draft.in_reply_to == Some(request)) {
                 return Err(LocalError::AnswerWaits(request));
             }

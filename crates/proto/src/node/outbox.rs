@@ -46,24 +46,27 @@ pub struct Outgoing {
 impl Node {
     /// Where a message of ours is. `None` for one that was never sent, or long ago.
     pub fn status(&self, message_id: MessageId) -> Option<Outgoing> {
-        let mut links = self.peers.iter();
-        links.find_map(|(peer, link)| {
-            let unsettled = || self.unsettled(peer, link);
-            let mut unsettled = unsettled().filter(|out| out.message_id == message_id);
-            let settled = || {
-                let open = self.sent.request(message_id);
-                let settled = link.settled(peer, message_id)?;
-                Some(Outgoing {
-                    tier: open.map(OpenRequest::tier),
-                    expires: open.map(OpenRequest::closes),
-                    ..settled
-                })
-            };
-            let open = self.sent.request(message_id);
+        let open = self.sent.request(message_id);
+        let mut unsettled = self.outbox().filter(|out| out.message_id == message_id);
+        let settled = || {
+            let (peer, (since, state)) = self.sent.results().of(message_id)?;
             Some(Outgoing {
-                answer_refused: open.and_then(OpenRequest::refused_answer),
-                ..unsettled.next().or_else(settled)?
+                peer: peer.clone(),
+                message_id,
+                state: state.clone(),
+                since: *since,
+                expires: open.map(OpenRequest::closes),
+                message_type: None,
+                place: None,
+                waits_for: None,
+                stored: false,
+                tier: open.map(OpenRequest::tier),
+                answer_refused: None,
             })
+        };
+        Some(Outgoing {
+            answer_refused: open.and_then(OpenRequest::refused_answer),
+            ..unsettled.next().or_else(settled)?
         })
     }
 
@@ -82,7 +85,7 @@ impl Node {
             let waiting = session.ledger.waiting();
             waiting.map(move |(number, waiting)| sent(peer, session.id, number, waiting))
         });
-        let drafts = self.drafts_for(peer, link);
+        let drafts = self.drafts_for(peer);
         sent.chain(drafts.map(|waiter| Outgoing {
             peer: waiter.peer.clone(),
             message_id: waiter.draft.message_id,
@@ -199,23 +202,6 @@ impl Peer {
                 retry.hasten(now);
             }
         }
-    }
-
-    fn settled(&self, peer: &AgentId, message_id: MessageId) -> Option<Outgoing> {
-        let (since, state) = self.fates.of(message_id)?;
-        Some(Outgoing {
-            peer: peer.clone(),
-            message_id,
-            state: state.clone(),
-            since: *since,
-            expires: None,
-            message_type: None,
-            place: None,
-            waits_for: None,
-            stored: false,
-            tier: None,
-            answer_refused: None,
-        })
     }
 }
 

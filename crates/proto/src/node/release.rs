@@ -6,65 +6,51 @@ use crate::draft::{Draft, Stamp};
 use crate::entry::{ClientKey, Did, DraftLine, Entry, OutcomeLine};
 use crate::envelope::{Form, Method};
 use crate::handoff::Offering;
-use crate::headers::MAX_SEQUENCE;
+use crate::headers::{CapabilityName, MAX_SEQUENCE};
 use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId, Version};
 use crate::reject::Reason;
 use crate::time::Timestamp;
 
-use super::peers::peer::{DRAFTS, Finds, Waiting};
 use super::request::LocalError;
+use super::sent::{Finds, Waiting};
 use super::turn::Turn;
-use super::{Node, Notice, State};
-
-impl Node {
-    /// A request that waits for a session, and names no capability, is for the only one that the peer offers in it. What its
-    /// person approved leaves as it was approved.
-    pub(super) fn find_with_session(&mut self, peer: &AgentId, message_id: MessageId) {
-        let drafts = &mut self.peers.entry(peer).drafts;
-        let waiting = drafts
-            .iter_mut()
-            .find(|waiting| waiting.draft.message_id == message_id);
-        if let Some(waiting) = waiting.filter(|waiting| waiting.approval.is_none()) {
-            waiting.finds = Finds::Offer;
-        }
-    }
-}
+use super::{Notice, State};
 
 impl Turn<'_> {
     /// Sends what waited, as far as there is room.
     pub(super) fn release(&mut self, peer: &AgentId) {
-        if let Some(link) = self.node.peers.get_mut(peer) {
-            link.budgets.drafts_wait = None;
-        }
-        while let Some(mut waiting) = self.node.releasable(peer).cloned() {
+        self.node.sent.hold_drafts(peer, None);
+        while let Some(waiting) = self.node.sent.drafts().next(peer).cloned() {
             let Some((stamp, to)) = self.node.slot(self.at, peer) else {
                 return;
             };
-            match self.find_capability(peer, &mut waiting, stamp.version) {
-                Ok(None) => {}
-                Ok(Some(later)) => {
-                    self.node.peers.entry(peer).budgets.drafts_wait = Some(later);
+            let message_id = waiting.draft.message_id;
+            let capability = match self.find_capability(peer, &waiting, stamp.version) {
+                Ok(Found::Capability(found)) => found,
+                Ok(Found::Later(later)) => {
+                    self.node.sent.hold_drafts(peer, Some(later));
                     return;
                 }
                 Err(error) => {
                     let state = State::RefusedHere(error.name().to_owned());
-                    self.end_draft(peer, waiting.draft.message_id, state);
+                    self.end_draft(peer, message_id, state);
                     continue;
                 }
-            }
-            let mut draft = waiting.draft.clone();
+            };
+            let mut draft = Draft::clone(&waiting.draft);
+            draft.capability = capability;
             // A clock that was set back gives it no longer life than it was written with.
             draft.life = draft.life.min(waiting.until.since(self.at.now));
             if let Some(end) = end_of_task(&draft) {
                 draft.life = draft.life.min(end.since(self.at.now));
             }
-            let (message_id, call) = (draft.message_id, draft.form.method().is_some());
-            if let Some(end) = self.end_of(peer, &waiting) {
+            let call = draft.form.method().is_some();
+            if let Some(end) = self.end_of(peer, &waiting, &draft) {
                 self.end_draft(peer, message_id, end);
                 continue;
             }
             if let Some(later) = self.node.leaves_at(self.at.now, peer, call) {
-                self.node.peers.entry(peer).budgets.drafts_wait = Some(later);
+                self.node.sent.hold_drafts(peer, Some(later));
                 return;
             }
             match draft.seal_and_sign(self.node.me.identity(), stamp, to, self.node.ids.rng()) {
@@ -85,43 +71,40 @@ impl Turn<'_> {
     fn find_capability(
         &mut self,
         peer: &AgentId,
-        waiting: &mut Waiting,
+        waiting: &Waiting,
         version: Version,
-    ) -> Result<Option<Timestamp>, LocalError> {
+    ) -> Result<Found, LocalError> {
+        let named = || Found::Capability(waiting.draft.capability.clone());
         let since = match waiting.finds {
-            Finds::Nothing => return Ok(None),
+            Finds::Nothing => return Ok(named()),
             Finds::Offer => self.at.elapsed,
             Finds::OfferSince(since) => since,
         };
         let tier = Some(waiting.draft.data_tier);
         let found = self.node.only_capability(self.at.now, peer, tier)?;
         if found.is_some() {
-            waiting.draft.capability = found;
-            return Ok(None);
+            return Ok(Found::Capability(found));
         }
         let left = since.saturating_add(OFFERS_COME);
         let left = left.saturating_sub(self.at.elapsed);
         if left.is_zero() || version < Version::PROGRESS {
-            return Ok(None);
+            return Ok(named());
         }
         let name = waiting.draft.message_id;
-        let mut drafts = self.node.peers.entry(peer).drafts.iter_mut();
-        if let Some(draft) = drafts.find(|waiting| waiting.draft.message_id == name) {
-            draft.finds = Finds::OfferSince(since);
-        }
-        Ok(Some(self.at.now.saturating_add(left)))
+        (self.node.sent).find_since(peer, name, since);
+        Ok(Found::Later(self.at.now.saturating_add(left)))
     }
 
     /// How a draft ends whose turn it is and that may not leave.
-    fn end_of(&self, peer: &AgentId, waiting: &Waiting) -> Option<State> {
-        if let Some(reason) = self.node.obstacle(peer, waiting) {
+    fn end_of(&self, peer: &AgentId, waiting: &Waiting, draft: &Draft) -> Option<State> {
+        if let Some(reason) = self.node.obstacle(peer, waiting, draft) {
             return Some(State::RefusedHere(reason.to_owned()));
         }
-        let over = end_of_task(&waiting.draft).is_some_and(|end| end <= self.at.now);
+        let over = end_of_task(draft).is_some_and(|end| end <= self.at.now);
         if over || waiting.until <= self.at.now {
             return Some(State::Expired);
         }
-        let unfit = self.node.fit_recipient(self.at.now, &waiting.draft).err();
+        let unfit = self.node.fit_recipient(self.at.now, draft).err();
         unfit.map(|unfit| State::RefusedHere(unfit.name().to_owned()))
     }
 
@@ -147,12 +130,7 @@ impl Turn<'_> {
         client_key: Option<ClientKey>,
     ) -> Result<(), LocalError> {
         let peer = draft.recipient.clone();
-        if self
-            .node
-            .peers
-            .get(&peer)
-            .is_some_and(|link| link.drafts.len() >= DRAFTS)
-        {
+        if !self.node.sent.drafts().has_room(&peer) {
             return Err(LocalError::OutboxFull(peer));
         }
         self.try_to_sign(draft.clone())
@@ -196,13 +174,19 @@ impl Turn<'_> {
 
     pub(super) fn announce_for_drafts(&mut self, peer: &AgentId) {
         let link = self.node.peers.get(peer);
-        let waits = link.is_some_and(|link| {
-            link.drafts.iter().any(Waiting::is_approved) && link.sendable(self.at.now).is_none()
-        });
-        if waits {
+        let speaks = link.is_some_and(|link| link.sendable(self.at.now).is_some());
+        if !speaks && self.node.sent.drafts().next(peer).is_some() {
             self.announce_if_idle(peer);
         }
     }
+}
+
+/// What a draft leaves with that finds its capability.
+enum Found {
+    /// That capability, or none.
+    Capability(Option<CapabilityName>),
+    /// Nothing is offered yet: it is looked for again then.
+    Later(Timestamp),
 }
 
 /// How long the first request to a peer that names no capability waits in a new session for what programs offer there.

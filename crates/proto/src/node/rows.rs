@@ -11,7 +11,6 @@
 mod restore;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
@@ -28,13 +27,12 @@ use crate::stored::Stored;
 use crate::time::Timestamp;
 use crate::trust::TrustView;
 
-use super::fates::Fates;
 use super::inbox::{Inbox, Item};
 use super::names::Shared;
 use super::offers::ToldOffers;
-use super::peers::peer::{Approving, Peer};
+use super::peers::peer::Peer;
 use super::people::{Pausing, Strangers};
-use super::sent::Sent;
+use super::sent::{Approving, PeerDrafts, Sent};
 use super::tasks::Tasks;
 use super::trail::Trail;
 use super::{Alarms, Node};
@@ -130,18 +128,7 @@ struct LinkShot {
     /// A handshake of ours that is under way.
     half: Handshake,
     sessions: Vec<Session>,
-    drafts: Vec<DraftShot>,
     names: Shared,
-    fates: Fates,
-}
-
-#[derive(Clone, Debug)]
-struct DraftShot {
-    name: MessageId,
-    until: Timestamp,
-    life: u64,
-    value: Arc<Value>,
-    approval: Option<Approving>,
 }
 
 /// What stands alone.
@@ -201,7 +188,10 @@ impl Node {
             peers: self
                 .peers
                 .iter()
-                .map(|(peer, link)| (peer.clone(), LinkShot::of(link, now)))
+                .map(|(peer, link)| {
+                    let drafts = self.sent.drafts().of_peer(peer);
+                    (peer.clone(), LinkShot::of(link, drafts, now))
+                })
                 .collect(),
             inbox: self.inbox.clone(),
             sent: self.sent.clone(),
@@ -214,19 +204,12 @@ impl Node {
 }
 
 impl LinkShot {
-    fn of(link: &Peer, now: Timestamp) -> Self {
+    fn of(link: &Peer, drafts: Option<&PeerDrafts>, now: Timestamp) -> Self {
         let (half, held) = link.handshake.halves(now);
-        let drafts = link.drafts.iter().map(|waiting| DraftShot {
-            name: waiting.draft.message_id,
-            until: waiting.until,
-            life: waiting.draft.life.as_secs(),
-            value: Arc::clone(&waiting.value),
-            approval: waiting.approval.clone(),
-        });
         Self {
             row: LinkRow {
                 handshake: held,
-                lost: link.lost.clone(),
+                lost: drafts.map_or_else(Vec::new, |drafts| drafts.lost().to_vec()),
                 announced: link.announced,
                 heard_announce: link.heard_announce,
                 receipted: link.receipted,
@@ -236,9 +219,7 @@ impl LinkShot {
             },
             half,
             sessions: link.sessions.clone(),
-            drafts: drafts.collect(),
             names: link.names.share(),
-            fates: link.fates.clone(),
         }
     }
 }
@@ -259,15 +240,15 @@ impl Snapshot {
             SESSIONS => self.of_links(put_sessions),
             WINDOWS => self.of_links(put_windows),
             OUTBOX => self.of_links(put_outbox),
-            DRAFTS => self.of_links(put_drafts),
+            DRAFTS => of_peers(self.sent.drafts().iter(), put_drafts),
             NAMES => Box::new(self.peers.iter().flat_map(|(peer, link)| {
                 link.names.by_name().map(move |name| {
                     let (id, hash, until) = (name.name, name.hash, name.until);
                     row(NAMES, &format!("{peer} {id}"), &NameRow { hash, until })
                 })
             })),
-            FATES => self.of_links(|peer, link, rows| {
-                for (name, (since, state)) in link.fates.iter() {
+            FATES => of_peers(self.sent.results().iter(), |peer, results, rows| {
+                for (name, (since, state)) in results.iter() {
                     rows.put(FATES, &format!("{peer} {name}"), &(since, state));
                 }
             }),
@@ -345,11 +326,7 @@ impl Snapshot {
     /// The rows of one peer after the other. Names have no character below a hyphen, so that the space
     /// behind one sorts them as they are sorted themselves.
     fn of_links(&self, put: impl Fn(&AgentId, &LinkShot, &mut Rows) + 'static) -> Lines<'_> {
-        Box::new(self.peers.iter().flat_map(move |(peer, link)| {
-            let mut rows = Rows(Vec::new());
-            put(peer, link, &mut rows);
-            rows.sorted()
-        }))
+        of_peers(self.peers.iter(), put)
     }
 
     fn lone(&self) -> Lone {
@@ -445,17 +422,32 @@ fn put_outbox(peer: &AgentId, link: &LinkShot, rows: &mut Rows) {
     }
 }
 
-fn put_drafts(peer: &AgentId, link: &LinkShot, rows: &mut Rows) {
-    for (place, draft) in link.drafts.iter().enumerate() {
+fn put_drafts(peer: &AgentId, drafts: &PeerDrafts, rows: &mut Rows) {
+    for (place, waiting) in drafts.waiting().enumerate() {
         let row = DraftRow {
             place,
-            until: draft.until,
-            life: draft.life,
-            value: draft.value.as_ref().clone(),
-            approval: draft.approval.clone(),
+            until: waiting.until,
+            life: waiting.draft.life.as_secs(),
+            value: waiting.value.as_ref().clone(),
+            approval: waiting.approval.clone(),
         };
-        rows.put(DRAFTS, &format!("{peer} {}", draft.name), &row);
+        let name = waiting.draft.message_id;
+        rows.put(DRAFTS, &format!("{peer} {name}"), &row);
     }
+}
+
+fn of_peers<'s, T>(
+    peers: impl Iterator<Item = (&'s AgentId, &'s T)> + 's,
+    put: impl Fn(&AgentId, &T, &mut Rows) + 'static,
+) -> Lines<'s>
+where
+    T: 's,
+{
+    Box::new(peers.flat_map(move |(peer, of_peer)| {
+        let mut rows = Rows(Vec::new());
+        put(peer, of_peer, &mut rows);
+        rows.sorted()
+    }))
 }
 
 struct Rows(Vec<Row>);

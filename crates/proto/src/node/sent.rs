@@ -1,6 +1,8 @@
 //! What we said and wait for: our open requests, the pings that we answer, and our callers' keys.
 
 mod keyed;
+mod results;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,19 +10,24 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::entry::ClientKey;
+use crate::draft::{Draft, Identity, StoredDraft};
+use crate::entry::{ApprovalLine, ClientKey, DraftLine};
 use crate::envelope::Message;
 use crate::headers::{Headers, MessageType};
 use crate::ids::{AgentId, MessageId, Version};
 use crate::policy::{HIGHEST_CLEAR_TIER, PING};
 use crate::progress::Progress;
 use crate::reject::Reason;
+use crate::statement::Decision;
 use crate::time::Timestamp;
 
+use super::State;
 use super::progress::Progressed;
 
 pub use keyed::{CallerKey, Once};
 pub(super) use keyed::{Keyed, Keys};
+use results::Results;
+pub(super) use waiting::{Approving, Drafts, Finds, PeerDrafts, Waiting};
 
 /// How many requests of ours may be open at once.
 const OPEN_REQUESTS: usize = 10_000;
@@ -35,6 +42,8 @@ pub struct Sent {
     open: BTreeMap<MessageId, OpenRequest>,
     pings: BTreeMap<(AgentId, MessageId), Arc<Message>>,
     keys: Keys,
+    drafts: Drafts,
+    results: Results,
 }
 
 /// A request of ours that is not answered.
@@ -208,13 +217,122 @@ impl Sent {
         self.pings.values()
     }
 
-    /// The peer is trusted no more. Gives back what it was asked.
+    /// The peer is trusted no more. Gives back what waited for it, and what it was asked.
     pub(super) fn cut(&mut self, peer: &AgentId) -> Vec<MessageId> {
         self.pings.retain(|(from, _), _| from != peer);
+        let mut names = self.drafts.drain(peer);
         let asked = self.open.iter().filter(|(_, open)| open.peer == *peer);
-        let asked = asked.map(|(name, _)| *name).collect();
+        names.extend(asked.map(|(name, _)| *name));
         self.open.retain(|_, open| open.peer != *peer);
-        asked
+        names
+    }
+
+    /// What waits to leave.
+    pub(super) fn drafts(&self) -> &Drafts {
+        &self.drafts
+    }
+
+    /// What became of our messages.
+    pub(super) fn results(&self) -> &Results {
+        &self.results
+    }
+
+    /// A draft waits, until `until`. One that cannot be opened has perhaps been sent: a later line says so, or it
+    /// ends when the log has been told.
+    pub(super) fn apply_draft(
+        &mut self,
+        own: &Identity,
+        until: Timestamp,
+        line: &DraftLine,
+        stored: StoredDraft,
+    ) {
+        let approval = line.approve.map(Approving::by);
+        let value = line.message.clone();
+        let name = line.message_id;
+        self.put_back_draft(own, &line.peer, name, stored, |draft| {
+            Waiting::of(draft, value, until, approval)
+        });
+    }
+
+    /// Puts back a draft as it was remembered, opened with our keys; `waiting` says how it waits.
+    pub(super) fn put_back_draft(
+        &mut self,
+        own: &Identity,
+        peer: &AgentId,
+        name: MessageId,
+        stored: StoredDraft,
+        waiting: impl FnOnce(Draft) -> Waiting,
+    ) {
+        match stored.open(own) {
+            Ok(draft) => self.drafts.add(peer, waiting(draft)),
+            Err(reason) => self.drafts.lose(peer, name, reason),
+        }
+    }
+
+    /// Puts back a draft that could not be opened.
+    pub(super) fn put_back_lost(&mut self, peer: &AgentId, name: MessageId, why: Reason) {
+        self.drafts.lose(peer, name, why);
+    }
+
+    /// Our person has decided about a draft.
+    pub(super) fn apply_approval(&mut self, line: &ApprovalLine) {
+        let waiting = self.drafts.named(&line.peer, line.message_id);
+        if let Some(approval) = waiting.and_then(|waiting| waiting.approval.as_mut()) {
+            approval.granted = line.approval.decision == Decision::Approved;
+        }
+    }
+
+    /// A draft was sent, or came to an end.
+    pub(super) fn remove_draft(&mut self, peer: &AgentId, name: MessageId) {
+        self.drafts.remove(peer, name);
+    }
+
+    /// A request that waits for a session, and names no capability, is for the only one that the peer offers in it. What its
+    /// person approved leaves as it was approved.
+    pub(super) fn find_with_session(&mut self, peer: &AgentId, name: MessageId) {
+        let waiting = self.drafts.named(peer, name);
+        if let Some(waiting) = waiting.filter(|waiting| waiting.approval.is_none()) {
+            waiting.finds = Finds::Offer;
+        }
+    }
+
+    /// There is a session, and nothing is offered in it yet: since then, by the clock that nobody sets.
+    pub(super) fn find_since(&mut self, peer: &AgentId, name: MessageId, since: Duration) {
+        if let Some(waiting) = self.drafts.named(peer, name) {
+            waiting.finds = Finds::OfferSince(since);
+        }
+    }
+
+    /// What waits for the peer leaves no earlier than then; without a time as soon as it can.
+    pub(super) fn hold_drafts(&mut self, peer: &AgentId, until: Option<Timestamp>) {
+        self.drafts.wait_until(peer, until);
+    }
+
+    /// Notes where a message is, unless something better is known. Says whether it was news.
+    pub(super) fn note_result(
+        &mut self,
+        now: Timestamp,
+        peer: &AgentId,
+        name: MessageId,
+        state: &State,
+    ) -> bool {
+        self.results.note(now, peer, name, state)
+    }
+
+    /// A message goes out anew that our own clock kept from being taken: that was not its end.
+    pub(super) fn forget_result(&mut self, peer: &AgentId, name: MessageId) {
+        self.results.forget(peer, name);
+    }
+
+    /// Puts back what became of a message.
+    pub(super) fn put_back_result(
+        &mut self,
+        peer: &AgentId,
+        name: MessageId,
+        since: Timestamp,
+        state: State,
+    ) {
+        self.results.put_back(peer, name, since, state);
     }
 
     /// Every request that is open, by name.

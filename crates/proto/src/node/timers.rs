@@ -56,14 +56,18 @@ impl Node {
         if let Some(at_once) = self.clock.due(at.now) {
             return Some(at_once);
         }
-        let links = self.peers.values();
+        let links = self.peers.iter();
         let links = links
-            .filter_map(|link| link.due(at, self.me.identity()))
+            .filter_map(|(peer, link)| {
+                let mail_waits = self.sent.drafts().next(peer).is_some();
+                link.due(at, self.me.identity(), mail_waits)
+            })
             .min();
         let leases = self.inbox.due();
         let lapses = self.offers.due(self.me.policy().offer_linger);
         let others = [
             self.people.due(),
+            self.sent.drafts().due(),
             self.polls.due(at),
             leases.map(|due| at.when(due)),
             self.people.orders_due(self, at.now),
@@ -103,7 +107,8 @@ impl Node {
                 turn.send_receipt(peer, id);
             }
             // Drafts of the log whose content cannot be opened any more say so, and end.
-            let lost = turn.node.peers.get(peer).map(|link| link.lost.clone());
+            let drafts = turn.node.sent.drafts().of_peer(peer);
+            let lost = drafts.map(|drafts| drafts.lost().to_vec());
             for (message_id, reason) in lost.unwrap_or_default() {
                 let state = State::RefusedHere(reason.name().to_owned());
                 turn.end_draft(peer, message_id, state);
@@ -189,10 +194,7 @@ impl Turn<'_> {
     }
 
     fn end_drafts(&mut self, peer: &AgentId) {
-        let Some(link) = self.node.peers.get(peer) else {
-            return;
-        };
-        let over = link.drafts.iter();
+        let over = self.node.sent.drafts().of(peer);
         let over = over.filter(|waiting| waiting.until <= self.at.now);
         let over: Vec<_> = over.map(|waiting| waiting.draft.message_id).collect();
         for message_id in over {
@@ -217,7 +219,8 @@ impl Turn<'_> {
         let Some(link) = self.node.peers.get(peer) else {
             return;
         };
-        let due = link.seeks_session_at(self.node.me.identity().until());
+        let mail_waits = self.node.sent.drafts().next(peer).is_some();
+        let due = link.seeks_session_at(self.node.me.identity().until(), mail_waits);
         if due.is_some_and(|due| due <= self.at.now) {
             self.announce(peer);
         }
@@ -226,24 +229,19 @@ impl Turn<'_> {
 
 impl Peer {
     /// When time asks something of it.
-    fn due(&self, at: At, own: &Identity) -> Option<Timestamp> {
+    fn due(&self, at: At, own: &Identity, mail_waits: bool) -> Option<Timestamp> {
         let sessions = self.sessions.iter().flat_map(|session| {
             [session.retry.map(|retry| retry.due()), session.ledger.due()]
                 .into_iter()
                 .flatten()
         });
-        let drafts = self.drafts.iter().map(|waiting| waiting.until);
         let fixed = [
-            self.budgets.drafts_wait.filter(|_| !self.drafts.is_empty()),
             self.handshake.due(),
             self.receipt_due(at, own),
             self.receipt_again_at(at),
-            self.seeks_session_at(own.until()),
+            self.seeks_session_at(own.until(), mail_waits),
         ];
-        sessions
-            .chain(drafts)
-            .chain(fixed.into_iter().flatten())
-            .min()
+        sessions.chain(fixed.into_iter().flatten()).min()
     }
 
     /// The sessions whose peer should hear from us, and since when, as far as a receipt can be signed.

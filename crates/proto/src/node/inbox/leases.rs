@@ -419,8 +419,8 @@ impl LeasesDoor<'_, '_> {
 
     /// Whether our answer waits for our person: who refuses it leaves the request to be answered anew.
     fn is_answered_by_draft(&self, peer: &AgentId, request: MessageId) -> bool {
-        let drafts = self.turn.node.peers.get(peer).map(|link| &link.drafts);
-        let mut drafts = drafts.into_iter().flatten().map(|waiting| &waiting.draft);
+        let drafts = self.turn.node.sent.drafts().of(peer);
+        let mut drafts = drafts.map(|waiting| &waiting.draft);
         drafts.any(|draft| draft.form.method().is_none() && draft.in_reply_to == Some(request))
     }
 

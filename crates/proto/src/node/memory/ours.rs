@@ -8,7 +8,6 @@ use crate::entry::{Did, DraftLine, OutcomeLine};
 use crate::envelope::{Form, KeptIn, Message, Method};
 use crate::headers::Headers;
 use crate::ids::{AgentId, MessageId};
-use crate::node::peers::peer::{Approving, Finds, Waiting};
 use crate::node::tasks::TaskAnswer;
 use crate::node::{Lost, Node, State};
 use crate::receipt::Receipt;
@@ -44,7 +43,6 @@ impl Node {
             KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Orders | KeptIn::Nowhere => {
             }
         }
-        link.drop_draft(headers.message_id);
         let begins = !message.form.belongs_to_request() && method != Some(Method::Offer);
         let anew = link.takes_anew(headers.message_id);
         if let Some(session) = headers.session.and_then(|id| link.session_mut(id)) {
@@ -57,7 +55,9 @@ impl Node {
                 session.ledger.note_second(headers.message_id);
             }
         }
+        self.sent.remove_draft(&peer, headers.message_id);
         if anew {
+            self.sent.forget_result(&peer, headers.message_id);
             return Changed::default();
         }
         if begins && headers.conversation_id.is_some() {
@@ -154,23 +154,8 @@ impl Node {
             self.forget_request(now, &recipient, request, answer);
         }
         let until = now.saturating_add(life);
-        let approval = line.approve.map(|root| Approving {
-            root,
-            granted: false,
-        });
-        let opened = stored.open(self.me.identity());
-        let link = self.peers.entry(&line.peer);
-        match opened {
-            Ok(draft) => link.drafts.push_back(Waiting {
-                draft,
-                until,
-                value: Arc::new(line.message.clone()),
-                approval,
-                finds: Finds::default(),
-            }),
-            // It has perhaps been sent: a later line says so, or it ends when the log has been told.
-            Err(reason) => link.lost.push((line.message_id, reason)),
-        }
+        self.peers.entry(&line.peer);
+        (self.sent).apply_draft(self.me.identity(), until, line, stored);
     }
 
     pub(super) fn apply_outcome(&mut self, now: Timestamp, line: &OutcomeLine) -> Changed {
@@ -193,7 +178,7 @@ impl Node {
                 session.ledger.give_up(name);
             }
         } else {
-            link.drop_draft(name);
+            self.sent.remove_draft(peer, name);
             self.tasks.never_left(now, peer, name);
         }
         self.note_fates(now, vec![(peer.clone(), name, state)])

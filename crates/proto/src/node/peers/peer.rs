@@ -1,23 +1,17 @@
 //! All that lies between us and one peer.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use signet_json::Value;
-
 use crate::carrier::CarrierId;
-use crate::draft::{Draft, Identity};
+use crate::draft::Identity;
 use crate::handshake::{Handshake, Role};
 use crate::ids::{KeyId, MessageId, SessionId};
-use crate::reject::Reason;
 use crate::session::{Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
 use crate::node::Standing;
 use crate::node::budgets::Budgets;
-use crate::node::fates::Fates;
 use crate::node::last_receipt::LastReceipt;
 use crate::node::names::Names;
 use crate::node::offers::{OfferPace, ToldOffers};
@@ -27,8 +21,6 @@ use crate::node::trail::Trail;
 
 /// How many sessions with one peer are kept; the oldest goes first.
 pub(in crate::node) const SESSIONS: usize = 8;
-/// How many drafts may wait for one peer.
-pub(in crate::node) const DRAFTS: usize = 1_024;
 /// How much later than the initiator the responder renews.
 const RESPONDER_PATIENCE: Duration = Duration::from_secs(300);
 
@@ -37,11 +29,7 @@ const RESPONDER_PATIENCE: Duration = Duration::from_secs(300);
 pub(in crate::node) struct Peer {
     pub(in crate::node) handshake: Handshake,
     pub(in crate::node) sessions: Vec<Session>,
-    pub(in crate::node) drafts: VecDeque<Waiting>,
-    /// Drafts whose content cannot be opened any more.
-    pub(in crate::node) lost: Vec<(MessageId, Reason)>,
     pub(in crate::node) names: Names,
-    pub(in crate::node) fates: Fates,
     /// The timestamp of our last announce: the next one must bear a later one.
     pub(in crate::node) announced: Option<Timestamp>,
     /// When we last announced since the start, by the clock that nobody sets.
@@ -80,46 +68,6 @@ pub(in crate::node) struct Peer {
     pub(in crate::node) trail: Trail,
 }
 
-/// A draft and when its life ends.
-#[derive(Clone, Debug)]
-pub(in crate::node) struct Waiting {
-    pub(in crate::node) draft: Draft,
-    pub(in crate::node) until: Timestamp,
-    /// The draft as its line holds it: what was sealed is sealed.
-    pub(in crate::node) value: Arc<Value>,
-    /// When its person must approve it.
-    pub(in crate::node) approval: Option<Approving>,
-    /// Whether it is for the only capability that the peer will turn out to offer. A start forgets it.
-    pub(in crate::node) finds: Finds,
-}
-
-/// Whether a request that waits for a session finds its capability in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::node) enum Finds {
-    /// It names one, or is for the peer's people.
-    #[default]
-    Nothing,
-    /// It does, when there is a session.
-    Offer,
-    /// There has been a session since then, by the clock that nobody sets, and nothing was offered in it yet.
-    OfferSince(Duration),
-}
-
-/// A draft that its person must approve.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::node) struct Approving {
-    /// The root key that the recipient is bound to; it must be the same when the draft leaves.
-    pub(in crate::node) root: KeyId,
-    pub(in crate::node) granted: bool,
-}
-
-impl Waiting {
-    pub(in crate::node) fn is_approved(&self) -> bool {
-        let approval = self.approval.as_ref();
-        approval.is_none_or(|approval| approval.granted)
-    }
-}
-
 impl Peer {
     pub(in crate::node) fn session(&self, id: SessionId) -> Option<&Session> {
         self.sessions.iter().find(|session| session.id == id)
@@ -143,17 +91,7 @@ impl Peer {
         for session in &mut self.sessions {
             anew |= session.ledger.takes_anew(name);
         }
-        if anew {
-            self.fates.forget(name);
-        }
         anew
-    }
-
-    /// A draft was sent, or came to an end.
-    pub(in crate::node) fn drop_draft(&mut self, name: MessageId) {
-        self.drafts
-            .retain(|waiting| waiting.draft.message_id != name);
-        self.lost.retain(|(lost, _)| *lost != name);
     }
 
     /// The newest session that a new message may use.
@@ -192,11 +130,6 @@ impl Peer {
         Some(present.own_key)
     }
 
-    /// Whether anything asks for a session: mail that needs nothing else, or a greeting.
-    fn has_mail(&self) -> bool {
-        self.greets || self.drafts.iter().any(Waiting::is_approved)
-    }
-
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
     pub(in crate::node) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
@@ -222,14 +155,20 @@ impl Peer {
     }
 
     /// When to announce by ourselves: for what waits, or to renew. `None` while a handshake is under
-    /// way, and when nothing calls for one. `own_until` is when our certificate or key statement ends.
-    pub(in crate::node) fn seeks_session_at(&self, own_until: Timestamp) -> Option<Timestamp> {
+    /// way, and when nothing calls for one. `own_until` is when our certificate or key statement ends;
+    /// `mail_waits` says whether mail waits for the peer that needs nothing but a session.
+    pub(in crate::node) fn seeks_session_at(
+        &self,
+        own_until: Timestamp,
+        mail_waits: bool,
+    ) -> Option<Timestamp> {
         if !self.handshake.is_idle() {
             return None;
         }
+        let has_mail = self.greets || mail_waits;
         let from = match self.sessions.last() {
             Some(session) if session.retry.is_some() => {
-                let calls = self.has_mail() || session.outdated;
+                let calls = has_mail || session.outdated;
                 session.retry.filter(|_| calls)?.stale_at()
             }
             // Our newest certificate, keys, offers and grants have to reach the peer, whether or not anything
@@ -237,14 +176,14 @@ impl Peer {
             Some(session) if session.stale || session.outdated => {
                 let over = session.ends.saturating_add(WINDOW_LIFE);
                 let planned = self.next_announce.filter(|planned| *planned > over);
-                if planned.is_some() && !self.has_mail() {
+                if planned.is_some() && !has_mail {
                     return None;
                 }
                 Timestamp::from_millis(0)
             }
             // A new session would end with the same certificate or key statement.
             Some(session) if session.is_open() && !session.can_be_outlasted(own_until) => {
-                self.has_mail().then_some(session.ends)?
+                has_mail.then_some(session.ends)?
             }
             Some(session) if session.is_open() => {
                 // The initiator renews first, so that both rarely announce at once.
@@ -255,12 +194,12 @@ impl Peer {
                 };
                 let renewal = session.renewal().saturating_add(patience);
                 let planned = self.next_announce.unwrap_or(renewal).max(renewal);
-                if planned > session.ends && !self.has_mail() {
+                if planned > session.ends && !has_mail {
                     return None;
                 }
                 renewal
             }
-            _ if !self.has_mail() => return None,
+            _ if !has_mail => return None,
             _ => Timestamp::from_millis(0),
         };
         Some(self.next_announce.unwrap_or(from).max(from))
@@ -272,7 +211,7 @@ impl Peer {
             session: session.map(|session| session.id),
             ends: session.map(|session| session.ends),
             handshake: !self.handshake.is_idle(),
-            drafts: self.drafts.len(),
+            drafts: 0,
             unconfirmed: self
                 .sessions
                 .iter()

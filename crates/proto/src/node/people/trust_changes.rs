@@ -3,8 +3,8 @@
 
 use crate::certificate::Certificate;
 use crate::entry::{ApprovalLine, TrustChange};
-use crate::ids::{AgentId, MessageId};
-use crate::statement::{Decision, Revocation};
+use crate::ids::AgentId;
+use crate::statement::Revocation;
 use crate::time::Timestamp;
 
 use crate::node::inbound::PEER_REVOKED;
@@ -115,14 +115,12 @@ impl Node {
         let Some(link) = self.peers.get_mut(agent) else {
             return Changed::default();
         };
-        let drafts = link.drafts.drain(..);
-        let mut names: Vec<MessageId> = drafts.map(|waiting| waiting.draft.message_id).collect();
+        let mut names = self.sent.cut(agent);
         for mut session in link.sessions.drain(..) {
             names.append(&mut session.ledger.abandon());
         }
         link.handshake = Default::default();
         link.greets = false;
-        names.append(&mut self.sent.cut(agent));
         names.sort_unstable();
         names.dedup();
         self.inbox.set_aside(agent, |_| true);
@@ -133,12 +131,7 @@ impl Node {
     }
 
     pub(in crate::node) fn apply_approval(&mut self, line: &ApprovalLine) {
-        let drafts = &mut self.peers.entry(&line.peer).drafts;
-        let waiting = drafts
-            .iter_mut()
-            .find(|waiting| waiting.draft.message_id == line.message_id);
-        if let Some(approval) = waiting.and_then(|waiting| waiting.approval.as_mut()) {
-            approval.granted = line.approval.decision == Decision::Approved;
-        }
+        self.peers.entry(&line.peer);
+        self.sent.apply_approval(line);
     }
 }

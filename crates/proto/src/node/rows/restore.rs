@@ -12,8 +12,7 @@ use crate::handshake::{Retry, Role};
 use crate::node::inbox::Gone;
 use crate::node::inbox::{Shelved, Tries};
 use crate::node::names::Name;
-use crate::node::peers::peer::{Finds, Waiting};
-use crate::node::sent::{Keyed, OpenRequest};
+use crate::node::sent::{Keyed, OpenRequest, Waiting};
 use crate::node::tasks::Task;
 use crate::policy::Policy;
 use crate::session::Slot;
@@ -126,9 +125,12 @@ impl Node {
 
     fn take_links(&mut self, tables: &mut Tables) -> Restored {
         for (key, row) in tables.take::<LinkRow>(LINKS)? {
-            let link = self.peers.entry(&tables.parse(LINKS, &key, &key)?);
+            let peer: AgentId = tables.parse(LINKS, &key, &key)?;
+            for (name, why) in row.lost {
+                self.sent.put_back_lost(&peer, name, why);
+            }
+            let link = self.peers.entry(&peer);
             link.handshake = row.handshake;
-            link.lost = row.lost;
             link.announced = row.announced;
             link.heard_announce = row.heard_announce;
             link.receipted = row.receipted;
@@ -154,24 +156,19 @@ impl Node {
             let life = Duration::from_secs(row.life);
             let stored = Draft::parse(row.value.clone(), life);
             let stored = stored.map_err(|_| fault(DRAFTS, &key))?;
-            let opened = stored.open(self.me.identity());
-            let link = self.peers.entry(&tables.parse(DRAFTS, &key, peer)?);
-            match opened {
-                Ok(draft) => link.drafts.push_back(Waiting {
-                    draft,
-                    until: row.until,
-                    value: Arc::new(row.value),
-                    approval: row.approval,
-                    finds: Finds::default(),
-                }),
-                Err(reason) => link.lost.push((name, reason)),
-            }
+            let peer = tables.parse(DRAFTS, &key, peer)?;
+            self.peers.entry(&peer);
+            let (own, until) = (self.me.identity(), row.until);
+            self.sent.put_back_draft(own, &peer, name, stored, |draft| {
+                Waiting::of(draft, row.value, until, row.approval)
+            });
         }
         for (key, (since, state)) in tables.take(FATES)? {
             let [peer, id] = tables.parts(FATES, &key)?;
             let id = tables.parse(FATES, &key, id)?;
-            let link = self.peers.entry(&tables.parse(FATES, &key, peer)?);
-            link.fates.put(since, id, state);
+            let peer = tables.parse(FATES, &key, peer)?;
+            self.peers.entry(&peer);
+            self.sent.put_back_result(&peer, id, since, state);
         }
         Ok(())
     }

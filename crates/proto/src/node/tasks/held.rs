@@ -263,10 +263,8 @@ impl TasksDoor<'_, '_> {
     /// Handoffs that were noted down and never written: a torn tail took the message.
     pub(in crate::node) fn end_unsent(&mut self) {
         let unsent = |task: &&Task| {
-            let waits = self.turn.node.peers.get(&task.peer).is_some_and(|link| {
-                let mut drafts = link.drafts.iter();
-                drafts.any(|waiting| waiting.draft.message_id == task.offer)
-            });
+            let mut drafts = self.turn.node.sent.drafts().of(&task.peer);
+            let waits = drafts.any(|waiting| waiting.draft.message_id == task.offer);
             task.direction == Direction::Out
                 && task.last_said() == TaskState::Offered
                 && !waits
