@@ -65,7 +65,7 @@ pub fn answer(node: &Node, now: Timestamp, question: &PolicyQuery) -> Option<api
         principal: principal(node.trust().peer(peer)?),
         tier: question.tier,
         capability: question.capability.as_ref().map(ToString::to_string),
-        session: node.session(peer, now).is_some(),
+        session: node.peers().session(peer, now).is_some(),
         allowed: checks.iter().all(|check| check.allowed),
         checks,
     })
@@ -73,7 +73,9 @@ pub fn answer(node: &Node, now: Timestamp, question: &PolicyQuery) -> Option<api
 
 fn check(node: &Node, now: Timestamp, question: &PolicyQuery, way: api::Way) -> Option<api::Check> {
     let (peer, capability) = (&question.peer, question.capability.as_ref());
-    let findings = node.explain(now, peer, way_of(way), question.tier, capability)?;
+    let findings = node
+        .judge(now)
+        .explain(peer, way_of(way), question.tier, capability)?;
     Some(api::Check {
         way,
         allowed: findings.iter().all(Finding::holds),
@@ -93,7 +95,7 @@ fn own(capability: &Capability) -> api::Capability {
 }
 
 fn peer(node: &Node, now: Timestamp, agent: &AgentId, peer: &Peer) -> api::PeerPolicy {
-    let session = node.session(agent, now);
+    let session = node.peers().session(agent, now);
     let allowance = node.policy().allowance(agent);
     let (_, by) = allowance.tier();
     api::PeerPolicy {
@@ -123,7 +125,7 @@ fn principal(peer: &Peer) -> Option<String> {
 /// The highest tier that passes; 0 for none.
 fn highest(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> u8 {
     let passes = |tier: &u8| {
-        let findings = node.explain(now, agent, way, *tier, None);
+        let findings = node.judge(now).explain(agent, way, *tier, None);
         findings.is_some_and(|findings| findings.iter().all(Finding::holds))
     };
     (1..=4).rev().find(passes).unwrap_or_default()
@@ -132,7 +134,7 @@ fn highest(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> u8 {
 /// What keeps the next higher tier out.
 fn limits(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> Vec<api::Finding> {
     let next = highest(node, now, agent, way) + 1;
-    let findings = (next <= 4).then(|| node.explain(now, agent, way, next, None));
+    let findings = (next <= 4).then(|| node.judge(now).explain(agent, way, next, None));
     let findings = findings.flatten().unwrap_or_default();
     let against = findings.iter().filter(|finding| !finding.holds());
     against.map(finding).collect()

@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 
 use super::inbound::CLOCK_TOLERANCE;
 use super::peers::Peer;
-use super::turn::Turn;
+use super::turn::AlarmsDoor;
 use super::{Node, Notice, Outcome};
 
 /// So many sessions with one peer within an hour, all alike, are not made by two daemons.
@@ -35,12 +35,6 @@ pub struct Alarms {
     started: Option<Duration>,
     /// When holes were last looked for.
     looked: Option<Timestamp>,
-}
-
-/// What is done about alarms within a turn.
-#[derive(Debug)]
-pub struct AlarmsDoor<'t, 'n> {
-    turn: &'t mut Turn<'n>,
 }
 
 impl Alarms {
@@ -152,13 +146,6 @@ impl Node {
     }
 }
 
-impl<'n> Turn<'n> {
-    /// What rings.
-    pub fn alarms(&mut self) -> AlarmsDoor<'_, 'n> {
-        AlarmsDoor { turn: self }
-    }
-}
-
 impl AlarmsDoor<'_, '_> {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn clear(&mut self) -> Outcome {
@@ -224,7 +211,7 @@ impl AlarmsDoor<'_, '_> {
             Misfit::Theirs => Alarm::PeerRestored,
         };
         self.ring(peer, what);
-        self.turn.announce_if_idle(peer);
+        self.turn.flights().announce_if_idle(peer);
     }
 
     /// The peer used one number for two messages.
@@ -333,7 +320,12 @@ impl AlarmsDoor<'_, '_> {
         if signed_at > self.turn.at.now.saturating_add(CLOCK_TOLERANCE) {
             return self.note_clock(flight);
         }
-        let drained = self.turn.node.carriers.are_drained(self.turn.at.elapsed);
+        let drained = self
+            .turn
+            .node
+            .peers
+            .carriers()
+            .are_drained(self.turn.at.elapsed);
         let age = self.turn.at.now.since(signed_at);
         let link = self.turn.node.peers.entry(&flight.headers.agent_id);
         let (last, times) = link.late.unwrap_or((signed_at, 0));

@@ -2,17 +2,11 @@
 
 use std::time::Duration;
 
-use crate::entry::{ClockLine, Entry};
-use crate::time::Timestamp;
-
-use super::inbound::CLOCK_TOLERANCE;
-use super::peers::Peer;
-use super::turn::Turn;
-use super::{At, Node};
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
 /// Which time it is, by our clock and by our log.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub struct Clock {
     /// The time of the last line.
     written: Timestamp,
     /// The clock as it was last read: behind the last line's time after it was put back.
@@ -59,8 +53,18 @@ impl Clock {
         self.resumed.0
     }
 
+    /// We have run so long, as of this input.
+    pub(super) fn run(&mut self, elapsed: Duration) {
+        self.elapsed = Some(elapsed);
+    }
+
+    /// The clock stands there.
+    pub(super) fn read(&mut self, now: Timestamp) {
+        self.read = now;
+    }
+
     /// Whether the clock was put back by more than a minute since it was last read.
-    pub(super) fn was_put_back(&self, now: Timestamp) -> bool {
+    pub fn was_put_back(&self, now: Timestamp) -> bool {
         now.saturating_add(CLOCK_TOLERANCE) < self.read
     }
 
@@ -126,63 +130,5 @@ impl Clock {
     /// Puts back the time of the last call that a trail holds.
     pub(super) fn put_back_step(&mut self, newest: Timestamp) {
         self.stepped = newest;
-    }
-}
-
-impl Node {
-    /// Whether the clock was put back by more than a minute since it was last read.
-    pub fn was_put_back(&self, now: Timestamp) -> bool {
-        self.clock.was_put_back(now)
-    }
-}
-
-impl Peer {
-    /// Our clock was put back to `clock`. What peers signed in the time to come, when both clocks were wrong, is
-    /// no longer the last word: what they sign now is newer. A handshake that was half done then is begun anew.
-    pub(super) fn put_clock_back(&mut self, clock: Timestamp) {
-        let latest = clock.saturating_add(CLOCK_TOLERANCE);
-        let announced = self.announced;
-        self.announced = announced.map(|last| if last > latest { clock } else { last });
-        self.heard_announce = self.heard_announce.filter(|heard| *heard <= latest);
-        self.handshake = Default::default();
-        for session in &mut self.sessions {
-            session.ledger.put_back(latest);
-            session.asked = session.asked.map(|asked| asked.min(clock));
-        }
-    }
-}
-
-impl Turn<'_> {
-    /// Reads the clock. That it was put back is written down, since the log's own times do not go back;
-    /// and whatever was to wait for the time that has not come now is tried at once.
-    pub(super) fn read_clock(&mut self) {
-        let At { now, elapsed, .. } = self.at;
-        self.node.clock.elapsed = Some(elapsed);
-        if !self.node.clock.was_put_back(now) {
-            self.node.clock.read = now;
-            return;
-        }
-        let entry = Entry::Clock(ClockLine {
-            peer: self.node.me.identity().agent().clone(),
-            difference_ms: now.as_millis() - self.node.clock.written.max(now).as_millis(),
-        });
-        self.write(entry);
-        self.node.clock.read = now;
-        self.node.people.put_clock_back(now);
-        for link in self.node.peers.values_mut() {
-            link.told = link.told.filter(|told| *told <= now);
-        }
-        // What we said meanwhile lay in the peers' future.
-        let links = self.node.peers.values_mut();
-        for session in links.flat_map(|link| &mut link.sessions) {
-            if !session.window.is_empty() {
-                session.window.owe();
-            }
-        }
-        self.node.hasten(now);
-        let peers: Vec<_> = self.node.peers.names().cloned().collect();
-        for peer in peers {
-            self.sign_anew(&peer);
-        }
     }
 }

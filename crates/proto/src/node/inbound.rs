@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use crate::carrier::CarrierId;
+use crate::draft::Draft;
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
-use crate::envelope::{Claimed, Message, Method, Unparsed};
-use crate::reject::Reason;
+use crate::envelope::{Claimed, Form, Message, Method, Unparsed};
+use crate::ids::Digest;
+use crate::reject::{PeerReason, Reason};
 use crate::verify::{Beyond, Payload, Proven, Unproven};
 
-use super::bytes::Paid;
+use super::answers::failure;
 use super::judged::Input;
-use super::rule::ruled::{Rejected, Ruled};
+use super::peers::Paid;
+use super::rule::ruled::{Accepted, Rejected, Ruled};
 use super::turn::Turn;
 use super::{At, Disposition, Judged, Node, Outcome};
 
@@ -19,33 +22,46 @@ pub(super) use crate::time::CLOCK_TOLERANCE;
 /// Why what waits for a revoked peer is refused.
 pub(super) const PEER_REVOKED: &str = "peer-revoked";
 
+/// One input from the network on its way to its verdict.
+struct Arrival<'n> {
+    turn: Turn<'n>,
+    bytes: u64,
+}
+
 impl Node {
     /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
     pub fn handle_inbound(&mut self, at: At, judged: Judged) -> Outcome {
         let mut turn = self.turn(at);
         turn.read_clock();
-        turn.node.arrived_by = judged.carrier;
+        turn.node.peers.arrive_by(judged.carrier);
         // As long as no line tells of it and nobody serves it.
         turn.out.ruled = Some(Disposition::Counted);
+        let bytes = judged.bytes;
+        let mut arrival = Arrival { turn, bytes };
         match judged.input {
-            Input::Parsed(proven) => turn.judge_parsed(judged.bytes, judged.head, proven),
-            Input::Unparsed(unparsed) => {
-                turn.refuse_stranger(judged.bytes, judged.head, unparsed);
-            }
-            Input::Shed(hash) => turn.node.people.count(at.now, judged.bytes, hash),
+            Input::Parsed(proven) => arrival.judge(judged.head, proven),
+            Input::Unparsed(unparsed) => drop(arrival.refuse_stranger(judged.head, unparsed)),
+            Input::Shed(hash) => arrival.count(hash),
         }
-        turn.out.carrier = Some(&turn.node.arrived_by)
+        let mut turn = arrival.turn;
+        turn.out.carrier = Some(turn.node.peers.arrived_by())
             .filter(|carrier| **carrier != CarrierId::NATS)
             .cloned();
         turn.out
     }
+}
 
+impl Arrival<'_> {
     /// What workers proved, by the present trust store: proven again when the standing of its sender has changed, and
     /// when the sender's certificate may have been renewed since.
     fn current(&self, proven: Proven) -> Proven {
         let again = match proven {
             Proven::Verified(verified) => {
-                let peer = self.trust().peer(&verified.message().headers.agent_id);
+                let peer = self
+                    .turn
+                    .node
+                    .trust()
+                    .peer(&verified.message().headers.agent_id);
                 if peer.map_or(0, |peer| peer.epoch()) == verified.epoch() {
                     return Proven::Verified(verified);
                 }
@@ -54,25 +70,27 @@ impl Node {
             Proven::Beyond(beyond) => beyond.into_unverified(),
             Proven::Unproven(_) => return proven,
         };
-        again.verify(self.trust())
+        again.verify(self.turn.node.trust())
     }
-}
 
-impl Turn<'_> {
-    fn judge_parsed(&mut self, bytes: u64, head: Vec<u8>, proven: Proven) {
-        match self.node.current(proven) {
+    fn judge(&mut self, head: Vec<u8>, proven: Proven) {
+        match self.current(proven) {
             Proven::Verified(verified) => match verified.payload {
-                Ok(Payload::Poll(last)) => self.take_poll(bytes, &verified.message, last),
+                Ok(Payload::Poll(last)) => {
+                    self.turn
+                        .peers()
+                        .take_poll(self.bytes, &verified.message, last)
+                }
                 _ => {
-                    let ruled = self.node.rule(self.at.now, verified);
-                    self.settle(bytes, ruled);
+                    let ruled = self.turn.node.judge(self.turn.at.now).rule(verified);
+                    self.settle(ruled);
                 }
             },
             Proven::Beyond(Beyond { message, reason }) => {
                 // A copy of it is refused as one.
-                let fresh = self.node.admit_fresh(&message);
+                let fresh = self.turn.node.judge(self.turn.at.now).admit_fresh(&message);
                 let fault = fresh.err().unwrap_or(reason).into();
-                self.settle(bytes, Err(Rejected { message, fault }));
+                self.settle(Err(Rejected { message, fault }));
             }
             Proven::Unproven(Unproven { message, reason }) => {
                 let unparsed = Unparsed {
@@ -83,80 +101,84 @@ impl Turn<'_> {
                         message_type: Some(message.headers.message_type),
                     },
                 };
-                if self.refuse_stranger(bytes, head, unparsed) {
-                    self.people().consider_stranger(&message, reason);
+                if self.refuse_stranger(head, unparsed) {
+                    self.turn.people().consider_stranger(&message, reason);
                 }
             }
         }
     }
 
     /// Writes down what was decided about a message that is its sender's, and lets follow what follows from it.
-    fn settle(&mut self, bytes: u64, ruled: Result<Ruled, Rejected>) {
+    fn settle(&mut self, ruled: Result<Ruled, Rejected>) {
         // The line of a clock that was put back comes before, and the peer does not pay for it.
-        let before = self.out.entries.len();
-        let now = self.at.now;
+        let before = self.turn.out.entries.len();
+        let now = self.turn.at.now;
         let (message, reason) = match &ruled {
             Ok(ruled) => (&ruled.message, None),
             Err(rejected) => (&rejected.message, Some(rejected.fault.reason)),
         };
         let message = Arc::clone(message);
         let peer = &message.headers.agent_id;
-        let budgets = &mut self.node.peers.entry(peer).budgets;
+        let budgets = &mut self.turn.node.peers.entry(peer).budgets;
         let paid = match reason.is_some_and(|reason| can_be_a_replay(&message, reason)) {
             true => Some(Paid::AsStrangers),
             false => budgets.bytes.admit(now, &message, reason.is_some()),
         };
         let Some(paid) = paid else {
             // It is not judged: what it says comes again, or was never to be taken.
-            self.node.people.count(now, bytes, message.hash());
-            return self.note_excess(peer);
+            self.count(message.hash());
+            return self.turn.peers().note_excess(peer);
         };
-        match ruled.and_then(|ruled| self.people().obey(ruled)) {
-            Ok(ruled) => self.accept(bytes, ruled, paid),
-            Err(rejected) => self.reject(bytes, rejected, paid),
+        match ruled.and_then(|ruled| self.turn.people().obey(ruled)) {
+            Ok(ruled) => self.accept(ruled, paid),
+            Err(rejected) => self.reject(rejected, paid),
         }
-        let budgets = &mut self.node.peers.entry(peer).budgets;
-        let lines = self.out.entries.get(before..).unwrap_or_default();
+        let budgets = &mut self.turn.node.peers.entry(peer).budgets;
+        let lines = self.turn.out.entries.get(before..).unwrap_or_default();
         budgets.bytes.pay(paid, lines);
     }
 
-    fn accept(&mut self, bytes: u64, mut ruled: Ruled, paid: Paid) {
+    fn accept(&mut self, mut ruled: Ruled, paid: Paid) {
         if let Some(task) = ruled.task.take() {
-            self.write(task);
+            self.turn.write(task);
         }
         let copy = ruled.plaintext();
         // Sealed for our person. A copy that cannot be made costs the line its copy, not the message.
-        let node = &mut self.node;
+        let node = &mut *self.turn.node;
         let seal = |plaintext| node.me.identity().copy_of(plaintext, node.ids.rng()).ok()?;
         let copy = copy.and_then(seal);
         let message = &ruled.message;
-        self.count_call(message, Ruling::Accepted);
-        let entry = Outcome::verdict(bytes, message, Ruling::Accepted, copy, paid);
-        self.out.ruled = Some(Disposition::Accepted);
-        let by = self.node.arrived_by.clone();
-        self.node.peers.entry(&message.headers.agent_id).heard_by = Some(by);
-        self.write_ruled(entry, Some(&ruled));
+        self.turn.peers().count_call(message, Ruling::Accepted);
+        let entry = Outcome::verdict(self.bytes, message, Ruling::Accepted, copy, paid);
+        self.turn.out.ruled = Some(Disposition::Accepted);
+        let by = self.turn.node.peers.arrived_by().clone();
+        self.turn
+            .node
+            .peers
+            .entry(&message.headers.agent_id)
+            .heard_by = Some(by);
+        self.turn.write_ruled(entry, Some(&ruled));
         self.follow_accepted(ruled);
     }
 
-    fn reject(&mut self, bytes: u64, rejected: Rejected, paid: Paid) {
+    fn reject(&mut self, rejected: Rejected, paid: Paid) {
         let Rejected { message, fault } = &rejected;
-        let (now, ruling) = (self.at.now, Ruling::Rejected(fault.reason));
-        self.count_call(message, ruling);
-        let entry = Outcome::verdict(bytes, message, ruling, None, paid);
+        let (now, ruling) = (self.turn.at.now, Ruling::Rejected(fault.reason));
+        self.turn.peers().count_call(message, ruling);
+        let entry = Outcome::verdict(self.bytes, message, ruling, None, paid);
         // A stranger can replay what it overheard: such lines count against the strangers' budget.
         let is_strangers = can_be_a_replay(message, fault.reason);
-        if is_strangers && !self.node.people.spend(now, &entry) {
-            self.node.people.count(now, bytes, message.hash());
+        if is_strangers && !self.turn.node.people.spend(now, &entry) {
+            self.count(message.hash());
         } else {
-            self.out.ruled = Some(Disposition::Refused);
-            self.write(entry);
+            self.turn.out.ruled = Some(Disposition::Refused);
+            self.turn.write(entry);
         }
         self.follow_refused(rejected, paid);
     }
 
     /// Says whether there was room for a line.
-    fn refuse_stranger(&mut self, bytes: u64, head: Vec<u8>, unparsed: Unparsed) -> bool {
+    fn refuse_stranger(&mut self, head: Vec<u8>, unparsed: Unparsed) -> bool {
         let Unparsed {
             reason,
             hash,
@@ -165,19 +187,82 @@ impl Turn<'_> {
         let entry = Entry::Message(Verdict {
             direction: Direction::In,
             ruling: Ruling::Rejected(reason),
-            bytes,
+            bytes: self.bytes,
             hash,
             evidence: Evidence::Raw(head, claimed),
             copy: None,
         });
-        if !self.node.people.spend(self.at.now, &entry) {
-            self.node.people.count(self.at.now, bytes, hash);
+        if !self.turn.node.people.spend(self.turn.at.now, &entry) {
+            self.count(hash);
             return false;
         }
-        self.out.ruled = Some(Disposition::Refused);
-        self.write(entry);
+        self.turn.out.ruled = Some(Disposition::Refused);
+        self.turn.write(entry);
         true
     }
+
+    /// Counts the input: no line tells of it alone.
+    fn count(&mut self, hash: Digest) {
+        let now = self.turn.at.now;
+        self.turn.node.people.count(now, self.bytes, hash);
+    }
+
+    fn follow_accepted(&mut self, ruled: Ruled) {
+        let message = Arc::clone(&ruled.message);
+        match &ruled.payload {
+            Payload::Flight(_) => self.turn.flights().follow_flight(&message),
+            Payload::Receipt(receipt) => self.turn.receipts().answer(&message, receipt),
+            Payload::Ping => self.turn.answer_ping(&message),
+            Payload::Offers(_) | Payload::Poll(_) | Payload::Revocation(_) | Payload::Pause(_) => {}
+            Payload::Progress(_) | Payload::Call | Payload::Answer => {
+                if is_about_clocks(&message.form) {
+                    self.turn.alarms().note_clock(&message);
+                }
+                if !self.turn.node.people.pausing().is_paused() {
+                    self.turn.hand_over(Accepted::of(ruled));
+                }
+            }
+        }
+        if message.headers.session.is_some() {
+            self.turn.release(&message.headers.agent_id);
+        }
+    }
+
+    fn follow_refused(&mut self, rejected: Rejected, paid: Paid) {
+        let Rejected { message, fault } = &rejected;
+        if fault.reason == Reason::TimestampInFuture {
+            self.turn.alarms().note_clock(message);
+        }
+        match fault.reason {
+            Reason::Duplicate => self.turn.copies().answer_copy(message),
+            Reason::SessionUnknown => self.turn.copies().answer_unknown_session(message),
+            Reason::Expired | Reason::TimestampInFuture
+                if message.form == Form::Call(Method::Announce) =>
+            {
+                self.turn.copies().answer_late_announce(message);
+            }
+            Reason::HandshakeUnexpected | Reason::TranscriptMismatch => {
+                self.turn.alarms().suspect_copy_by_flight(message);
+            }
+            // An error would name a message that stands under the same number or name.
+            Reason::SequenceReuse => self.turn.alarms().alarm_of_reuse(message),
+            Reason::MessageIdReuse => {}
+            Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
+            // Over its budget the peer hears of it in the next receipt alone.
+            _ if paid == Paid::Withheld => {}
+            _ if message.form.method().is_some_and(Method::is_call) => {
+                let form = failure(fault);
+                let id = self.turn.node.ids.fresh(self.turn.at.now);
+                // An error that finds no room in the outbox is in the next receipt all the same.
+                let _ = self.turn.dispatch(Draft::answer(form, message, id, None));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_about_clocks(form: &Form) -> bool {
+    form.refusal() == Some(PeerReason::Known(Reason::TimestampInFuture))
 }
 
 /// Whether anybody could have sent such a message again that was refused.

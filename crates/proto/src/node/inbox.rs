@@ -16,10 +16,10 @@ use crate::time::Timestamp;
 
 use super::Outcome;
 use super::request::LocalError;
-use super::turn::Turn;
+use super::turn::InboxDoor;
 
 use leases::Leases;
-pub use leases::{HandedOut, LeaseId, LeasesDoor, Supply, Wanted};
+pub use leases::{HandedOut, LeaseId, Supply, Wanted};
 pub(super) use quarantine::Tries;
 pub use quarantine::{Quarantine, Shelved, TRIES};
 
@@ -102,12 +102,6 @@ pub struct Inbox {
     tries: BTreeMap<(AgentId, MessageId), Tries>,
     quarantine: Quarantine,
     leases: Leases,
-}
-
-/// What is done with the inbox within a turn.
-#[derive(Debug)]
-pub struct InboxDoor<'t, 'n> {
-    turn: &'t mut Turn<'n>,
 }
 
 impl Inbox {
@@ -331,13 +325,6 @@ impl Inbox {
         if let Some(share) = self.shares.get_mut(&message.headers.agent_id) {
             share.remove(bytes);
         }
-    }
-}
-
-impl<'n> Turn<'n> {
-    /// What came, and who has it.
-    pub fn inbox(&mut self) -> InboxDoor<'_, 'n> {
-        InboxDoor { turn: self }
     }
 }
 

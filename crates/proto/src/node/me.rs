@@ -10,8 +10,6 @@ use crate::entry::AttemptLine;
 use crate::policy::Policy;
 use crate::time::Timestamp;
 
-use super::turn::Turn;
-
 use attempts::Attempts;
 
 /// Who we are, and by which rules.
@@ -24,19 +22,6 @@ pub(super) struct Me {
     rekeyed: Option<Timestamp>,
     policy: Policy,
     attempts: Attempts,
-}
-
-/// What is done about ourselves within a turn.
-#[derive(Debug)]
-pub struct MeDoor<'t, 'n> {
-    turn: &'t mut Turn<'n>,
-}
-
-impl<'n> Turn<'n> {
-    /// Our keys, our configuration, and what our agent tried in vain.
-    pub fn me(&mut self) -> MeDoor<'_, 'n> {
-        MeDoor { turn: self }
-    }
 }
 
 impl Me {

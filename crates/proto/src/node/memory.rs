@@ -199,7 +199,9 @@ impl Node {
             Some(Payload::Offers(offers)) => self.peers.entry(&peer).apply_offer(message, offers),
             Some(Payload::Ping) => self.sent.apply_ping(message),
             Some(Payload::Call) => {
-                self.note_step(now, &peer, message);
+                let at = self.clock.next_step(now);
+                let came = self.clock.elapsed();
+                self.peers.entry(&peer).trail.note_step(at, came, message);
                 self.inbox.insert(message);
             }
         }

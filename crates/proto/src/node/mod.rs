@@ -8,27 +8,19 @@
 mod alarms;
 mod answers;
 mod budget;
-mod budgets;
-mod bytes;
-mod carriers;
 mod clock;
 mod drafts;
-mod flights;
 mod ids;
 mod inbound;
 mod inbox;
 mod judged;
-mod last_receipt;
 mod me;
 mod memory;
-mod names;
 mod offers;
 mod outbound;
 mod outbox;
-mod pace;
 mod peers;
 mod people;
-mod polls;
 mod progress;
 mod proof;
 mod release;
@@ -38,17 +30,15 @@ mod rule;
 mod sent;
 mod state;
 mod tasks;
-mod timers;
-mod trail;
 mod turn;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::carrier::{CarrierId, Parcel};
+use crate::carrier::{CarrierId, Parcel, Routes};
 use crate::certificate::Certificate;
 use crate::draft::Identity;
-use crate::entry::{AlarmLine, Direction, Entry, Evidence, HoleLine, Ruling, Verdict};
+use crate::entry::{AlarmLine, CauseLine, Direction, Entry, Evidence, HoleLine, Ruling, Verdict};
 use crate::envelope::Message;
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
@@ -59,35 +49,34 @@ use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 
-pub use alarms::{Alarms, AlarmsDoor};
+pub use alarms::Alarms;
 pub use budget::Allowance;
-use bytes::Paid;
-use carriers::Carriers;
-use clock::Clock;
+pub use clock::Clock;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 use ids::Ids;
 pub use inbox::{
-    Gone, HandedOut, Inbox, InboxDoor, Item, LeaseId, LeasesDoor, Quarantine, Shelved, Supply,
-    TRIES, Wanted,
+    Gone, HandedOut, Inbox, Item, LeaseId, Quarantine, Shelved, Supply, TRIES, Wanted,
 };
 pub use judged::Judged;
 use me::Me;
-pub use me::MeDoor;
-pub use offers::{OfferFault, OfferedTo, Offers, OffersDoor, Program};
+pub use offers::{OfferFault, OfferedTo, Offers, Program};
 pub use outbox::Outgoing;
-pub use peers::Peers;
-pub use people::{Pausing, People, PeopleDoor, Stranger};
-pub use polls::Polled;
-use polls::Polls;
+use peers::Paid;
+pub use peers::{Peers, Polled};
+pub use people::{Pausing, People, Stranger};
 pub use progress::Progressed;
 pub use request::{Content, Continues, Declining, Handing, LocalError, Sending};
 pub use rows::{ROWS_VERSION, Read, RestoreError, Row, Snapshot, TABLES, differences};
+pub use rule::judge::Judge;
 pub use rule::permission::Way;
 pub use rule::ruled::Accepted;
 pub use sent::{CallerKey, Once, Sent};
 pub use state::{Lost, State};
-pub use tasks::{Task, Tasks, TasksDoor};
-pub use turn::Turn;
+pub use tasks::{Task, Tasks};
+pub use turn::{
+    AlarmsDoor, CopiesDoor, FlightsDoor, InboxDoor, LeasesDoor, MeDoor, OffersDoor, PeersDoor,
+    PeopleDoor, ReceiptsDoor, TasksDoor, Turn, WaysDoor,
+};
 
 /// When something happens, and what was durable then.
 #[derive(Clone, Copy, Debug)]
@@ -245,12 +234,8 @@ pub struct Node {
     offers: Offers,
     sent: Sent,
     tasks: Tasks,
-    polls: Polls,
     people: People,
     alarms: Alarms,
-    carriers: Carriers,
-    /// What brought the input that is being judged.
-    arrived_by: CarrierId,
     clock: Clock,
     ids: Ids,
 }
@@ -267,11 +252,8 @@ impl Node {
             offers: Offers::default(),
             sent: Sent::default(),
             tasks: Tasks::default(),
-            polls: Polls::default(),
             people: People::default(),
             alarms: Alarms::default(),
-            carriers: Carriers::default(),
-            arrived_by: CarrierId::NATS,
             clock: Clock::default(),
             ids: Ids::new(seed),
         }
@@ -316,13 +298,135 @@ impl Node {
 
     /// One peer's sessions and what waits for it, for a person.
     pub fn standing(&self, peer: &AgentId, now: Timestamp) -> Standing {
-        self.peers
-            .get(peer)
-            .map(|link| Standing {
-                drafts: self.sent.drafts().of(peer).count(),
-                ..link.standing(now)
-            })
-            .unwrap_or_default()
+        let known = self.peers.get(peer);
+        let standing = known.map(|known| Standing {
+            drafts: self.sent.drafts().of(peer).count(),
+            ..known.standing(now)
+        });
+        standing.unwrap_or_default()
+    }
+
+    /// What lies between us and each peer.
+    pub fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// Which time it is, by our clock and by our log.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// What we decide.
+    pub fn policy(&self) -> &Policy {
+        self.me.policy()
+    }
+
+    /// What would be ruled at `now`.
+    pub fn judge(&self, now: Timestamp) -> Judge<'_> {
+        Judge { node: self, now }
+    }
+
+    /// Everything that is due at `at.now`.
+    pub fn handle_timeout(&mut self, at: At) -> Outcome {
+        let mut turn = self.turn(at);
+        turn.read_clock();
+        let strangers = turn.node.people.overdue(at.now);
+        let counted = [strangers, turn.node.peers.overdue(at.elapsed)];
+        for flood in counted.into_iter().flatten() {
+            turn.write(Entry::Flood(flood));
+        }
+        turn.me().write_attempts();
+        turn.leases().overdue();
+        turn.people().tell_decrees();
+        turn.alarms().look_for_holes();
+        turn.offers().end_lapsed_offers();
+        turn.peers().overdue();
+        turn.out
+    }
+
+    /// The next time at which [`Node::handle_timeout`] has something to do, by the clock as it is at
+    /// `at`.
+    pub fn poll_timeout(&self, at: At) -> Option<Timestamp> {
+        if let Some(at_once) = self.clock.due(at.now) {
+            return Some(at_once);
+        }
+        let own = self.me.identity();
+        let peers = self.peers.iter();
+        let peers = peers.filter_map(|(name, peer)| {
+            let mail_waits = self.sent.drafts().next(name).is_some();
+            peer.due(at.now, at.elapsed, own, mail_waits)
+        });
+        let offers = self.peers.names();
+        let offers = offers.filter_map(|peer| self.offer_due(at, peer));
+        let elapsed = [
+            self.peers.due(),
+            self.inbox.due(),
+            self.offers.due(self.me.policy().offer_linger),
+        ];
+        let now = [
+            self.people.due(),
+            self.sent.drafts().due(),
+            self.people.orders_due(self, at.now),
+            self.me.due(at.now),
+        ];
+        let elapsed = elapsed.into_iter().flatten().map(|due| at.when(due));
+        let others = now.into_iter().flatten().chain(elapsed);
+        peers.chain(offers).chain(others).min()
+    }
+
+    /// The log has been told again: handshakes of ours are forgotten, what was accepted and not
+    /// answered is answered, and each session's peer hears how far we are.
+    pub fn resume(&mut self, at: At) -> Outcome {
+        let mut turn = self.turn(at);
+        turn.node.alarms.start(at.elapsed);
+        turn.node.clock.resume(at.elapsed);
+        turn.read_clock();
+        turn.node.retire_sessions();
+        turn.me().record_own();
+        turn.offers().recall_offers();
+        turn.peers().resume();
+        turn.tasks().end_unsent();
+        let pings: Vec<_> = turn.node.sent.pings().map(Arc::clone).collect();
+        for ping in pings {
+            turn.answer_ping(&ping);
+        }
+        turn.out
+    }
+
+    /// A carrier dropped messages before they were read: the log says so.
+    pub fn handle_gap(&mut self, at: At, cause: String) -> Outcome {
+        let mut turn = self.turn(at);
+        turn.write(Entry::Gap(CauseLine { cause }));
+        turn.out
+    }
+
+    /// A clean stop: what was counted is written.
+    pub fn handle_stop(&mut self) -> Outcome {
+        let counted = [self.people.flush(), self.peers.flush()];
+        let flood = counted.into_iter().flatten().map(Entry::Flood);
+        let attempts = self.me.overdue(None).into_iter().map(Entry::Attempt);
+        Outcome {
+            entries: flood.chain(attempts).collect(),
+            ..Outcome::default()
+        }
+    }
+
+    /// A carrier is not connected, or not yet: decrees wait until one is, nothing is given up before
+    /// [`PeersDoor::drained`], and what only this carrier holds may go by another.
+    pub fn handle_disconnected(&mut self, carrier: &CarrierId) {
+        let since = self.clock.elapsed().unwrap_or_default();
+        self.peers.disconnected(carrier, since);
+    }
+
+    /// A message of ours went out by a carrier, and nothing says where to: it goes out again until a receipt
+    /// comes, and a receipt of ours until a carrier has it.
+    pub fn handle_unconfirmed(&mut self, carrier: &CarrierId, peer: &AgentId, message: MessageId) {
+        self.peers.unconfirmed(carrier, peer, message);
+    }
+
+    /// Goes by these carriers from now on.
+    pub fn set_routes(&mut self, routes: Routes) {
+        self.peers.go_by(routes);
     }
 }
 

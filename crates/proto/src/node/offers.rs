@@ -26,7 +26,7 @@ use crate::time::Timestamp;
 
 use super::peers::Peer;
 use super::request::LocalError;
-use super::turn::Turn;
+use super::turn::OffersDoor;
 use super::{At, Node, Outcome};
 
 pub use held::OfferedTo;
@@ -71,12 +71,6 @@ pub(super) struct ToldOffers {
     offers: Vec<Offer>,
 }
 
-/// What is done about offers within a turn.
-#[derive(Debug)]
-pub struct OffersDoor<'t, 'n> {
-    turn: &'t mut Turn<'n>,
-}
-
 impl Node {
     /// What programs offer now.
     pub fn offers(&self) -> &Offers {
@@ -92,15 +86,8 @@ impl Node {
             return None;
         }
         let paced = at.now.saturating_add(due.saturating_sub(at.elapsed));
-        let room = self.leaves_at(at.now, peer, true);
+        let room = self.peers.leaves_at(at.now, peer, true);
         Some(room.map_or(paced, |room| room.max(paced)))
-    }
-}
-
-impl<'n> Turn<'n> {
-    /// What programs offer.
-    pub fn offers(&mut self) -> OffersDoor<'_, 'n> {
-        OffersDoor { turn: self }
     }
 }
 
@@ -221,7 +208,7 @@ impl OffersDoor<'_, '_> {
         let Some((stamp, to)) = self.turn.node.slot(self.turn.at, peer) else {
             return;
         };
-        let session = self.turn.node.session(peer, self.turn.at.now);
+        let session = self.turn.node.peers.session(peer, self.turn.at.now);
         let body = self.offer_for(peer, session);
         if session.is_none_or(|session| self.was_told(peer, session, &body)) {
             self.turn.node.peers.entry(peer).offer_pace.due = None;
@@ -235,7 +222,7 @@ impl OffersDoor<'_, '_> {
             to,
             self.turn.node.ids.rng(),
         ) {
-            self.turn.node.count_own(self.turn.at.now, peer, true);
+            self.turn.node.peers.count_own(self.turn.at.now, peer, true);
             self.turn.write_sealed(signed, copy);
         }
         let pace = &mut self.turn.node.peers.entry(peer).offer_pace;

@@ -6,7 +6,7 @@ use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
 use crate::entry::{ClientKey, Did, Entry, OutcomeLine, Tried};
 use crate::envelope::{Form, Message, Method};
 use crate::headers::CapabilityName;
-use crate::ids::{AgentId, MessageId, SessionId};
+use crate::ids::{AgentId, MessageId};
 use crate::keys::SealKey;
 use crate::policy::{MAX_HOPS, PING};
 use crate::reject::Reason;
@@ -14,6 +14,7 @@ use crate::time::Timestamp;
 
 use super::answers::decline;
 use super::inbound::CLOCK_TOLERANCE;
+use super::peers::hops::trace;
 use super::request::{Content, Declining, LocalError, Sending};
 use super::turn::Turn;
 use super::{At, Node, Outcome};
@@ -47,7 +48,7 @@ impl Node {
         peer: &AgentId,
         tier: Option<u8>,
     ) -> Result<Option<CapabilityName>, LocalError> {
-        let Some(session) = self.session(peer, now) else {
+        let Some(session) = self.peers.session(peer, now) else {
             return Ok(None);
         };
         let names = session.offers_for(tier.unwrap_or(1));
@@ -72,7 +73,7 @@ impl Node {
         request: MessageId,
         answer: Result<Content, Declining>,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        self.may_speak()?;
+        self.judge(at.now).may_speak()?;
         let message = self.inbox.request(from, request)?;
         let id = self.ids.fresh(at.now);
         let draft = match answer {
@@ -120,7 +121,7 @@ impl Turn<'_> {
         sending: Sending,
         key: Option<ClientKey>,
     ) -> Result<MessageId, LocalError> {
-        self.node.may_speak()?;
+        self.node.judge(self.at.now).may_speak()?;
         self.node.may_write_to(peer)?;
         if matches!(sending, Sending::Ping) && self.node.trust().peer(peer).is_none() {
             return Err(LocalError::PeerUnknown(peer.clone()));
@@ -152,7 +153,13 @@ impl Turn<'_> {
         }
         let has_session = self.node.slot(self.at, peer).is_some();
         let finds = !has_session && content.finds_capability && content.capability.is_none();
-        let traced = self.node.trace(self.at, peer, &content)?;
+        let traced = trace(
+            &self.node.peers,
+            &self.node.clock,
+            self.at.elapsed,
+            peer,
+            &content,
+        )?;
         let mut draft = Draft::call(method, peer.clone(), message_id, content.body);
         draft.summary = content.summary;
         draft.capability = content.capability;
@@ -194,7 +201,7 @@ impl Turn<'_> {
         if draft.hops > MAX_HOPS && draft.form.method().is_some() {
             return Err(LocalError::Message(Reason::HopsExceeded));
         }
-        self.permit_sending(&draft)?;
+        self.peers().permit_sending(&draft)?;
         let peer = draft.recipient.clone();
         if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
             let mut drafts = self.node.sent.drafts().of(&peer);
@@ -210,7 +217,7 @@ impl Turn<'_> {
                 let (signed, copy) = draft
                     .seal_and_sign(self.node.me.identity(), stamp, to, self.node.ids.rng())
                     .map_err(LocalError::Message)?;
-                self.node.count_own(self.at.now, &peer, call);
+                self.node.peers.count_own(self.at.now, &peer, call);
                 self.write_sealed(signed, copy);
             }
             None => {
@@ -221,60 +228,6 @@ impl Turn<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Tells the peer what we have of a session. It has no number and waits for nothing.
-    pub(super) fn send_receipt(&mut self, peer: &AgentId, id: SessionId) {
-        let link = self.node.peers.entry(peer);
-        if !link.budgets.bytes.may_tell(self.at.now) {
-            // It waits until there is room for one more.
-            if let Some(session) = link.session_mut(id) {
-                session.window.owe();
-            }
-            return;
-        }
-        let Some(session) = link.session(id) else {
-            return;
-        };
-        let (stamp_now, version) = (after(self.at.now, link.receipted), session.version);
-        let mut receipt = session.window.receipt();
-        let (floor, given_up) = session.ledger.word();
-        receipt.floor = Some(floor);
-        receipt.given_up = given_up;
-        let link = self.node.peers.get(peer);
-        let signer =
-            link.and_then(|link| link.receipt_signer(id, self.at.now, self.node.me.identity()));
-        let Some(signer) = signer else {
-            return self.node.peers.entry(peer).owe_receipt(id);
-        };
-        let stamp = Stamp {
-            now: stamp_now,
-            session: Some(id),
-            sequence: None,
-            audit_head: self.at.head,
-            version,
-        };
-        let exceptions = receipt.except.len();
-        let message_id = self.node.ids.fresh(self.at.now);
-        let draft = Draft::call(
-            Method::Receipt,
-            peer.clone(),
-            message_id,
-            receipt.to_value(),
-        );
-        let key = self.node.me.identity().signer(signer);
-        match key.and_then(|key| draft.sign_by(key, self.node.me.identity(), stamp).ok()) {
-            Some(signed) => {
-                self.node.peers.entry(peer).note_receipt(signed.clone());
-                self.write_sent(signed);
-                self.node
-                    .peers
-                    .entry(peer)
-                    .pace
-                    .note(self.at.elapsed, exceptions);
-            }
-            None => self.node.peers.entry(peer).forgive_receipt(id),
-        }
     }
 }
 

@@ -100,13 +100,6 @@ impl Node {
             answer_refused: None,
         }))
     }
-
-    /// What was published into the void goes out again now, and not at its next resend.
-    pub(super) fn hasten(&mut self, now: Timestamp) {
-        for link in self.peers.values_mut() {
-            link.hasten(now);
-        }
-    }
 }
 
 impl Turn<'_> {
@@ -121,8 +114,8 @@ impl Turn<'_> {
             return;
         }
         let paused = self.node.people.pausing().is_paused();
-        let drained = self.node.carriers.are_drained(self.at.elapsed);
-        let ways = self.node.carriers.ways_to(peer);
+        let drained = self.node.peers.carriers().are_drained(self.at.elapsed);
+        let ways = self.node.peers.carriers().ways_to(peer);
         let (mut expired, mut again) = (Vec::new(), Vec::new());
         for session in &mut self.node.peers.entry(peer).sessions {
             let overdue = session.ledger.overdue(self.at.now, drained, &ways);
@@ -135,7 +128,7 @@ impl Turn<'_> {
             }
         }
         for (message, way) in again {
-            self.push_by(Signed::again(message), &way);
+            self.ways().push_by(Signed::again(message), &way);
         }
         for message_id in expired {
             let line = OutcomeLine {
@@ -187,21 +180,6 @@ impl Turn<'_> {
             return Some(stamp);
         }
         message.sealed.is_none().then_some(stamp)
-    }
-}
-
-impl Peer {
-    /// What waits for its time goes out now.
-    pub(super) fn hasten(&mut self, now: Timestamp) {
-        self.next_announce = None;
-        self.silence = std::time::Duration::ZERO;
-        self.handshake.hasten(now);
-        for session in &mut self.sessions {
-            session.ledger.hasten(now);
-            if let Some(retry) = session.retry.as_mut() {
-                retry.hasten(now);
-            }
-        }
     }
 }
 

@@ -1,20 +1,52 @@
-//! Whom we have to do with: all that lies between us and each peer.
+//! Whom we have to do with: all that lies between us and each peer, and the carriers that reach them.
 
+pub(super) mod budgets;
+mod bytes;
+mod carriers;
+mod copies;
+mod flights;
+pub(super) mod hops;
+mod pace;
 pub(super) mod peer;
+mod polls;
+mod receipts;
+mod rounds;
+pub(super) mod seen;
+mod ways;
 
 use std::collections::{BTreeMap, btree_map};
+use std::time::Duration;
 
-use crate::ids::AgentId;
+use crate::carrier::{CarrierId, Routes};
+use crate::entry::Flood;
+use crate::ids::{AgentId, MessageId};
+use crate::session::{Handed, Ledger, Session};
+use crate::time::Timestamp;
 
+use super::Outcome;
+use super::me::Me;
+use super::turn::PeersDoor;
+
+pub(super) use bytes::Paid;
+use carriers::Carriers;
 pub(super) use peer::Peer;
+pub use polls::Polled;
+use polls::Polls;
 
-/// The peers, by name.
+/// The peers, by name, and the ways to them.
 #[derive(Debug, Default)]
 pub struct Peers {
     known: BTreeMap<AgentId, Peer>,
+    carriers: Carriers,
+    polls: Polls,
 }
 
 impl Peers {
+    /// The session that a new message to `peer` would use.
+    pub fn session(&self, peer: &AgentId, now: Timestamp) -> Option<&Session> {
+        self.get(peer)?.sendable(now)
+    }
+
     pub(super) fn get(&self, name: &AgentId) -> Option<&Peer> {
         self.known.get(name)
     }
@@ -36,15 +68,168 @@ impl Peers {
         self.known.iter_mut()
     }
 
-    pub(super) fn values(&self) -> btree_map::Values<'_, AgentId, Peer> {
-        self.known.values()
-    }
-
     pub(super) fn values_mut(&mut self) -> btree_map::ValuesMut<'_, AgentId, Peer> {
         self.known.values_mut()
     }
 
     pub(super) fn names(&self) -> btree_map::Keys<'_, AgentId, Peer> {
         self.known.keys()
+    }
+
+    /// Goes by these carriers from now on.
+    pub(super) fn go_by(&mut self, routes: Routes) {
+        self.carriers.set_routes(routes);
+    }
+
+    /// The input that is judged now came by that carrier.
+    pub(super) fn arrive_by(&mut self, carrier: CarrierId) {
+        self.carriers.arrived_by = carrier;
+    }
+
+    /// What brought the input that is being judged.
+    pub(super) fn arrived_by(&self) -> &CarrierId {
+        &self.carriers.arrived_by
+    }
+
+    /// The ways out.
+    pub(super) fn carriers(&self) -> &Carriers {
+        &self.carriers
+    }
+
+    /// A carrier is not connected since then: what only it holds may go by another.
+    pub(super) fn disconnected(&mut self, carrier: &CarrierId, since: Duration) {
+        self.carriers.note(carrier, false, since);
+        self.ledgers().for_each(Ledger::wake);
+    }
+
+    /// A message of ours went out by a carrier, and nothing says where to.
+    pub(super) fn unconfirmed(&mut self, carrier: &CarrierId, name: &AgentId, message: MessageId) {
+        if let Some(peer) = self.get_mut(name) {
+            peer.note_receipt_refused(carrier, message);
+        }
+        self.note_handed(carrier, name, message, Handed::Unconfirmed);
+    }
+
+    /// Looks whether our flight of the newest session still says what we offer and grant. Says whether it
+    /// does not.
+    pub(super) fn mark_outdated(&mut self, me: &Me, name: &AgentId) -> bool {
+        let peer = self.known.get_mut(name);
+        let Some(newest) = peer.and_then(|peer| peer.sessions.last_mut()) else {
+            return false;
+        };
+        newest.outdated = !newest.closed && !me.is_in_force(name, newest);
+        newest.outdated
+    }
+
+    /// What was published into the void goes out again now, and not at its next resend.
+    pub(super) fn hasten(&mut self, now: Timestamp) {
+        for peer in self.known.values_mut() {
+            peer.hasten(now);
+        }
+    }
+
+    /// Our clock was put back to `now`, and what was to wait for the time that has not come now is tried at once.
+    pub(super) fn go_on_at(&mut self, now: Timestamp) {
+        for peer in self.known.values_mut() {
+            peer.told = peer.told.filter(|told| *told <= now);
+            // What we said meanwhile lay in the peers' future.
+            for session in &mut peer.sessions {
+                if !session.window.is_empty() {
+                    session.window.owe();
+                }
+            }
+        }
+        self.hasten(now);
+    }
+
+    /// When the line of the polls that were counted is due, by the clock that nobody sets.
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.polls.due()
+    }
+
+    /// That line, when it is due.
+    pub(super) fn overdue(&mut self, elapsed: Duration) -> Option<Flood> {
+        self.polls.overdue(elapsed)
+    }
+
+    /// That line, now: at a clean stop.
+    pub(super) fn flush(&mut self) -> Option<Flood> {
+        self.polls.flush()
+    }
+
+    fn ledgers(&mut self) -> impl Iterator<Item = &mut Ledger> {
+        let sessions = self.known.values_mut().flat_map(|peer| &mut peer.sessions);
+        sessions.map(|session| &mut session.ledger)
+    }
+
+    fn note_handed(
+        &mut self,
+        carrier: &CarrierId,
+        name: &AgentId,
+        message: MessageId,
+        handed: Handed,
+    ) {
+        let peer = self.known.get_mut(name);
+        let sessions = peer.into_iter().flat_map(|peer| &mut peer.sessions).rev();
+        for session in sessions {
+            if session.ledger.handed(message, carrier, handed) {
+                return;
+            }
+        }
+    }
+}
+
+impl PeersDoor<'_, '_> {
+    /// A carrier is connected, at start or again: peers on it that something waits for are announced to at
+    /// once, what was sent into the void goes out again now and not at its next resend, and each session's
+    /// peer hears how far we are.
+    pub fn connected(&mut self, carrier: &CarrierId) -> Outcome {
+        let now = self.turn.at.now;
+        let Peers {
+            known, carriers, ..
+        } = &mut self.turn.node.peers;
+        carriers.note(carrier, true, self.turn.at.elapsed);
+        for (name, peer) in known {
+            peer.hasten_orders(now);
+            if !carriers.reaches(name, carrier) {
+                continue;
+            }
+            for session in &mut peer.sessions {
+                // What expired without a receipt has perhaps arrived: the peer is told of it again, and answers.
+                if !session.window.is_empty() || session.ledger.has_given_up() {
+                    session.window.owe();
+                }
+            }
+            peer.hasten(now);
+        }
+        self.turn.node.handle_timeout(self.turn.at)
+    }
+
+    /// All that waited for us on a carrier when it came up has been judged: the receipts among it too, so
+    /// what has expired without one is given up now.
+    pub fn drained(&mut self, carrier: &CarrierId) -> Outcome {
+        self.turn.node.peers.carriers.note_drained(carrier);
+        self.turn.node.peers.ledgers().for_each(Ledger::wake);
+        self.turn.node.handle_timeout(self.turn.at)
+    }
+
+    /// A carrier says that it holds a message of ours for the peer (on NATS, a PubAck of its mailbox). That delays
+    /// a copy by that carrier, and stops none.
+    pub fn stored(&mut self, carrier: &CarrierId, peer: &AgentId, message_id: MessageId) {
+        let peers = &mut self.turn.node.peers;
+        if let Some(peer) = peers.get_mut(peer) {
+            peer.note_receipt_taken(message_id);
+        }
+        peers.note_handed(carrier, peer, message_id, Handed::Stored(self.turn.at.now));
+    }
+
+    /// A carrier lost what it held: all that no receipt covers goes out again.
+    pub fn mailbox_lost(&mut self, carrier: &CarrierId) -> Outcome {
+        let peers = &mut self.turn.node.peers;
+        peers
+            .ledgers()
+            .for_each(|ledger| ledger.lose_stored(carrier));
+        peers.hasten(self.turn.at.now);
+        self.turn.node.handle_timeout(self.turn.at)
     }
 }

@@ -13,7 +13,6 @@ use crate::statement::PauseStatement;
 use crate::time::Timestamp;
 
 use super::budget::Budget;
-use super::turn::Turn;
 
 pub use orders::Pausing;
 pub(super) use orders::carried_revocations;
@@ -26,19 +25,6 @@ pub struct People {
     strangers: Strangers,
     pausing: Pausing,
     budget: Budget,
-}
-
-/// What is done about people's decisions within a turn.
-#[derive(Debug)]
-pub struct PeopleDoor<'t, 'n> {
-    turn: &'t mut Turn<'n>,
-}
-
-impl<'n> Turn<'n> {
-    /// What people decide.
-    pub fn people(&mut self) -> PeopleDoor<'_, 'n> {
-        PeopleDoor { turn: self }
-    }
 }
 
 impl People {

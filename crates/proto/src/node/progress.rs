@@ -55,7 +55,7 @@ impl Turn<'_> {
         request: MessageId,
         progress: &Progress,
     ) -> Result<MessageId, LocalError> {
-        self.node.may_speak()?;
+        self.node.judge(self.at.now).may_speak()?;
         let request = self.node.inbox.request(from, request)?;
         let draft = self.progress_draft(&request, progress)?;
         let (id, tried) = (draft.message_id, Tried::of(&draft));
@@ -80,7 +80,9 @@ impl Turn<'_> {
 
     /// Tells whoever asked that a person has to look at their request, where there is a session for it.
     pub(super) fn tell_that_a_person_decides(&mut self, request: &Message) {
-        if request.form != Form::Call(Method::Request) || self.node.may_speak().is_err() {
+        if request.form != Form::Call(Method::Request)
+            || self.node.judge(self.at.now).may_speak().is_err()
+        {
             return;
         }
         let progress = Progress::waiting_for_a_person();
@@ -98,14 +100,14 @@ impl Turn<'_> {
         if stamp.version < Version::PROGRESS {
             return Err(LocalError::VersionInsufficient(peer));
         }
-        self.permit_sending(&draft)?;
+        self.peers().permit_sending(&draft)?;
         if self.node.approval_root(&draft)?.is_some() {
             return Err(LocalError::ApprovalNeeded(draft.data_tier));
         }
         let (signed, copy) = draft
             .seal_and_sign(self.node.me.identity(), stamp, to, self.node.ids.rng())
             .map_err(LocalError::Message)?;
-        self.node.count_own(self.at.now, &peer, true);
+        self.node.peers.count_own(self.at.now, &peer, true);
         self.write_sealed(signed, copy);
         Ok(())
     }

@@ -49,13 +49,13 @@ impl Turn<'_> {
                 self.end_draft(peer, message_id, end);
                 continue;
             }
-            if let Some(later) = self.node.leaves_at(self.at.now, peer, call) {
+            if let Some(later) = self.node.peers.leaves_at(self.at.now, peer, call) {
                 self.node.sent.hold_drafts(peer, Some(later));
                 return;
             }
             match draft.seal_and_sign(self.node.me.identity(), stamp, to, self.node.ids.rng()) {
                 Ok((signed, copy)) => {
-                    self.node.count_own(self.at.now, peer, call);
+                    self.node.peers.count_own(self.at.now, peer, call);
                     self.write_sealed(signed, copy);
                 }
                 Err(reason) => {
@@ -64,6 +64,17 @@ impl Turn<'_> {
                 }
             }
         }
+    }
+
+    /// Ends the drafts whose time is over, and sends what waits.
+    pub(super) fn end_drafts(&mut self, peer: &AgentId) {
+        let over = self.node.sent.drafts().of(peer);
+        let over = over.filter(|waiting| waiting.until <= self.at.now);
+        let over: Vec<_> = over.map(|waiting| waiting.draft.message_id).collect();
+        for message_id in over {
+            self.end_draft(peer, message_id, State::Expired);
+        }
+        self.release(peer);
     }
 
     /// Gives a draft that finds its capability the one that the peer offers. Says until when it waits for the word of the
@@ -104,7 +115,7 @@ impl Turn<'_> {
         if over || waiting.until <= self.at.now {
             return Some(State::Expired);
         }
-        let unfit = self.node.fit_recipient(self.at.now, draft).err();
+        let unfit = self.node.judge(self.at.now).fit_recipient(draft).err();
         unfit.map(|unfit| State::RefusedHere(unfit.name().to_owned()))
     }
 
@@ -176,7 +187,7 @@ impl Turn<'_> {
         let link = self.node.peers.get(peer);
         let speaks = link.is_some_and(|link| link.sendable(self.at.now).is_some());
         if !speaks && self.node.sent.drafts().next(peer).is_some() {
-            self.announce_if_idle(peer);
+            self.flights().announce_if_idle(peer);
         }
     }
 }

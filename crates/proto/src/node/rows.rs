@@ -28,13 +28,13 @@ use crate::time::Timestamp;
 use crate::trust::TrustView;
 
 use super::inbox::{Inbox, Item};
-use super::names::Shared;
 use super::offers::ToldOffers;
+use super::peers::hops::Trail;
 use super::peers::peer::Peer;
+use super::peers::seen::Shared;
 use super::people::{Pausing, Strangers};
 use super::sent::{Approving, PeerDrafts, Sent};
 use super::tasks::Tasks;
-use super::trail::Trail;
 use super::{Alarms, Node};
 
 pub use restore::{Read, RestoreError};

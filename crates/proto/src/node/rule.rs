@@ -2,7 +2,7 @@
 //! message that passes them.
 //!
 //! ```text
-//! Verified ─ Node::rule ─▶ Ruled { message, payload, opened, task } ─▶ line ─▶ Accepted
+//! Verified ─ Judge::rule ─▶ Ruled { message, payload, opened, task } ─▶ line ─▶ Accepted
 //!                      └─▶ Rejected { message, fault }
 //! ```
 

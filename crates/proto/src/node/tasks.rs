@@ -17,7 +17,6 @@ use crate::reject::Reason;
 use crate::time::Timestamp;
 
 use super::inbound::PEER_REVOKED;
-use super::turn::Turn;
 
 /// A task between us and one peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,19 +97,6 @@ impl TaskAnswer {
 pub struct Tasks {
     held: Shelf,
     given: Shelf,
-}
-
-/// What is done with tasks within a turn.
-#[derive(Debug)]
-pub struct TasksDoor<'t, 'n> {
-    turn: &'t mut Turn<'n>,
-}
-
-impl<'n> Turn<'n> {
-    /// What was handed to us, and what we hand on.
-    pub fn tasks(&mut self) -> TasksDoor<'_, 'n> {
-        TasksDoor { turn: self }
-    }
 }
 
 type Shelf = BTreeMap<(TaskId, AgentId), Task>;

@@ -1,16 +1,22 @@
 //! One input to the node: its time, and the lines and effects that come of it.
 //!
-//! Every public function of [`Node`] that makes lines or effects opens a [`Turn`], runs it, and gives back its
-//! outcome. Within a turn each line is written by [`Turn::write`], so that no caller forgets to tell what the line
-//! changed.
+//! Whatever makes lines or effects happens within a [`Turn`], through the door of the part whose decision it is. Each
+//! line is written by [`Turn::write`], so that no caller forgets to tell what the line changed.
 
-use crate::entry::{Entry, TrustChange};
+use std::sync::Arc;
+
+use signet_json::{Map, Value};
+
+use crate::draft::{Draft, Signed};
+use crate::entry::{ClockLine, Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
+use crate::envelope::{Form, Message, Method};
 use crate::handshake::Established;
 use crate::headers::CapabilityName;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, MessageId};
+use crate::seal::Sealed;
 
 use super::memory::Changed;
-use super::rule::ruled::Ruled;
+use super::rule::ruled::{Accepted, Ruled};
 use super::{At, Effect, Node, Notice, Outcome, State};
 
 /// What the node makes of one input. Everything that it does in answer has the same time and adds to the same
@@ -21,6 +27,55 @@ pub struct Turn<'n> {
     pub(super) at: At,
     /// The lines and effects so far.
     pub(super) out: Outcome,
+}
+
+/// The doors of the parts: what can be done about each within a turn.
+macro_rules! doors {
+    ($($(#[doc = $about:literal])+ $name:ident: $door:ident,)+) => {
+        $(
+            $(#[doc = $about])+
+            #[derive(Debug)]
+            pub struct $door<'t, 'n> {
+                pub(super) turn: &'t mut Turn<'n>,
+            }
+        )+
+
+        impl<'n> Turn<'n> {
+            $(
+                $(#[doc = $about])+
+                pub fn $name(&mut self) -> $door<'_, 'n> {
+                    $door { turn: self }
+                }
+            )+
+        }
+    };
+}
+
+doors! {
+    /// Our keys, our configuration, and what our agent tried in vain.
+    me: MeDoor,
+    /// The peers: which carriers reach them, and what they ask for.
+    peers: PeersDoor,
+    /// Answers to what is late, lost, or a copy.
+    copies: CopiesDoor,
+    /// Handshakes with peers.
+    flights: FlightsDoor,
+    /// What each side tells the other of what it has.
+    receipts: ReceiptsDoor,
+    /// The ways out.
+    ways: WaysDoor,
+    /// What came, and who has it.
+    inbox: InboxDoor,
+    /// Who has which message.
+    leases: LeasesDoor,
+    /// What programs offer.
+    offers: OffersDoor,
+    /// What was handed to us, and what we hand on.
+    tasks: TasksDoor,
+    /// What people decide.
+    people: PeopleDoor,
+    /// What rings.
+    alarms: AlarmsDoor,
 }
 
 impl Node {
@@ -52,6 +107,29 @@ impl Turn<'_> {
         self.follow(changed);
     }
 
+    /// Writes a message of ours down, and lets it go out when the line is durable.
+    pub(super) fn write_sent(&mut self, signed: Signed) {
+        self.write_sealed(signed, None);
+    }
+
+    /// The same for a message with a sealed box: `copy` holds it for our person.
+    pub(super) fn write_sealed(&mut self, signed: Signed, copy: Option<Sealed>) {
+        let message = signed.message();
+        let entry = Entry::Message(Verdict {
+            direction: Direction::Out,
+            ruling: Ruling::Sent,
+            bytes: message.canonical().len() as u64,
+            hash: message.hash(),
+            evidence: Evidence::Whole(Arc::clone(message)),
+            copy,
+        });
+        let budgets = &mut self.node.peers.entry(signed.recipient()).budgets;
+        budgets.bytes.note_sent(&entry);
+        // Whoever hears of flight 4 answers at once: the workers know the peer's key before it goes out.
+        self.write(entry);
+        self.ways().publish(signed);
+    }
+
     /// Tells our person. Before the line about it is written: then the notice comes before what follows from the line.
     pub(super) fn notify(&mut self, notice: Notice) {
         let notice = Effect::Notice(Box::new(notice));
@@ -62,6 +140,63 @@ impl Turn<'_> {
     pub(super) fn tell_trust(&mut self) {
         let view = self.node.trust().clone();
         self.out.effects.push(Effect::Trust(view));
+    }
+
+    /// Our agent may have it.
+    pub(super) fn hand_over(&mut self, accepted: Accepted) {
+        let message = accepted.message();
+        let headers = &message.headers;
+        let is_kept = || self.node.inbox.find(&headers.agent_id, headers.message_id);
+        let effect = match message.form {
+            Form::Call(Method::Progress) => Effect::Progress(accepted),
+            Form::Call(_) => Effect::Deliver(accepted),
+            Form::Success | Form::Failure { .. } if is_kept().is_some() => Effect::Answer(accepted),
+            // Every other answer is in the inbox by now.
+            Form::Success | Form::Failure { .. } => Effect::Pong(accepted),
+        };
+        self.out.effects.push(effect);
+    }
+
+    /// Our agent may have what waits in the inbox: it came during a pause, or is tried again.
+    pub(super) fn hand_over_waiting(&mut self, peer: &AgentId, name: MessageId) {
+        if let Some(message) = self.node.inbox.find(peer, name).cloned() {
+            let opened = self.node.opened(&message);
+            self.hand_over(Accepted::kept(message, opened));
+        }
+    }
+
+    pub(super) fn answer_ping(&mut self, message: &Arc<Message>) {
+        let mut body = Map::new();
+        body.insert("pong".into(), true.into());
+        body.insert("received".into(), self.at.now.to_string().into());
+        let id = self.node.ids.fresh(self.at.now);
+        let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
+        if self.dispatch(draft).is_err() {
+            let entry = super::outbound::outcome_of(message, crate::entry::Did::AnswerFailed);
+            self.write(entry);
+        }
+    }
+
+    /// Reads the clock. That it was put back is written down, since the log's own times do not go back;
+    /// and whatever was to wait for the time that has not come now is tried at once.
+    pub(super) fn read_clock(&mut self) {
+        let now = self.at.now;
+        self.node.clock.run(self.at.elapsed);
+        if !self.node.clock.was_put_back(now) {
+            return self.node.clock.read(now);
+        }
+        let entry = Entry::Clock(ClockLine {
+            peer: self.node.me.identity().agent().clone(),
+            difference_ms: now.as_millis() - self.node.clock.written().max(now).as_millis(),
+        });
+        self.write(entry);
+        self.node.clock.read(now);
+        self.node.people.put_clock_back(now);
+        self.node.peers.go_on_at(now);
+        let peers: Vec<_> = self.node.peers.names().cloned().collect();
+        for peer in peers {
+            self.sign_anew(&peer);
+        }
     }
 
     /// What follows from what a line changed: effects tell where messages of ours are, a new session is welcomed and
@@ -80,7 +215,7 @@ impl Turn<'_> {
             self.welcome(&established, changed.renewed);
             let peer = &established.certificate.agent;
             self.offers().mark_offers(peer);
-            self.node.mark_outdated(peer);
+            self.node.peers.mark_outdated(&self.node.me, peer);
             self.alarms().suspect_copy_by_number(peer);
         }
         if let Some((peer, misfit)) = changed.misfit {
@@ -90,7 +225,7 @@ impl Turn<'_> {
 
     /// What the peer offers, where a message ended because it named none of several capabilities.
     fn offers_beside(&self, peer: &AgentId, state: &State) -> Vec<CapabilityName> {
-        let session = self.node.session(peer, self.at.now);
+        let session = self.node.peers.session(peer, self.at.now);
         let session = session.filter(|_| state.needs_capability());
         session.map_or_else(Vec::new, |session| session.offers_for(1))
     }

@@ -189,7 +189,7 @@ fn what_a_person_says_while_the_connection_is_gone_is_told_when_it_is_back() {
     let told = |net: &Net| [Method::Pause, Method::Revoke].map(|of| said(net, ALICE, from, of));
     assert_eq!(told(&net), [0, 0], "into the void");
     does(&mut net, ALICE, |node, at| {
-        node.handle_connected(at, &CarrierId::NATS)
+        node.turn(at).peers().connected(&CarrierId::NATS)
     });
     assert_eq!(told(&net), [1, 2], "to the sister, and to everybody");
     net.run_for(10_000);

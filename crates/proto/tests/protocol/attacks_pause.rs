@@ -228,7 +228,9 @@ fn while_paused_nothing_is_handed_over_and_nothing_goes_out_but_receipts_and_han
     let at = net.at(ALICE);
     let outcome = net.agents[ALICE]
         .node
-        .handle_connected(at, &CarrierId::NATS);
+        .turn(at)
+        .peers()
+        .connected(&CarrierId::NATS);
     let effects = net.agents[ALICE].keep(at, outcome);
     net.perform(ALICE, effects);
     net.restart(BOB);

@@ -71,7 +71,7 @@ fn offered(change: impl FnOnce(&mut Value)) -> Result<Kept, &'static str> {
     let draft = Draft::call(Method::Notification, alice.id(), name(7), json!({}));
     let hello = draft.sign(&identity("agent-bob", "bob"), stamp).unwrap();
     alice.hear(at, hello.bytes());
-    let session = alice.node.session(&bob.id(), at.now).unwrap();
+    let session = alice.node.peers().session(&bob.id(), at.now).unwrap();
     let received = session
         .received
         .capabilities

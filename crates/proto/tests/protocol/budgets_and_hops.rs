@@ -176,7 +176,9 @@ fn what_waited_for_an_hour_is_no_flood() {
     let at = net.at(0);
     let effects = net.agents[0]
         .node
-        .handle_connected(at, &CarrierId::NATS)
+        .turn(at)
+        .peers()
+        .connected(&CarrierId::NATS)
         .effects;
     net.perform(0, effects);
     net.run_for(600_000);

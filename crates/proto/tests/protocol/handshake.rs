@@ -255,7 +255,11 @@ fn a_connection_that_is_back_carries_flights_and_messages_at_once() {
         net.run_for(100_000);
         net.cut = None;
         let at = net.at(0);
-        let outcome = net.agents[0].node.handle_connected(at, &CarrierId::NATS);
+        let outcome = net.agents[0]
+            .node
+            .turn(at)
+            .peers()
+            .connected(&CarrierId::NATS);
         let effects = net.agents[0].keep(at, outcome);
         net.perform(0, effects);
         net.run_for(1_000);

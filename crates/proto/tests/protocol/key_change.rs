@@ -239,7 +239,11 @@ fn a_certificate_renewed_while_its_agent_was_down_is_announced_at_the_connect() 
     changed.set(2);
     net.restart(0);
     let now = net.at(0);
-    let outcome = net.agents[0].node.handle_connected(now, &CarrierId::NATS);
+    let outcome = net.agents[0]
+        .node
+        .turn(now)
+        .peers()
+        .connected(&CarrierId::NATS);
     let effects = net.agents[0].keep(now, outcome);
     net.perform(0, effects);
     net.run_for(10_000);
@@ -324,7 +328,11 @@ fn a_change_while_the_agent_was_down_is_announced_at_the_connect() {
     changed.set(true);
     net.restart(0);
     let now = net.at(0);
-    let outcome = net.agents[0].node.handle_connected(now, &CarrierId::NATS);
+    let outcome = net.agents[0]
+        .node
+        .turn(now)
+        .peers()
+        .connected(&CarrierId::NATS);
     let effects = net.agents[0].keep(now, outcome);
     assert!(
         published(&effects)

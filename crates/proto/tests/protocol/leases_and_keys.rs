@@ -512,7 +512,9 @@ fn a_kill_between_the_draft_and_the_message_sends_once() {
         let at = net.at(ALICE);
         let outcome = net.agents[ALICE]
             .node
-            .handle_connected(at, &CarrierId::NATS);
+            .turn(at)
+            .peers()
+            .connected(&CarrierId::NATS);
         let effects = net.agents[ALICE].keep(at, outcome);
         net.perform(ALICE, effects);
         let again = once(&mut net, "k", question("milk?")).unwrap();

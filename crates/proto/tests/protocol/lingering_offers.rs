@@ -208,7 +208,7 @@ fn a_peer_that_was_away_when_an_offer_ended_brings_it_back_at_no_start() {
             }
         }
         let now = net.at(BOB).now;
-        assert!(net.agents[BOB].node.session(&carol, now).is_none());
+        assert!(net.agents[BOB].node.peers().session(&carol, now).is_none());
         offer_end(&mut net, BOB, PROGRAM.connection);
         net.run_for(LINGER + 2_000);
         assert_eq!(offered_to_alice(&net), Vec::<String>::new());

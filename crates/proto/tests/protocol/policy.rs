@@ -81,7 +81,8 @@ fn a_recipient_without_the_layers_gets_nothing_of_the_tier() {
     let (at, peer) = (net.at(0), net.agents[1].id());
     let findings = net.agents[0]
         .node
-        .explain(at.now, &peer, Way::Send, 2, None)
+        .judge(at.now)
+        .explain(&peer, Way::Send, 2, None)
         .unwrap();
     assert!(
         findings
@@ -138,7 +139,11 @@ fn each_peer_has_a_grant_of_its_own() {
     assert_eq!(stranger.capabilities, ["a".parse().unwrap()]);
     let (net, _) = met(policy);
     let bob = net.agents[1].id();
-    let session = net.agents[0].node.session(&bob, net.at(0).now).unwrap();
+    let session = net.agents[0]
+        .node
+        .peers()
+        .session(&bob, net.at(0).now)
+        .unwrap();
     assert_eq!(
         (session.received.tier, session.received.messages_per_minute),
         (2, Some(7))
@@ -232,6 +237,7 @@ fn a_body_that_does_not_fit_is_refused_with_the_place_in_the_schema() {
     }
     let offered = &net.agents[0]
         .node
+        .peers()
         .session(&net.agents[1].id(), net.at(0).now)
         .unwrap()
         .offered;
@@ -303,7 +309,7 @@ proptest! {
         net.restart(1);
         let (at, alice) = (net.at(1), net.agents[0].id());
         let capability = name.map(|name| name.parse().unwrap());
-        let findings = net.agents[1].node.explain(at.now, &alice, Way::Receive, tier, capability.as_ref()).unwrap();
+        let findings = net.agents[1].node.judge(at.now).explain(&alice, Way::Receive, tier, capability.as_ref()).unwrap();
         let against: Vec<_> = findings.iter().filter(|finding| !finding.holds()).map(|finding| finding.reason().name()).take(1).collect();
         try_send(&mut net, 0, 1, content(tier, name)).unwrap();
         net.run_for(100);

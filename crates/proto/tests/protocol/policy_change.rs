@@ -60,7 +60,10 @@ fn offer(net: &mut Net, name: &str) {
 /// What Alice knows of what Bob offers.
 fn known(net: &Net) -> Vec<String> {
     let bob = net.agents[BOB].id();
-    let session = net.agents[ALICE].node.session(&bob, net.at(ALICE).now);
+    let session = net.agents[ALICE]
+        .node
+        .peers()
+        .session(&bob, net.at(ALICE).now);
     let offered = session.unwrap().offered.iter();
     offered.map(|offer| offer.name.to_string()).collect()
 }

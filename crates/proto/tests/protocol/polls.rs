@@ -22,7 +22,12 @@ fn hear(bob: &mut Agent, ms: i64, bytes: &[u8]) -> Outcome {
 
 /// A poll of Alice's for Bob.
 fn poll(alice: &mut Agent, bob: &Agent, ms: i64) -> Vec<u8> {
-    let signed = alice.node.make_poll(at(ms), &bob.id(), None).unwrap();
+    let signed = alice
+        .node
+        .turn(at(ms))
+        .peers()
+        .poll(&bob.id(), None)
+        .unwrap();
     signed.bytes().to_vec()
 }
 
@@ -48,7 +53,9 @@ fn a_peer_that_polls_is_told_who_it_is_and_leaves_no_line() {
     let last = id("the last that it has");
     let signed = alice
         .node
-        .make_poll(at(1_000), &bob.id(), Some(last))
+        .turn(at(1_000))
+        .peers()
+        .poll(&bob.id(), Some(last))
         .unwrap();
     let before = bob.log.len();
     let outcome = hear(&mut bob, 1_010, signed.bytes());
@@ -159,7 +166,12 @@ fn after_a_clock_was_put_back_the_next_polls_are_served_again() {
         is_served(&hear(&mut bob, 50_000, &ahead)),
         "within the tolerance"
     );
-    let back = alice.node.make_poll(at(51_000), &bob.id(), None).unwrap();
+    let back = alice
+        .node
+        .turn(at(51_000))
+        .peers()
+        .poll(&bob.id(), None)
+        .unwrap();
     assert!(
         is_served(&hear(&mut bob, 51_000, back.bytes())),
         "its own last poll was later: this one is, too"
@@ -181,7 +193,12 @@ fn only_the_peer_itself_polls_and_only_for_its_keeper() {
     );
     let mut carol = Agent::new("agent-carol", "carol");
     carol.knows(&bob);
-    let stranger = carol.node.make_poll(at(1_000), &bob.id(), None).unwrap();
+    let stranger = carol
+        .node
+        .turn(at(1_000))
+        .peers()
+        .poll(&bob.id(), None)
+        .unwrap();
     let refused = hear(&mut bob, 1_000, stranger.bytes());
     assert_eq!(reason(&refused.entries).unwrap().name(), "agent-unknown");
     // What was meant for Bob is of no use at Carol's.
@@ -249,10 +266,10 @@ fn a_poll_moves_no_message() {
 fn nobody_polls_a_stranger_or_one_that_is_trusted_no_more() {
     let (mut alice, bob) = alice_and_bob();
     let carol = Agent::new("agent-carol", "carol");
-    let refused = alice.node.make_poll(at(0), &carol.id(), None);
+    let refused = alice.node.turn(at(0)).peers().poll(&carol.id(), None);
     assert_eq!(refused.unwrap_err(), LocalError::PeerUnknown(carol.id()));
     alice.node.turn(at(0)).people().withdraw(&bob.id()).unwrap();
-    let refused = alice.node.make_poll(at(0), &bob.id(), None);
+    let refused = alice.node.turn(at(0)).peers().poll(&bob.id(), None);
     assert_eq!(refused.unwrap_err(), LocalError::PeerRevoked(bob.id()));
 }
 

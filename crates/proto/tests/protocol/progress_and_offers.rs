@@ -80,7 +80,12 @@ fn between(ours: &[Version], theirs: &[Version]) -> Net {
 
 fn version_of(net: &Net, who: usize, to: usize) -> Version {
     let (at, peer) = (net.at(who), net.agents[to].id());
-    net.agents[who].node.session(&peer, at.now).unwrap().version
+    net.agents[who]
+        .node
+        .peers()
+        .session(&peer, at.now)
+        .unwrap()
+        .version
 }
 
 fn try_tell(
@@ -161,7 +166,10 @@ pub(crate) fn ask_for(net: &mut Net, name: &str, body: Value) -> Result<MessageI
 
 pub(crate) fn offered_to_alice(net: &Net) -> Vec<String> {
     let peer = net.agents[BOB].id();
-    let session = net.agents[ALICE].node.session(&peer, net.at(ALICE).now);
+    let session = net.agents[ALICE]
+        .node
+        .peers()
+        .session(&peer, net.at(ALICE).now);
     let offered = session.unwrap().offered.iter();
     offered.map(|offer| offer.name.to_string()).collect()
 }
@@ -204,7 +212,11 @@ fn forged(
 ) -> std::sync::Arc<[u8]> {
     let at = net.at(who);
     let alice = net.agents[ALICE].id();
-    let session = net.agents[who].node.session(&alice, at.now).unwrap();
+    let session = net.agents[who]
+        .node
+        .peers()
+        .session(&alice, at.now)
+        .unwrap();
     let (id, next, version) = (session.id, session.ledger.next(), session.version);
     let identity = net.agents[who].node.identity();
     resign(identity, &message_of(like), |draft, stamp| {
@@ -790,7 +802,8 @@ fn a_peer_that_may_not_ask_for_it_is_not_told() {
     let name = "lamp.switch".parse().unwrap();
     let findings = net.agents[BOB]
         .node
-        .explain(at.now, &alice, Way::Receive, 1, Some(&name));
+        .judge(at.now)
+        .explain(&alice, Way::Receive, 1, Some(&name));
     assert!(findings.unwrap().iter().any(|finding| !finding.holds()));
 }
 
@@ -927,7 +940,11 @@ fn what_a_program_says_of_its_offer_stays_with_its_own_peers_beside_another_of_t
         net.run_for(2_000);
         let bob = net.agents[BOB].id();
         let heard = |net: &Net, who: usize| {
-            let session = net.agents[who].node.session(&bob, net.at(who).now).unwrap();
+            let session = net.agents[who]
+                .node
+                .peers()
+                .session(&bob, net.at(who).now)
+                .unwrap();
             let mut offered = session.offered.iter();
             let lamp = offered.find(|offer| offer.name.as_str() == "lamp.switch");
             lamp.map(|lamp| (lamp.tier, lamp.description.clone(), lamp.schema.clone()))

@@ -114,7 +114,9 @@ fn a_receipt_that_was_lost_is_asked_for_though_a_mailbox_holds_the_message() {
     let (at, bob) = (net.at(0), net.agents[1].id());
     net.agents[0]
         .node
-        .handle_stored(at, &CarrierId::NATS, &bob, name);
+        .turn(at)
+        .peers()
+        .stored(&CarrierId::NATS, &bob, name);
     net.run_for(10_000);
     net.cut = None;
     net.run_for(HOUR / 6);
@@ -137,7 +139,9 @@ fn an_absent_peers_mailbox_does_not_fill_with_copies() {
             let name = message_of(bytes).headers.message_id;
             net.agents[0]
                 .node
-                .handle_stored(at, &CarrierId::NATS, &bob, name);
+                .turn(at)
+                .peers()
+                .stored(&CarrierId::NATS, &bob, name);
         }
         seen = net.sent.len();
         net.run_for(4_000);

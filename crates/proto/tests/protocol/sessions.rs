@@ -211,7 +211,11 @@ fn what_expired_because_every_receipt_was_lost_is_asked_about_again_at_the_next_
         "nobody has a reason to say it"
     );
     let at = net.at(0);
-    let connected = net.agents[0].node.handle_connected(at, &CarrierId::NATS);
+    let connected = net.agents[0]
+        .node
+        .turn(at)
+        .peers()
+        .connected(&CarrierId::NATS);
     let effects = net.agents[0].keep(at, connected);
     net.perform(0, effects);
     net.run_for(5_000);

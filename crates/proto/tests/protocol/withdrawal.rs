@@ -132,7 +132,11 @@ fn a_withdrawn_peer_hears_nothing_and_is_not_heard() {
     net.restart(1);
     net.run_for(DAY);
     let at = net.at(1);
-    let outcome = net.agents[1].node.handle_connected(at, &CarrierId::NATS);
+    let outcome = net.agents[1]
+        .node
+        .turn(at)
+        .peers()
+        .connected(&CarrierId::NATS);
     let effects = net.agents[1].keep(at, outcome);
     net.perform(1, effects);
     let newer = identity_with("agent-bob", "bob", 2, |_| {});

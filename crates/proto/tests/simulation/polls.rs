@@ -132,7 +132,7 @@ impl World {
             && agent.beside
             && let Some(node) = agent.node.as_mut()
         {
-            let outcome = node.handle_drained(at, &CarrierId::HTTP);
+            let outcome = node.turn(at).peers().drained(&CarrierId::HTTP);
             self.keep(who, outcome, Vec::new());
         }
     }
@@ -150,7 +150,11 @@ impl World {
         let Some(node) = self.agents[who].node.as_mut() else {
             return;
         };
-        let Ok(signed) = node.make_poll(at, &cast::certificate(keeper).agent, last) else {
+        let Ok(signed) = node
+            .turn(at)
+            .peers()
+            .poll(&cast::certificate(keeper).agent, last)
+        else {
             return;
         };
         let bytes = Arc::clone(signed.bytes());

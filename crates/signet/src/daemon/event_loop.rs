@@ -151,9 +151,9 @@ impl EventLoop {
             IntakeItem::News(carrier, news) => {
                 let (at, node) = (self.at(), &mut self.state.node);
                 let outcome = match &news {
-                    News::Connected => node.handle_connected(at, &carrier),
-                    News::Drained => node.handle_drained(at, &carrier),
-                    News::StoreLost => node.handle_mailbox_lost(at, &carrier),
+                    News::Connected => node.turn(at).peers().connected(&carrier),
+                    News::Drained => node.turn(at).peers().drained(&carrier),
+                    News::StoreLost => node.turn(at).peers().mailbox_lost(&carrier),
                     News::Gap(at_least) => node.handle_gap(at, dropped(*at_least)),
                     News::Disconnected => {
                         node.handle_disconnected(&carrier);
@@ -225,7 +225,10 @@ impl EventLoop {
         for report in reports {
             let (carrier, peer) = (report.carrier, report.peer);
             match report.stored {
-                true => node.handle_stored(at, &carrier, &peer, report.message_id),
+                true => node
+                    .turn(at)
+                    .peers()
+                    .stored(&carrier, &peer, report.message_id),
                 false => node.handle_unconfirmed(&carrier, &peer, report.message_id),
             }
         }
@@ -279,7 +282,7 @@ impl EventLoop {
 
     async fn tick(&mut self) {
         let at = self.at();
-        let put_back = self.state.node.was_put_back(at.now);
+        let put_back = self.state.node.clock().was_put_back(at.now);
         let outcome = self.state.node.handle_timeout(at);
         self.write(Batch::of(at.now, outcome)).await;
         if put_back {

@@ -25,7 +25,7 @@ use crate::time::Timestamp;
 
 use crate::node::Outcome;
 use crate::node::request::{Content, Declining, LocalError};
-use crate::node::turn::Turn;
+use crate::node::turn::LeasesDoor;
 
 use super::Inbox;
 use super::quarantine::TRIES;
@@ -230,19 +230,6 @@ impl Leases {
         let leases =
             leases.map(|lease| lease.tell.map_or(lease.until, |tell| tell.min(lease.until)));
         leases.chain(self.later.values().copied()).min()
-    }
-}
-
-/// What is done with leases within a turn.
-#[derive(Debug)]
-pub struct LeasesDoor<'t, 'n> {
-    turn: &'t mut Turn<'n>,
-}
-
-impl<'n> Turn<'n> {
-    /// Who has which message.
-    pub fn leases(&mut self) -> LeasesDoor<'_, 'n> {
-        LeasesDoor { turn: self }
     }
 }
 

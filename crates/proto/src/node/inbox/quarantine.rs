@@ -12,9 +12,10 @@ use crate::time::Timestamp;
 
 use crate::node::answers::decline;
 use crate::node::request::LocalError;
+use crate::node::turn::InboxDoor;
 use crate::node::{Notice, Outcome};
 
-use super::{Inbox, InboxDoor};
+use super::Inbox;
 
 /// So often a message is tried; what began counts, whether or not it came to an end.
 pub const TRIES: u8 = 5;

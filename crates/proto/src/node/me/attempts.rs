@@ -12,8 +12,7 @@ use crate::time::Timestamp;
 
 use crate::node::Outcome;
 use crate::node::request::{LocalError, Sending};
-
-use super::MeDoor;
+use crate::node::turn::MeDoor;
 
 /// So many lines a minute tell of one attempt each; the rest is counted.
 const LINES: u32 = 20;

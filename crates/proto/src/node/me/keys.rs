@@ -4,17 +4,17 @@ use crate::certificate::Certificate;
 use crate::draft::Identity;
 use crate::entry::{Entry, TrustChange};
 use crate::envelope::Message;
-use crate::ids::{AgentId, SessionId};
+use crate::ids::AgentId;
 use crate::reject::Reason;
 use crate::seal::{self, Opened};
 use crate::session::Session;
 use crate::time::Timestamp;
 
-use crate::node::peers::Peer;
 use crate::node::rule::ruled::Unsealed;
+use crate::node::turn::MeDoor;
 use crate::node::{Node, Outcome};
 
-use super::{Me, MeDoor};
+use super::Me;
 
 impl Me {
     /// The dates of our certificate, when the clock stands outside of them: then nothing is signed, for
@@ -46,6 +46,16 @@ impl Me {
         let secret = self.identity.secret_for(sealed);
         let secret = secret.ok_or(Reason::Unsealable)?;
         seal::open(sealed, secret, message).map(Some)
+    }
+
+    /// Whether our flight of the session says what we offer and grant the peer now.
+    pub(in crate::node) fn is_in_force(&self, peer: &AgentId, session: &Session) -> bool {
+        let Some(flight) = session.last_flight.body.as_ref() else {
+            return true;
+        };
+        let grant = self.policy.allowance(peer).grant().to_value();
+        flight.get("grant") == Some(&grant)
+            && flight.get("capabilities") == Some(&self.policy.offer())
     }
 
     /// A certificate of our own takes the place of the one before.
@@ -162,26 +172,10 @@ impl MeDoor<'_, '_> {
         let peers: Vec<AgentId> = peers.cloned().collect();
         for peer in peers {
             if anew {
-                self.turn.announce(&peer);
+                self.turn.flights().announce(&peer);
             } else {
-                self.turn.announce_if_idle(&peer);
+                self.turn.flights().announce_if_idle(&peer);
             }
-        }
-    }
-}
-
-impl Peer {
-    /// What fits into no message must not be tried for ever.
-    pub(in crate::node) fn forgive_receipt(&mut self, id: SessionId) {
-        if let Some(session) = self.session_mut(id) {
-            session.window.reported();
-        }
-    }
-
-    /// What cannot be said now is said when it can be.
-    pub(in crate::node) fn owe_receipt(&mut self, id: SessionId) {
-        if let Some(session) = self.session_mut(id) {
-            session.window.owe();
         }
     }
 }

@@ -3,25 +3,8 @@
 use crate::ids::AgentId;
 use crate::policy::Policy;
 
-use crate::node::{Node, Outcome};
-
-use super::MeDoor;
-
-impl Node {
-    /// Looks whether our flight of the newest session still says what we offer and grant. Says whether it
-    /// does not.
-    pub(in crate::node) fn mark_outdated(&mut self, peer: &AgentId) -> bool {
-        let newest = self.peers.get(peer).and_then(|link| link.sessions.last());
-        let Some(newest) = newest else {
-            return false;
-        };
-        let outdated = !newest.closed && !self.is_in_force(peer, newest);
-        if let Some(session) = self.peers.entry(peer).sessions.last_mut() {
-            session.outdated = outdated;
-        }
-        outdated
-    }
-}
+use crate::node::Outcome;
+use crate::node::turn::MeDoor;
 
 impl MeDoor<'_, '_> {
     /// Goes on by another policy. What is narrower holds from the next message on; what is wider with the
@@ -39,10 +22,14 @@ impl MeDoor<'_, '_> {
         let mut told = Vec::new();
         let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
         for peer in peers {
-            if self.turn.node.mark_outdated(&peer)
+            if self
+                .turn
+                .node
+                .peers
+                .mark_outdated(&self.turn.node.me, &peer)
                 && self.turn.node.trust().trusted(&peer).is_some()
             {
-                self.turn.seek_session(&peer);
+                self.turn.flights().seek_session(&peer);
                 told.push(peer);
             }
         }

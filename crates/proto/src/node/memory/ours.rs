@@ -61,7 +61,8 @@ impl Node {
             return Changed::default();
         }
         if begins && headers.conversation_id.is_some() {
-            self.note_own_step(now, &peer, message);
+            let at = self.clock.next_step(now);
+            self.peers.entry(&peer).trail.note_own_step(at, message);
         }
         self.note_request_or_answer(now, &message.form, headers);
         Changed::default()

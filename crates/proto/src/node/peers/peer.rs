@@ -4,20 +4,18 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::carrier::CarrierId;
-use crate::draft::Identity;
 use crate::handshake::{Handshake, Role};
-use crate::ids::{KeyId, MessageId, SessionId};
+use crate::ids::{MessageId, SessionId};
 use crate::session::{Session, WINDOW_LIFE};
-use crate::time::Timestamp;
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
+use super::budgets::Budgets;
+use super::hops::Trail;
+use super::pace::Pace;
+use super::receipts::LastReceipt;
+use super::seen::Names;
 use crate::node::Standing;
-use crate::node::budgets::Budgets;
-use crate::node::last_receipt::LastReceipt;
-use crate::node::names::Names;
 use crate::node::offers::{OfferPace, ToldOffers};
-use crate::node::outbound::after;
-use crate::node::pace::Pace;
-use crate::node::trail::Trail;
 
 /// How many sessions with one peer are kept; the oldest goes first.
 pub(in crate::node) const SESSIONS: usize = 8;
@@ -100,34 +98,6 @@ impl Peer {
             .iter()
             .rev()
             .find(|session| session.is_open_for_sending(now))
-    }
-
-    /// The key of ours that signs a receipt of a session at `now`; `None` as long as the peer would take it
-    /// from no key that we have: it waits then, and no timer waits for it.
-    ///
-    /// The key that opened the session signs until the session's end, as long as its certificate is known to
-    /// last. What is judged later, or without that key, the present one says, once the peer has its certificate.
-    pub(in crate::node) fn receipt_signer(
-        &self,
-        id: SessionId,
-        now: Timestamp,
-        own: &Identity,
-    ) -> Option<KeyId> {
-        let session = self.session(id)?;
-        let time = after(now, self.receipted);
-        if !own.certificate.covers(time) {
-            return None;
-        }
-        let known = |other: &Session| {
-            let serial = own.certificate.serial;
-            other.confirmed && !other.retired && other.own_serials.0 == serial
-        };
-        let lasts = time <= session.ends || known(session);
-        if lasts && !session.keyless {
-            return Some(session.own_key);
-        }
-        let present = self.sessions.iter().find(|other| known(other))?;
-        Some(present.own_key)
     }
 
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
@@ -219,6 +189,33 @@ impl Peer {
                 .sum(),
             over_budget: self.budgets.refused,
             withheld: self.budgets.withheld,
+        }
+    }
+
+    /// What waits for its time goes out now.
+    pub(in crate::node) fn hasten(&mut self, now: Timestamp) {
+        self.next_announce = None;
+        self.silence = std::time::Duration::ZERO;
+        self.handshake.hasten(now);
+        for session in &mut self.sessions {
+            session.ledger.hasten(now);
+            if let Some(retry) = session.retry.as_mut() {
+                retry.hasten(now);
+            }
+        }
+    }
+
+    /// Our clock was put back to `clock`. What peers signed in the time to come, when both clocks were wrong, is
+    /// no longer the last word: what they sign now is newer. A handshake that was half done then is begun anew.
+    pub(in crate::node) fn put_clock_back(&mut self, clock: Timestamp) {
+        let latest = clock.saturating_add(CLOCK_TOLERANCE);
+        let announced = self.announced;
+        self.announced = announced.map(|last| if last > latest { clock } else { last });
+        self.heard_announce = self.heard_announce.filter(|heard| *heard <= latest);
+        self.handshake = Default::default();
+        for session in &mut self.sessions {
+            session.ledger.put_back(latest);
+            session.asked = session.asked.map(|asked| asked.min(clock));
         }
     }
 }

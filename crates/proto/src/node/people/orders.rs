@@ -18,10 +18,11 @@ use crate::verify::Payload;
 use crate::node::peers::Peer;
 use crate::node::request::LocalError;
 use crate::node::rule::ruled::{Rejected, Ruled};
+use crate::node::turn::PeopleDoor;
 use crate::node::{Node, Notice, Outcome, RuleContext};
 use crate::trust::TrustView;
 
-use super::{People, PeopleDoor};
+use super::People;
 
 /// How often a decree is told again, and for how long.
 const TELL_AGAIN: Duration = Duration::from_secs(24 * 3600);
@@ -120,7 +121,7 @@ impl People {
 
     /// When the next decree is to be told to a peer.
     pub(in crate::node) fn orders_due(&self, node: &Node, now: Timestamp) -> Option<Timestamp> {
-        if !node.carriers.is_any_up() || !node.me.may_sign(now) {
+        if !node.peers.carriers().is_any_up() || !node.me.may_sign(now) {
             return None;
         }
         let told = |(peer, link): (&AgentId, &Peer)| {
@@ -306,7 +307,9 @@ impl PeopleDoor<'_, '_> {
     }
 
     pub(in crate::node) fn tell_decrees(&mut self) {
-        if !self.turn.node.carriers.is_any_up() || !self.turn.node.me.may_sign(self.turn.at.now) {
+        if !self.turn.node.peers.carriers().is_any_up()
+            || !self.turn.node.me.may_sign(self.turn.at.now)
+        {
             return;
         }
         let due = |(peer, link): &(&AgentId, &Peer)| {

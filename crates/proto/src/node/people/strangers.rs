@@ -18,9 +18,10 @@ use crate::verify::prove_stranger;
 
 use crate::node::request::LocalError;
 use crate::node::rule::judge::admit_time;
+use crate::node::turn::PeopleDoor;
 use crate::node::{Notice, Outcome};
 
-use super::{People, PeopleDoor};
+use super::People;
 
 /// How many strangers may wait, one for each root key.
 const WAITING: usize = 16;
@@ -184,7 +185,7 @@ impl PeopleDoor<'_, '_> {
             found => found,
         }?;
         self.take_binding(&certificate).map_err(LocalError::Bind)?;
-        self.turn.announce_if_idle(agent);
+        self.turn.flights().announce_if_idle(agent);
         Ok(self.turn.take())
     }
 

@@ -11,7 +11,7 @@ use crate::draft::{Draft, Identity};
 use crate::handshake::{Retry, Role};
 use crate::node::inbox::Gone;
 use crate::node::inbox::{Shelved, Tries};
-use crate::node::names::Name;
+use crate::node::peers::seen::Name;
 use crate::node::sent::{Keyed, OpenRequest, Waiting};
 use crate::node::tasks::Task;
 use crate::policy::Policy;
@@ -138,8 +138,8 @@ impl Node {
             link.trail = row.trail;
             link.told_offers = row.told_offers;
         }
-        let links = self.peers.values();
-        let steps = links.filter_map(|link| link.trail.newest());
+        let links = self.peers.iter();
+        let steps = links.filter_map(|(_, link)| link.trail.newest());
         let newest = steps.max();
         newest
             .into_iter()

@@ -18,20 +18,26 @@ use crate::node::peers::Peer;
 /// How many handshakes may be half open at once.
 const HALF_OPEN_HANDSHAKES: usize = 64;
 
-impl Node {
+/// What the node rules by at one moment: everything that it knows, and nothing that it could change.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge<'n> {
+    pub(in crate::node) node: &'n Node,
+    pub(in crate::node) now: Timestamp,
+}
+
+impl<'n> Judge<'n> {
     /// Checks V08 to V12, and what was sealed.
-    pub(in crate::node) fn rule(
-        &self,
-        now: Timestamp,
-        verified: Verified,
-    ) -> Result<Ruled, Rejected> {
+    pub(in crate::node) fn rule(&self, verified: Verified) -> Result<Ruled, Rejected> {
         let Verified {
             message, payload, ..
         } = verified;
-        let judged = self.judge(now, &message, payload).and_then(|judged| {
+        let judged = self.judge(&message, payload).and_then(|judged| {
             let (payload, unsealed) = judged;
             let body = body_of(&message, unsealed.as_ref());
-            let task = self.tasks.rule(self.trust(), now, &message, body)?;
+            let task = self
+                .node
+                .tasks
+                .rule(self.node.trust(), self.now, &message, body)?;
             Ok((payload, unsealed, task))
         });
         match judged {
@@ -47,7 +53,6 @@ impl Node {
 
     fn judge(
         &self,
-        now: Timestamp,
         message: &Message,
         payload: Result<Payload, Reason>,
     ) -> Result<(Payload, Option<Unsealed>), Fault> {
@@ -56,8 +61,8 @@ impl Node {
         let is_reused = link.names.hash_of(headers.message_id).is_some();
         // A receipt may be late, but one from the future would silence those that follow it.
         if message.form.method() != Some(Method::Receipt) {
-            admit_time(now, message)?;
-        } else if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
+            admit_time(self.now, message)?;
+        } else if headers.timestamp > self.now.saturating_add(CLOCK_TOLERANCE) {
             return Err(Reason::TimestampInFuture.into());
         }
         match message.form.method() {
@@ -69,7 +74,9 @@ impl Node {
                     return Err(Reason::HeaderInvalid.into());
                 }
                 let payload = payload?;
-                self.people.rule(self.context(), now, message, &payload)?;
+                self.node
+                    .people
+                    .rule(self.node.context(), self.now, message, &payload)?;
                 Ok((payload, None))
             }
             Some(method) if method.is_handshake() => {
@@ -85,17 +92,15 @@ impl Node {
                 }
                 Ok((payload, None))
             }
-            _ => self.rule_in_session(now, link, message, payload, is_reused),
+            _ => self.rule_in_session(link, message, payload, is_reused),
         }
     }
 
     /// Check V08.
-    pub(in crate::node) fn admit_fresh(&self, message: &Message) -> Result<&Peer, Reason> {
+    pub(in crate::node) fn admit_fresh(&self, message: &Message) -> Result<&'n Peer, Reason> {
         let headers = &message.headers;
-        let link = self
-            .peers
-            .get(&headers.agent_id)
-            .ok_or(Reason::AgentUnknown)?;
+        let link = self.node.peers.get(&headers.agent_id);
+        let link = link.ok_or(Reason::AgentUnknown)?;
         let known = link.names.hash_of(headers.message_id);
         match known == Some(message.hash()) || link.has_judged(message) {
             true => Err(Reason::Duplicate),
@@ -105,19 +110,26 @@ impl Node {
 
     fn rule_flight(&self, link: &Peer, message: &Message, flight: &Flight) -> Result<(), Reason> {
         link.handshake
-            .admit(message, flight, self.me.identity().agent())?;
+            .admit(message, flight, self.node.me.identity().agent())?;
         if message.form.method() == Some(Method::Announce) {
             let signed = message.headers.timestamp;
             if link.heard_announce.is_some_and(|heard| signed <= heard) {
                 return Err(Reason::AnnounceStale);
             }
             let half_open = |link: &&Peer| matches!(link.handshake, Handshake::AwaitCapability(_));
-            let busy = self.peers.values().filter(half_open).count() >= HALF_OPEN_HANDSHAKES;
+            let busy = self
+                .node
+                .peers
+                .iter()
+                .map(|(_, peer)| peer)
+                .filter(half_open)
+                .count()
+                >= HALF_OPEN_HANDSHAKES;
             if busy && !half_open(&link) {
                 return Err(Reason::HandshakeBusy);
             }
         }
-        let peer = self.trust().peer(&message.headers.agent_id);
+        let peer = self.node.trust().peer(&message.headers.agent_id);
         let lowest = peer.and_then(|peer| peer.lowest_version());
         match lowest.is_some_and(|lowest| message.headers.version < lowest) {
             true => Err(Reason::VersionDowngrade),
@@ -127,7 +139,6 @@ impl Node {
 
     fn rule_in_session(
         &self,
-        now: Timestamp,
         link: &Peer,
         message: &Message,
         payload: Result<Payload, Reason>,
@@ -144,7 +155,7 @@ impl Node {
         // An older key is good for the sessions that it opened, and for no later one. A later key may still
         // say what was judged in a session of an older one, which cannot sign after its certificate's end.
         let by_newest = || {
-            let newest = self.trust().peer(&headers.agent_id);
+            let newest = self.node.trust().peer(&headers.agent_id);
             let newest = newest.and_then(|peer| peer.newest());
             is_receipt && newest.is_some_and(|newest| newest.signing_key.id() == headers.key_id)
         };
@@ -169,17 +180,17 @@ impl Node {
         if is_reused {
             return Err(Reason::MessageIdReuse.into());
         }
-        self.sent.rule(now, message)?;
-        self.permit(now, link, session, message)?;
+        self.node.sent.rule(self.now, message)?;
+        self.permit(link, session, message)?;
         let mut payload = payload?;
         if let Payload::Offers(offers) = &payload {
             offers::rule(session, offers)?;
         }
         let waits = matches!(payload, Payload::Call | Payload::Answer);
-        if waits && !self.inbox.has_room(message) {
+        if waits && !self.node.inbox.has_room(message) {
             return Err(Reason::InboxFull.into());
         }
-        let unsealed = self.me.open(message)?;
+        let unsealed = self.node.me.open(message)?;
         let body = body_of(message, unsealed.as_ref());
         if let Payload::Progress(told) = &mut payload {
             *told = Some(Progress::parse(body.ok_or(Reason::BodyUnfit)?)?);

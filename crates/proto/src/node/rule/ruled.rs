@@ -13,7 +13,7 @@ use crate::verify::Payload;
 /// What a box held, and its bytes.
 pub(in crate::node) type Unsealed = (Opened, Zeroizing<Vec<u8>>);
 
-/// A message that passed every check. Only `Node::rule` makes it: no other place can fill in what was sealed.
+/// A message that passed every check. Only `Judge::rule` makes it: no other place can fill in what was sealed.
 #[derive(Debug)]
 pub(in crate::node) struct Ruled {
     pub(in crate::node) message: Arc<Message>,

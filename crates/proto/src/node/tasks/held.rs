@@ -16,9 +16,10 @@ use crate::time::Timestamp;
 use crate::node::Outcome;
 use crate::node::answers::declined;
 use crate::node::request::{Handing, LocalError};
+use crate::node::turn::TasksDoor;
 
 use super::offered::{in_clear, task_line};
-use super::{Task, Tasks, TasksDoor};
+use super::{Task, Tasks};
 
 impl Tasks {
     /// Keeps a message for a task that we hold within what we were given, and its life within the
@@ -309,7 +310,7 @@ impl TasksDoor<'_, '_> {
 
     /// The message first: a torn tail then leaves a word that goes out, and is said again at worst.
     fn say(&mut self, draft: Draft, task: TaskId, change: TaskChange) -> Result<(), LocalError> {
-        self.turn.node.may_speak()?;
+        self.turn.node.judge(self.turn.at.now).may_speak()?;
         let (peer, message_id) = (draft.recipient.clone(), draft.message_id);
         self.turn.say_own(draft)?;
         self.turn

@@ -83,7 +83,7 @@ fn card_of_peer(
         }
         None => format!("{peer}, by signed messages of {me}."),
     };
-    let session = node.session(peer, now);
+    let session = node.peers().session(peer, now);
     let offered = session.map(|session| render::offers(&session.offered));
     let skills: Vec<Value> = offered.iter().flatten().map(offered_skill).collect();
     let skills = match skills.is_empty() {

@@ -114,7 +114,9 @@ fn make_poll(state: &mut DaemonState, asked: &MakePoll) -> Result<MadePoll, ApiE
     }
     let signed = state
         .node
-        .make_poll(state.at(), &peer, last)
+        .turn(state.at())
+        .peers()
+        .poll(&peer, last)
         .map_err(refused)?;
     state.carrying.note_poll(peer);
     Ok(MadePoll {

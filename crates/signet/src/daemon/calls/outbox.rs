@@ -209,7 +209,7 @@ impl SendReport {
 
 /// What the peer offered when a message ended that named none of several.
 pub(super) fn offers_beside(node: &Node, out: &Outgoing) -> Option<Vec<String>> {
-    let session = node.session(&out.peer, out.since);
+    let session = node.peers().session(&out.peer, out.since);
     let session = session.filter(|_| out.state.needs_capability())?;
     Some(render::names(&session.offers_for(1)))
 }

@@ -40,7 +40,10 @@ impl Serve for ShowPeer {
         let unknown = || refused_of(node, reach, LocalError::PeerUnknown(agent.clone()));
         let peer = peer.ok_or_else(unknown)?;
         let peer = render::peer(&agent, peer, &node.standing(&agent, at.now));
-        shown(render::with_offers(peer, node.session(&agent, at.now)))
+        shown(render::with_offers(
+            peer,
+            node.peers().session(&agent, at.now),
+        ))
     }
 }
 

@@ -8,14 +8,14 @@ const AT_ONCE: u32 = 50;
 /// … and under load one in this time; what is judged meanwhile stands in the next one.
 const EACH: Duration = Duration::from_millis(20);
 /// One receipt that only answers another, or a copy, comes so long after the last.
-pub(super) const ANSWER_PACE: Duration = Duration::from_secs(1);
+pub(in crate::node) const ANSWER_PACE: Duration = Duration::from_secs(1);
 /// So many exceptions in a receipt count as one receipt more: a peer whose every message is refused
 /// makes the log grow no faster than one whose messages are taken.
 const EXCEPTIONS: u32 = 8;
 
 /// What receipts went out to one peer. Not lasting: a start may speak at once.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pace {
+pub(in crate::node) struct Pace {
     /// Until when those that went out would have kept us busy, one by one.
     spent: Duration,
     last: Option<Duration>,
@@ -23,18 +23,18 @@ pub(super) struct Pace {
 
 impl Pace {
     /// From when on a receipt may say what was judged.
-    pub(super) fn news_at(self) -> Duration {
+    pub(in crate::node) fn news_at(self) -> Duration {
         self.spent.saturating_sub(EACH * (AT_ONCE - 1))
     }
 
     /// From when on a receipt may say again what the peer was told.
-    pub(super) fn answer_at(self) -> Duration {
+    pub(in crate::node) fn answer_at(self) -> Duration {
         let quiet = self.last.map_or(Duration::ZERO, |last| last + ANSWER_PACE);
         quiet.max(self.news_at())
     }
 
     /// A receipt went out, with so many exceptions.
-    pub(super) fn note(&mut self, now: Duration, exceptions: usize) {
+    pub(in crate::node) fn note(&mut self, now: Duration, exceptions: usize) {
         let exceptions = u32::try_from(exceptions).unwrap_or(u32::MAX);
         let weight = 1 + exceptions / EXCEPTIONS;
         self.spent = self.spent.max(now).saturating_add(EACH * weight);

@@ -14,11 +14,11 @@ use crate::entry::{Direction, Entry, Ruling};
 use crate::envelope::{KeptIn, Message};
 use crate::time::Timestamp;
 
-use super::budget::{MIB, Meter, weight};
+use crate::node::budget::{MIB, Meter, weight};
 
 /// The budgets of one peer. Not lasting: a restart makes them whole.
 #[derive(Clone, Debug)]
-pub(super) struct Bytes {
+pub(in crate::node) struct Bytes {
     refused: Meter,
     withheld: Meter,
     receipts: Meter,
@@ -43,7 +43,7 @@ impl Default for Bytes {
 
 /// What a message of a peer's is to its budgets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Paid {
+pub(in crate::node) enum Paid {
     /// As strangers' input is: anybody can send a copy of it.
     AsStrangers,
     /// By the calls a minute that the peer was granted.
@@ -58,7 +58,7 @@ pub(super) enum Paid {
 
 impl Bytes {
     /// By what a message is paid that would be judged so; `None` when there is no room for its line.
-    pub(super) fn admit(
+    pub(in crate::node) fn admit(
         &mut self,
         now: Timestamp,
         message: &Message,
@@ -85,7 +85,7 @@ impl Bytes {
 
     /// Pays the lines that a message caused. Those that our own mail has when it leaves in a new session are
     /// not the peer's, and our flights and receipts are paid where they are made.
-    pub(super) fn pay(&mut self, paid: Paid, lines: &[Entry]) {
+    pub(in crate::node) fn pay(&mut self, paid: Paid, lines: &[Entry]) {
         let meter = match paid {
             Paid::AsStrangers => return,
             // What is taken is receipted.
@@ -117,7 +117,7 @@ impl Bytes {
     }
 
     /// Notes a message of ours that goes out to the peer.
-    pub(super) fn note_sent(&mut self, line: &Entry) {
+    pub(in crate::node) fn note_sent(&mut self, line: &Entry) {
         let Entry::Message(verdict) = line else {
             return;
         };
@@ -134,12 +134,12 @@ impl Bytes {
     }
 
     /// Whether a receipt of ours may go out at `now`.
-    pub(super) fn may_tell(&mut self, now: Timestamp) -> bool {
+    pub(in crate::node) fn may_tell(&mut self, now: Timestamp) -> bool {
         self.told.has_room(now)
     }
 
     /// From when on a receipt of ours may go out, if not at once.
-    pub(super) fn tells_at(&self) -> Option<Timestamp> {
+    pub(in crate::node) fn tells_at(&self) -> Option<Timestamp> {
         self.told.room_at()
     }
 }

@@ -23,23 +23,23 @@ const BLOCK: usize = 512;
 
 /// A message-id that was used.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Name {
+pub(in crate::node) struct Name {
     /// How long it is remembered.
-    pub(super) until: Timestamp,
-    pub(super) name: MessageId,
+    pub(in crate::node) until: Timestamp,
+    pub(in crate::node) name: MessageId,
     /// The hash of the message.
-    pub(super) hash: Digest,
+    pub(in crate::node) hash: Digest,
 }
 
 type Block = VecDeque<Name>;
 
 /// What a snapshot has of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shared(VecDeque<Arc<Block>>);
+pub(in crate::node) struct Shared(VecDeque<Arc<Block>>);
 
 /// The message-ids that a peer has used.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(in crate::node) struct Names {
     until: HashMap<MessageId, Timestamp>,
     /// Soonest forgotten first, in each block and from block to block. None is empty.
     blocks: VecDeque<Arc<Block>>,
@@ -47,7 +47,7 @@ pub(super) struct Names {
 
 impl Names {
     /// The hash of the message that was first seen under a name.
-    pub(super) fn hash_of(&self, name: MessageId) -> Option<Digest> {
+    pub(in crate::node) fn hash_of(&self, name: MessageId) -> Option<Digest> {
         let until = *self.until.get(&name)?;
         let block = self.blocks.get(self.block_of(until, name))?;
         let key = (until, name);
@@ -56,7 +56,7 @@ impl Names {
     }
 
     /// Remembers a name, and forgets those whose time is over, and the first over the limit.
-    pub(super) fn insert(
+    pub(in crate::node) fn insert(
         &mut self,
         name: MessageId,
         hash: Digest,
@@ -78,7 +78,7 @@ impl Names {
     }
 
     /// Puts back a name as it was remembered. One that is known keeps its time.
-    pub(super) fn put_back(&mut self, mut name: Name) {
+    pub(in crate::node) fn put_back(&mut self, mut name: Name) {
         name.until = *self.until.entry(name.name).or_insert(name.until);
         let key = name.key();
         let index = self.block_of(name.until, name.name);
@@ -106,7 +106,7 @@ impl Names {
     }
 
     /// All of them, for a snapshot: nothing is copied.
-    pub(super) fn share(&self) -> Shared {
+    pub(in crate::node) fn share(&self) -> Shared {
         Shared(self.blocks.clone())
     }
 
@@ -140,7 +140,7 @@ impl Name {
 
 impl Shared {
     /// All of them, by name.
-    pub(super) fn by_name(&self) -> impl Iterator<Item = Name> {
+    pub(in crate::node) fn by_name(&self) -> impl Iterator<Item = Name> {
         let blocks = self.0.iter().flat_map(|block| block.iter());
         let mut names: Vec<&Name> = blocks.collect();
         names.sort_unstable_by_key(|name| name.name);

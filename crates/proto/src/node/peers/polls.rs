@@ -12,17 +12,16 @@ use crate::entry::Flood;
 use crate::envelope::{Message, Method};
 use crate::ids::{AgentId, Digest, MessageId};
 use crate::reject::Reason;
-use crate::time::Timestamp;
+use crate::time::CLOCK_TOLERANCE;
 
-use super::inbound::CLOCK_TOLERANCE;
-use super::outbound::after;
-use super::request::LocalError;
-use super::rule::judge::is_tiered;
-use super::turn::Turn;
-use super::{At, Disposition, Node};
+use crate::node::Disposition;
+use crate::node::outbound::after;
+use crate::node::request::LocalError;
+use crate::node::rule::judge::is_tiered;
+use crate::node::turn::PeersDoor;
 
 /// The longest life of a poll.
-pub(super) const POLL_LIFE: Duration = Duration::from_secs(60);
+const POLL_LIFE: Duration = Duration::from_secs(60);
 /// After this long the last poll of a peer has expired by every clock that its next could be judged by.
 const FORGOTTEN: Duration = Duration::from_secs(240);
 /// Polls are counted this long before a line says how many there were.
@@ -56,16 +55,15 @@ impl Polls {
         flood.hash = Digest::of(&[flood.hash.as_bytes(), hash.as_bytes()]);
     }
 
-    /// When the line is due.
-    pub(super) fn due(&self, at: At) -> Option<Timestamp> {
+    /// When the line is due, by the clock that nobody sets.
+    pub(super) fn due(&self) -> Option<Duration> {
         let (since, _) = self.counted.as_ref()?;
-        let end = at.time_of(*since).saturating_add(COUNTED);
-        Some(end)
+        Some(since.saturating_add(COUNTED))
     }
 
     /// The line, when it is due.
-    pub(super) fn overdue(&mut self, at: At) -> Option<Flood> {
-        let due = self.due(at).is_some_and(|due| due <= at.now);
+    pub(super) fn overdue(&mut self, elapsed: Duration) -> Option<Flood> {
+        let due = self.due().is_some_and(|due| due <= elapsed);
         due.then(|| self.flush()).flatten()
     }
 
@@ -75,67 +73,70 @@ impl Polls {
     }
 }
 
-impl Node {
+impl PeersDoor<'_, '_> {
     /// A poll of ours for a trusted peer. `last` names the last message of an earlier poll's answer.
     ///
     /// # Errors
     /// The peer is unknown or trusted no more, or our certificate does not cover the time.
-    pub fn make_poll(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        last: Option<MessageId>,
-    ) -> Result<Signed, LocalError> {
-        if self.trust().peer(peer).is_none() {
+    pub fn poll(&mut self, peer: &AgentId, last: Option<MessageId>) -> Result<Signed, LocalError> {
+        let at = self.turn.at;
+        let node = &mut *self.turn.node;
+        if node.trust().peer(peer).is_none() {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }
-        if self.trust().trusted(peer).is_none() {
+        if node.trust().trusted(peer).is_none() {
             return Err(LocalError::PeerRevoked(peer.clone()));
         }
         let mut body = Map::new();
         last.map(|last| body.insert("after".to_owned(), last.to_string().into()));
-        let id = self.ids.fresh(at.now);
+        let id = node.ids.fresh(at.now);
         let draft = Draft {
             life: POLL_LIFE,
             ..Draft::call(Method::Poll, peer.clone(), id, Value::Object(body))
         };
-        let asked = self.peers.get(peer).and_then(|link| link.asked);
+        let own = node.me.identity();
+        let asked = node.peers.get(peer).and_then(|peer| peer.asked);
         let stamp = Stamp {
             now: after(at.now, asked),
             session: None,
             sequence: None,
             audit_head: at.head,
-            version: self.me.identity().certificate.lowest_version(),
+            version: own.certificate.lowest_version(),
         };
-        if !self.me.may_sign(stamp.now) {
-            let certificate = &self.me.identity().certificate;
+        if !node.me.may_sign(stamp.now) {
             return Err(LocalError::WrongClock {
                 now: stamp.now,
-                from: certificate.not_before,
-                to: certificate.not_after,
+                from: own.certificate.not_before,
+                to: own.certificate.not_after,
             });
         }
-        let signed = draft.sign(self.me.identity(), stamp);
-        let signed = signed.map_err(LocalError::Message)?;
-        self.peers.entry(peer).asked = Some(stamp.now);
+        let signed = draft.sign(own, stamp).map_err(LocalError::Message)?;
+        node.peers.entry(peer).asked = Some(stamp.now);
         Ok(signed)
     }
-}
 
-impl Turn<'_> {
     /// Judges a poll whose signature holds. One that is refused is counted like a stranger's input that is
     /// over the budget: it is a copy, or its sender's clock is wrong, and the next poll says the same.
-    pub(super) fn take_poll(&mut self, bytes: u64, message: &Message, last: Option<MessageId>) {
+    pub(in crate::node) fn take_poll(
+        &mut self,
+        bytes: u64,
+        message: &Message,
+        last: Option<MessageId>,
+    ) {
         let hash = message.hash();
         if self.rule_poll(message).is_err() {
-            return self.node.people.count(self.at.now, bytes, hash);
+            return self.turn.node.people.count(self.turn.at.now, bytes, hash);
         }
-        self.node.polls.count(self.at.elapsed, bytes, hash);
+        self.turn
+            .node
+            .peers
+            .polls
+            .count(self.turn.at.elapsed, bytes, hash);
         let headers = &message.headers;
         let peer = headers.agent_id.clone();
-        self.node.peers.entry(&peer).polled = Some((headers.timestamp, self.at.elapsed));
-        self.out.polled = Some(Polled { peer, after: last });
-        self.out.ruled = Some(Disposition::Accepted);
+        self.turn.node.peers.entry(&peer).polled = Some((headers.timestamp, self.turn.at.elapsed));
+        self.turn.out.polled = Some(Polled { peer, after: last });
+        self.turn.out.ruled = Some(Disposition::Accepted);
     }
 
     /// Changes nothing.
@@ -144,10 +145,10 @@ impl Turn<'_> {
         if headers.session.is_some() || headers.sequence.is_some() || is_tiered(message) {
             return Err(Reason::HeaderInvalid);
         }
-        if headers.timestamp > self.at.now.saturating_add(CLOCK_TOLERANCE) {
+        if headers.timestamp > self.turn.at.now.saturating_add(CLOCK_TOLERANCE) {
             return Err(Reason::TimestampInFuture);
         }
-        if headers.expires_at <= self.at.now {
+        if headers.expires_at <= self.turn.at.now {
             return Err(Reason::Expired);
         }
         let life = headers.expires_at.since(headers.timestamp);
@@ -155,13 +156,10 @@ impl Turn<'_> {
             return Err(Reason::LifetimeTooLong);
         }
         // What was polled before the start is not remembered: a copy of it would be served again.
-        let started = Some(self.at.time_of(self.node.clock.resumed()));
-        let last = self
-            .node
-            .peers
-            .get(&headers.agent_id)
-            .and_then(|link| link.polled);
-        let last = last.filter(|(_, came)| self.at.elapsed < came.saturating_add(FORGOTTEN));
+        let started = Some(self.turn.at.time_of(self.turn.node.clock.resumed()));
+        let peer = self.turn.node.peers.get(&headers.agent_id);
+        let last = peer.and_then(|peer| peer.polled);
+        let last = last.filter(|(_, came)| self.turn.at.elapsed < came.saturating_add(FORGOTTEN));
         let latest = started.max(last.map(|(polled, _)| polled));
         match latest.is_some_and(|latest| headers.timestamp <= latest) {
             true => Err(Reason::Duplicate),

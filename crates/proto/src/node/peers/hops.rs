@@ -11,8 +11,9 @@ use crate::headers::ConversationId;
 use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
 
-use super::request::{Content, Continues, LocalError};
-use super::{At, Node};
+use super::Peers;
+use crate::node::clock::Clock;
+use crate::node::request::{Content, Continues, LocalError};
 
 /// How many calls from one peer are remembered, and how many to it.
 const STEPS: usize = 1_024;
@@ -24,7 +25,7 @@ const LOOP: Duration = Duration::from_secs(60);
 
 /// The calls that went between us and one peer lately, oldest first.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
-pub(super) struct Trail {
+pub(in crate::node) struct Trail {
     came: VecDeque<Step>,
     /// Only those of a conversation.
     went: VecDeque<Step>,
@@ -51,16 +52,16 @@ struct Step {
 }
 
 /// Where a new call of ours stands.
-pub(super) struct Traced {
-    pub(super) conversation: Option<ConversationId>,
+pub(in crate::node) struct Traced {
+    pub(in crate::node) conversation: Option<ConversationId>,
     /// The first call of the chain that it continues; `None` when it begins one.
-    pub(super) chain: Option<MessageId>,
-    pub(super) hops: u8,
+    pub(in crate::node) chain: Option<MessageId>,
+    pub(in crate::node) hops: u8,
 }
 
 impl Trail {
     /// The time of the last call in it.
-    pub(super) fn newest(&self) -> Option<Timestamp> {
+    pub(in crate::node) fn newest(&self) -> Option<Timestamp> {
         let last = [self.came.back(), self.went.back()];
         last.into_iter().flatten().map(|step| step.at).max()
     }
@@ -106,92 +107,91 @@ fn push(steps: &mut VecDeque<Step>, first: &mut BTreeMap<ConversationId, Timesta
     steps.push_back(step);
 }
 
-impl Node {
-    /// Remembers a call that was accepted.
-    pub(super) fn note_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
-        let (at, came) = (self.clock.next_step(now), self.clock.elapsed());
+impl Trail {
+    /// Remembers a call that was accepted: it came when we had run `came`, and is the next by the log's time `at`.
+    pub(in crate::node) fn note_step(
+        &mut self,
+        at: Timestamp,
+        came: Option<Duration>,
+        message: &Message,
+    ) {
         let step = Step::of(at, message);
-        let trail = &mut self.peers.entry(peer).trail;
-        let (steps, first) = (&mut trail.came, &mut trail.came_first);
+        let (steps, first) = (&mut self.came, &mut self.came_first);
         push(steps, first, Step { came, ..step });
     }
 
     /// Remembers a call of ours in a conversation.
-    pub(super) fn note_own_step(&mut self, now: Timestamp, peer: &AgentId, message: &Message) {
-        let at = self.clock.next_step(now);
-        let trail = &mut self.peers.entry(peer).trail;
-        push(
-            &mut trail.went,
-            &mut trail.went_first,
-            Step::of(at, message),
-        );
+    pub(in crate::node) fn note_own_step(&mut self, at: Timestamp, message: &Message) {
+        let (steps, first) = (&mut self.went, &mut self.went_first);
+        push(steps, first, Step::of(at, message));
     }
+}
 
-    /// The conversation that a new call to `peer` belongs to, and its hops: one more than those of the
-    /// call that it continues.
-    ///
-    /// # Errors
-    /// When it says that it continues a call that is not remembered.
-    pub(super) fn trace(
-        &self,
-        at: At,
-        peer: &AgentId,
-        content: &Content,
-    ) -> Result<Traced, LocalError> {
-        let said = content.continues.as_ref();
-        let step = said.map(|said| self.continued(said)).transpose()?;
-        let conversation = content.conversation_id.clone();
-        if let Some(step) = step {
-            return Ok(Traced {
-                conversation: conversation.or_else(|| step.conversation.clone()),
-                chain: Some(step.chain()),
-                hops: step.hops.saturating_add(1),
-            });
-        }
-        let (chain, hops) = conversation
-            .as_ref()
-            .and_then(|conversation| Talk::of(self, conversation).goes_on(at.elapsed, peer))
-            .map_or((None, 1), |(chain, hops)| (Some(chain), hops));
-        Ok(Traced {
-            conversation,
-            chain,
-            hops,
-        })
+/// The conversation that a new call to `peer` belongs to, and its hops: one more than those of the
+/// call that it continues.
+///
+/// # Errors
+/// When it says that it continues a call that is not remembered.
+pub(in crate::node) fn trace(
+    peers: &Peers,
+    clock: &Clock,
+    elapsed: Duration,
+    peer: &AgentId,
+    content: &Content,
+) -> Result<Traced, LocalError> {
+    let said = content.continues.as_ref();
+    let step = said.map(|said| continued(peers, said)).transpose()?;
+    let conversation = content.conversation_id.clone();
+    if let Some(step) = step {
+        return Ok(Traced {
+            conversation: conversation.or_else(|| step.conversation.clone()),
+            chain: Some(step.chain()),
+            hops: step.hops.saturating_add(1),
+        });
     }
+    let talk = |conversation| Talk::of(peers, conversation).goes_on(clock, elapsed, peer);
+    let (chain, hops) = conversation
+        .as_ref()
+        .and_then(talk)
+        .map_or((None, 1), |(chain, hops)| (Some(chain), hops));
+    Ok(Traced {
+        conversation,
+        chain,
+        hops,
+    })
+}
 
-    fn continued(&self, said: &Continues) -> Result<&Step, LocalError> {
-        let asked = |peer: &AgentId| said.from.as_ref().is_none_or(|from| from == peer);
-        let links = self.peers.iter().filter(|(peer, _)| asked(peer));
-        let mut steps = links.filter_map(|(_, link)| link.trail.named(said.message));
-        match (steps.next(), steps.next()) {
-            (Some(step), None) => Ok(step),
-            (None, _) => Err(LocalError::NotRemembered(said.message)),
-            (Some(_), Some(_)) => Err(LocalError::Ambiguous(said.message)),
-        }
+fn continued<'p>(peers: &'p Peers, said: &Continues) -> Result<&'p Step, LocalError> {
+    let asked = |peer: &AgentId| said.from.as_ref().is_none_or(|from| from == peer);
+    let peers = peers.iter().filter(|(peer, _)| asked(peer));
+    let mut steps = peers.filter_map(|(_, peer)| peer.trail.named(said.message));
+    match (steps.next(), steps.next()) {
+        (Some(step), None) => Ok(step),
+        (None, _) => Err(LocalError::NotRemembered(said.message)),
+        (Some(_), Some(_)) => Err(LocalError::Ambiguous(said.message)),
     }
 }
 
 /// What is remembered of one conversation.
 struct Talk<'a> {
-    node: &'a Node,
+    peers: &'a Peers,
     conversation: &'a ConversationId,
     came: Vec<(&'a AgentId, &'a Step)>,
     went: Vec<(&'a AgentId, &'a Step)>,
 }
 
 impl<'a> Talk<'a> {
-    fn of(node: &'a Node, conversation: &'a ConversationId) -> Self {
+    fn of(peers: &'a Peers, conversation: &'a ConversationId) -> Self {
         let here = |step: &&Step| step.conversation.as_ref() == Some(conversation);
         let of = |steps: fn(&Trail) -> &VecDeque<Step>| {
-            let links = node.peers.iter();
-            let steps = links.flat_map(|(peer, link)| {
-                let steps = steps(&link.trail).iter().filter(here);
+            let steps = peers.iter().flat_map(|(peer, known)| {
+                let steps = steps(&known.trail).iter().filter(here);
                 steps.map(move |step| (peer, step))
             });
             steps.collect()
         };
         Self {
-            node,
+            peers,
             conversation,
             came: of(|trail| &trail.came),
             went: of(|trail| &trail.went),
@@ -205,10 +205,9 @@ impl<'a> Talk<'a> {
     /// that `peer` is on. Of other calls the chain is passed on, so that whoever began it sees it come
     /// round; but nobody learns of us the name of a chain of ours who is not on it, and could raise
     /// its hops by it.
-    fn goes_on(&self, elapsed: Duration, peer: &AgentId) -> Option<(MessageId, u8)> {
+    fn goes_on(&self, clock: &Clock, elapsed: Duration, peer: &AgentId) -> Option<(MessageId, u8)> {
         let lately = self.came.iter();
-        let lately =
-            lately.filter(|(_, step)| self.node.clock.age(step.came, step.at, elapsed) < LOOP);
+        let lately = lately.filter(|(_, step)| clock.age(step.came, step.at, elapsed) < LOOP);
         let beginner = self.beginner();
         let ours = self.went.iter().map(|(_, step)| step);
         let ours = ours.filter(|step| step.chain.is_none());
@@ -247,8 +246,9 @@ impl<'a> Talk<'a> {
         &self,
         first: fn(&Trail) -> &BTreeMap<ConversationId, Timestamp>,
     ) -> impl Iterator<Item = (&'a AgentId, Timestamp)> {
-        let (links, conversation) = (self.node.peers.iter(), self.conversation);
-        links.filter_map(move |(peer, link)| Some((peer, *first(&link.trail).get(conversation)?)))
+        let conversation = self.conversation;
+        let peers = self.peers.iter();
+        peers.filter_map(move |(peer, known)| Some((peer, *first(&known.trail).get(conversation)?)))
     }
 
     /// The chains of which a call went to `peer`, or came from it.

@@ -1,0 +1,111 @@
+//! The ways out: which carriers are up, which of them a message takes next, and what they say of it.
+//!
+//! Nothing here survives a restart, and nothing that a carrier says settles a message or keeps another
+//! carrier from it. With one carrier the first way is the only one.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::carrier::{CarrierId, Route, Routes};
+use crate::ids::AgentId;
+use crate::session::Ways;
+
+/// What the node was told of its carriers since the start. Before any was spoken of, all count as up and
+/// read to their end; then one that nobody spoke of is none of ours.
+#[derive(Debug)]
+pub(in crate::node) struct Carriers {
+    routes: Routes,
+    known: BTreeMap<CarrierId, Condition>,
+    /// What brought the input that is being judged.
+    pub(super) arrived_by: CarrierId,
+}
+
+impl Default for Carriers {
+    fn default() -> Self {
+        Self {
+            routes: Routes::default(),
+            known: BTreeMap::new(),
+            arrived_by: CarrierId::NATS,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Condition {
+    up: bool,
+    /// Whether everything that waited there for us when it came up has been judged.
+    drained: bool,
+    /// Since when it is up, or down, by the clock that nobody sets.
+    since: Duration,
+}
+
+impl Carriers {
+    fn is_up(&self, carrier: &CarrierId) -> bool {
+        let known = self.known.get(carrier);
+        known.map_or(self.known.is_empty(), |known| known.up)
+    }
+
+    /// Whether any carrier is up.
+    pub(in crate::node) fn is_any_up(&self) -> bool {
+        self.known.is_empty() || self.known.values().any(|known| known.up)
+    }
+
+    /// Whether what waited for us has been read, so that what has no receipt will hardly get one: on one
+    /// carrier at least, and on every other, unless it had an hour for it. So a carrier that is down or never
+    /// says it keeps nothing from its end.
+    pub(in crate::node) fn are_drained(&self, elapsed: Duration) -> bool {
+        let read = |known: &Condition| known.up && known.drained;
+        let late = |known: &Condition| elapsed >= known.since.saturating_add(PATIENCE);
+        let mut known = self.known.values();
+        let any = self.known.is_empty() || known.clone().any(read);
+        any && known.all(|known| read(known) || late(known))
+    }
+
+    /// The carriers of a peer that are up, in their order; when none is, the first: what is sent into the
+    /// void goes out again when one comes up.
+    pub(in crate::node) fn ways_to(&self, peer: &AgentId) -> Ways {
+        let routes = self.routes.of(peer);
+        let names = routes.iter().map(|route| &route.carrier);
+        let up: Vec<_> = names
+            .clone()
+            .filter(|name| self.is_up(name))
+            .cloned()
+            .collect();
+        let first = names.take(if up.is_empty() { 1 } else { 0 }).cloned();
+        Ways(up.into_iter().chain(first).collect())
+    }
+
+    pub(super) fn reaches(&self, peer: &AgentId, carrier: &CarrierId) -> bool {
+        let routes = self.routes.of(peer);
+        routes.iter().any(|route| route.carrier == *carrier)
+    }
+
+    pub(super) fn route(&self, peer: &AgentId, carrier: &CarrierId) -> Option<Route> {
+        let routes = self.routes.of(peer);
+        let route = routes.iter().find(|route| route.carrier == *carrier);
+        route.cloned()
+    }
+
+    pub(super) fn note(&mut self, carrier: &CarrierId, up: bool, since: Duration) {
+        // That it is still up says nothing new.
+        let before = self.known.get(carrier);
+        let drained = up && before.is_none_or(|before| before.up && before.drained);
+        let condition = Condition { up, drained, since };
+        self.known.insert(carrier.clone(), condition);
+    }
+    /// All that waited there has been judged.
+    pub(super) fn note_drained(&mut self, carrier: &CarrierId) {
+        if let Some(known) = self.known.get_mut(carrier) {
+            known.drained = known.up;
+        }
+    }
+
+    /// Goes by these routes from now on.
+    pub(super) fn set_routes(&mut self, routes: Routes) {
+        self.routes = routes;
+    }
+}
+
+/// How long a carrier that is down, or has not been read to its end, holds back what expired without a
+/// receipt while another has been read.
+const PATIENCE: Duration = Duration::from_secs(3600);

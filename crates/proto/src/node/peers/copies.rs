@@ -1,0 +1,106 @@
+//! What comes late, twice, or in a session that is not known here: whom we answer, and with what.
+
+use std::sync::Arc;
+
+use crate::draft::{FLIGHT_LIFE, Signed};
+use crate::envelope::{Form, KeptIn, Message, Method};
+use crate::time::CLOCK_TOLERANCE;
+
+use super::pace::ANSWER_PACE;
+use super::peer::SESSIONS;
+use crate::node::turn::CopiesDoor;
+
+impl CopiesDoor<'_, '_> {
+    /// A flight 1 that fails only in time is answered by an announce of our own, which tells the
+    /// peer our time; at most one in five minutes.
+    pub(in crate::node) fn answer_late_announce(&mut self, message: &Message) {
+        self.turn.alarms().suspect_clock(message);
+        let peer = message.headers.agent_id.clone();
+        let link = self.turn.node.peers.entry(&peer);
+        let lately = link
+            .answered_late
+            .is_some_and(|last| self.turn.at.now.is_within(FLIGHT_LIFE, last));
+        if !lately {
+            link.answered_late = Some(self.turn.at.now);
+            self.turn.flights().announce_if_idle(&peer);
+        }
+    }
+
+    pub(in crate::node) fn answer_unknown_session(&mut self, message: &Message) {
+        let peer = message.headers.agent_id.clone();
+        let Some(id) = message.headers.session else {
+            return;
+        };
+        let link = self.turn.node.peers.entry(&peer);
+        let latest = self.turn.at.now.saturating_add(CLOCK_TOLERANCE);
+        // A session that two wrong clocks made in the time to come is not newer than what is said now.
+        let newest = link.sessions.last();
+        let newest = newest.filter(|newest| newest.began <= latest);
+        let old = newest.is_some_and(|newest| message.headers.timestamp < newest.began);
+        // One that was made just now is the answer already.
+        let answered = newest.is_some_and(|newest| match newest.made {
+            Some(made) => self.turn.at.elapsed < made.saturating_add(CLOCK_TOLERANCE),
+            None => latest.is_within(CLOCK_TOLERANCE * 2, newest.began),
+        });
+        if old || answered || link.unknown_sessions.contains(&id) {
+            return;
+        }
+        if self.turn.alarms().suspect_copy_by_session(message) {
+            return;
+        }
+        let link = self.turn.node.peers.entry(&peer);
+        link.unknown_sessions.push_back(id);
+        if link.unknown_sessions.len() > SESSIONS {
+            link.unknown_sessions.pop_front();
+        }
+        self.turn.flights().announce_if_idle(&peer);
+    }
+
+    /// A repeated flight is answered by the stored one, a repeated message by the next receipt; both
+    /// at most once a second, so that a replay is no amplifier.
+    pub(in crate::node) fn answer_copy(&mut self, message: &Arc<Message>) {
+        let peer = message.headers.agent_id.clone();
+        let link = self.turn.node.peers.entry(&peer);
+        if link
+            .repeated
+            .is_some_and(|last| self.turn.at.elapsed < last + ANSWER_PACE)
+        {
+            return;
+        }
+        link.repeated = Some(self.turn.at.elapsed);
+        match message.form.kept() {
+            KeptIn::Handshake if message.form != Form::Call(Method::Trust) => {
+                let of_session = link
+                    .sessions
+                    .iter()
+                    .find(|session| session.answers == message.hash());
+                let stored = link
+                    .handshake
+                    .answer_to(message.hash())
+                    .or(of_session.map(|session| &session.last_flight));
+                let stored = stored
+                    .filter(|flight| self.turn.at.now < flight.headers.expires_at)
+                    .map(Arc::clone);
+                if let Some(flight) = stored {
+                    self.turn.ways().answer_by(&peer, Signed::again(flight));
+                }
+            }
+            KeptIn::Handshake => {
+                link.unheard = true;
+                // A newer session may be one whose flight 4 of ours the peer has not got: it is unknown there.
+                let mut sessions = link.sessions.iter();
+                let opened = sessions.find(|session| session.answers_flight(message));
+                if let Some(id) = opened.map(|session| session.id) {
+                    self.turn.receipts().send(&peer, id);
+                }
+            }
+            KeptIn::Receipts | KeptIn::Nowhere => {}
+            KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Orders => {
+                if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
+                    session.window.owe();
+                    link.unheard = true;
+                }
+            }
+        }
+    }
+}
