@@ -179,6 +179,8 @@ pub const DOES_NOT_FIT: &str = "does-not-fit";
 pub const CAPABILITY_NEEDED: &str = "capability-needed";
 /// Why our own side ended a draft that its sender took back.
 pub const DROPPED: &str = "dropped";
+/// Why what waits for a peer ends that is trusted no more.
+pub const PEER_REVOKED: &str = "peer-revoked";
 /// What only one's own side says of its messages.
 const OWN: [&str; 8] = [
     CAPABILITY_NEEDED,
@@ -186,7 +188,7 @@ const OWN: [&str; 8] = [
     DROPPED,
     "missing",
     "not-approved",
-    "peer-revoked",
+    PEER_REVOKED,
     "restored-backup",
     "session-lost",
 ];

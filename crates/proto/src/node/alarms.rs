@@ -6,23 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::draft::FLIGHT_LIFE;
-use crate::entry::{Alarm, AlarmLine, ClockLine, Entry, HoleLine};
+use crate::entry::{Alarm, AlarmLine, Entry, HoleLine};
 use crate::envelope::{Message, Method};
-use crate::handshake::Role;
-use crate::ids::{AgentId, SessionId};
-use crate::session::{Misfit, Session, WINDOW_LIFE};
-use crate::time::Timestamp;
+use crate::ids::AgentId;
+use crate::session::Misfit;
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
-use super::inbound::CLOCK_TOLERANCE;
-use super::peers::Peer;
 use super::turn::AlarmsDoor;
-use super::{Node, Notice, Outcome};
+use super::{Notice, Outcome, RuleContext};
 
-/// So many sessions with one peer within an hour, all alike, are not made by two daemons.
-const SESSIONS: usize = 4;
-const HOUR: Duration = Duration::from_secs(3600);
-/// A receipt that asks for what is missing has this long to bring it.
-const ASKED: Duration = Duration::from_secs(24 * 3600);
 /// Holes are looked for this often.
 const LOOK: Duration = Duration::from_secs(3600);
 
@@ -106,16 +98,11 @@ fn concerns_present_key(rekeyed: Option<Timestamp>, since: Timestamp) -> bool {
     rekeyed.is_none_or(|rekeyed| since > rekeyed)
 }
 
-impl Node {
-    /// The alarms that no person has cleared.
-    pub fn alarms(&self) -> &Alarms {
-        &self.alarms
-    }
-
+impl Alarms {
     /// What an alarm with `peer` means and what to do, for a person.
-    pub fn alarm_text(&self, what: Alarm, peer: &AgentId) -> String {
-        let shown = self.alarms.copy_shown_by(self.me.rekeyed());
-        if what == Alarm::SecondCopy && shown.contains(&peer) && self.is_doubled(&shown) {
+    pub fn text(&self, context: RuleContext<'_>, what: Alarm, peer: &AgentId) -> String {
+        let shown = self.copy_shown_by(context.rekeyed);
+        if what == Alarm::SecondCopy && shown.contains(&peer) && is_doubled(context, &shown) {
             text_of_double(&shown)
         } else {
             what.text(peer)
@@ -126,31 +113,30 @@ impl Node {
     ///
     /// One person's agents may show a second copy that does not exist: what they ring holds back
     /// themselves.
-    pub fn held_by(&self, peer: &AgentId) -> Vec<&AgentId> {
-        let mut shown = self.alarms.copy_shown_by(self.me.rekeyed());
-        if !self.is_doubled(&shown) {
+    pub fn held_by(&self, context: RuleContext<'_>, peer: &AgentId) -> Vec<&AgentId> {
+        let mut shown = self.copy_shown_by(context.rekeyed);
+        if !is_doubled(context, &shown) {
             shown.retain(|agent| *agent == peer);
         }
         shown
     }
+}
 
-    pub(super) fn is_held(&self, peer: &AgentId) -> bool {
-        !self.held_by(peer).is_empty()
-    }
-
-    /// Whether agents of two principals show it, or one of our own.
-    fn is_doubled(&self, shown: &[&AgentId]) -> bool {
-        let trusted = shown.iter().filter_map(|agent| self.trust().trusted(agent));
-        let principals: BTreeSet<_> = trusted.filter_map(|peer| peer.principal()).collect();
-        principals.len() > 1 || principals.contains(&self.me.identity().certificate.principal)
-    }
+/// Whether agents of two principals show it, or one of our own.
+fn is_doubled(context: RuleContext<'_>, shown: &[&AgentId]) -> bool {
+    let trusted = shown
+        .iter()
+        .filter_map(|agent| context.trust.trusted(agent));
+    let principals: BTreeSet<_> = trusted.filter_map(|peer| peer.principal()).collect();
+    principals.len() > 1 || principals.contains(&context.identity.certificate.principal)
 }
 
 impl AlarmsDoor<'_, '_> {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn clear(&mut self) -> Outcome {
         let node = &self.turn.node;
-        let held = node.peers.names().filter(|peer| node.is_held(peer));
+        let held = node.peers.names();
+        let held = held.filter(|peer| !node.alarms.held_by(node.context(), peer).is_empty());
         let held: Vec<_> = held.cloned().collect();
         let ringing: Vec<_> = node.alarms.keys().cloned().collect();
         for (what, peer) in ringing {
@@ -164,10 +150,10 @@ impl AlarmsDoor<'_, '_> {
         // Who was clear before counts as heard: only what comes from now on can ring again.
         self.turn.node.alarms.start(self.turn.at.elapsed);
         for link in self.turn.node.peers.values_mut() {
-            link.unknown_sessions.clear();
+            link.forget_unknown_sessions();
         }
         for peer in held {
-            self.turn.node.peers.entry(&peer).next_announce = None;
+            self.turn.node.peers.entry(&peer).announce_now();
         }
         self.turn.take()
     }
@@ -197,7 +183,7 @@ impl AlarmsDoor<'_, '_> {
             .node
             .alarms
             .copy_shown_by(self.turn.node.me.rekeyed());
-        if what == Alarm::SecondCopy && self.turn.node.is_doubled(&shown) {
+        if what == Alarm::SecondCopy && is_doubled(self.turn.node.context(), &shown) {
             let notice = Notice::Doubled(text_of_double(&shown));
             self.turn.notify(notice);
         }
@@ -226,16 +212,12 @@ impl AlarmsDoor<'_, '_> {
         let headers = &flight.headers;
         let answers = matches!(flight.form.method(), Some(Method::Verify | Method::Trust));
         let link = self.turn.node.peers.get(&headers.agent_id);
-        // What was announced since the start is remembered by the clock that nobody sets: the log's own
-        // time of it went back when ours was put back.
-        let since = link.and_then(|link| link.last_announce);
-        let since = since.map(|made| self.turn.at.time_of(made));
-        let announced = link.and_then(|link| link.announced).max(since);
+        let announced = link.and_then(|link| link.last_announced(self.turn.at));
         // Flight 3 leaves within the life of flight 1, and flight 4 is signed within that of flight 3.
         let reach = FLIGHT_LIFE * 2 + CLOCK_TOLERANCE;
         let ours = announced.is_some_and(|ours| headers.timestamp <= ours.saturating_add(reach));
         // Under another clock its time says nothing.
-        let clocks = link.is_some_and(|link| link.clock_noted.is_some());
+        let clocks = link.is_some_and(|link| link.is_clock_noted());
         if answers && !ours && !clocks && self.is_younger(headers.timestamp) {
             let peer = headers.agent_id.clone();
             self.ring(&peer, Alarm::SecondCopy);
@@ -251,7 +233,7 @@ impl AlarmsDoor<'_, '_> {
             return false;
         }
         let newest = self.turn.node.peers.get(&headers.agent_id);
-        let newest = newest.and_then(|link| link.sessions.last());
+        let newest = newest.and_then(|link| link.newest());
         let made = newest.and_then(|newest| newest.made);
         let met = made
             .map(|made| self.turn.at.time_of(made))
@@ -310,105 +292,6 @@ impl AlarmsDoor<'_, '_> {
             self.turn.notify(notice);
             self.turn.write(Entry::Hole(line));
         }
-    }
-
-    /// What flights 1 and 3 say of their sender's clock. From the future they prove that one of us is
-    /// wrong; from the past one was perhaps only late: it says something when no flight lives so long
-    /// and none waited for us, or when three in a row are late.
-    pub(super) fn suspect_clock(&mut self, flight: &Message) {
-        let signed_at = flight.headers.timestamp;
-        if signed_at > self.turn.at.now.saturating_add(CLOCK_TOLERANCE) {
-            return self.note_clock(flight);
-        }
-        let drained = self
-            .turn
-            .node
-            .peers
-            .carriers()
-            .are_drained(self.turn.at.elapsed);
-        let age = self.turn.at.now.since(signed_at);
-        let link = self.turn.node.peers.entry(&flight.headers.agent_id);
-        let (last, times) = link.late.unwrap_or((signed_at, 0));
-        if age <= CLOCK_TOLERANCE {
-            link.late = None;
-        } else if drained && (times == 0 || last != signed_at) {
-            link.late = Some((signed_at, times.saturating_add(1)));
-            if times >= 2 || age > FLIGHT_LIFE + CLOCK_TOLERANCE {
-                self.note_clock(flight);
-            }
-        }
-    }
-
-    /// Writes down that a peer's time is far from ours: at most once in five minutes, for a slow clock
-    /// as for a fast one.
-    pub(super) fn note_clock(&mut self, message: &Message) {
-        let peer = message.headers.agent_id.clone();
-        let difference_ms = message.headers.timestamp.as_millis() - self.turn.at.now.as_millis();
-        let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
-        let link = self.turn.node.peers.entry(&peer);
-        let lately = link
-            .clock_noted
-            .is_some_and(|last| self.turn.at.now.is_within(FLIGHT_LIFE, last));
-        if far && !lately {
-            link.clock_noted = Some(self.turn.at.now);
-            let notice = Notice::Clock {
-                peer: peer.clone(),
-                difference_ms,
-            };
-            let entry = Entry::Clock(ClockLine {
-                peer,
-                difference_ms,
-            });
-            self.turn.notify(notice);
-            self.turn.write(entry);
-        }
-    }
-}
-
-impl Peer {
-    /// A person was told of a hole.
-    pub(super) fn apply_hole(&mut self, line: &HoleLine) {
-        if let Some(session) = self.session_mut(line.session) {
-            session.window.tell_through(line.to);
-            session.asked = None;
-        }
-    }
-
-    /// Only what we began ourselves counts, since the start or since a person cleared the alarm: a peer
-    /// that announces often speaks for itself alone.
-    fn meets_too_often(&self, now: Duration, since: Duration) -> bool {
-        let ours = |session: &&Session| {
-            session.role == Role::Initiator && session.made.is_some_and(|made| made > since)
-        };
-        let mut sessions = self.sessions.iter().rev().filter(ours);
-        let Some(newest) = sessions.next() else {
-            return false;
-        };
-        // One in which the peer never spoke it has perhaps refused, for its time or for a crash.
-        // One that certificates or keys end within the hour is followed by others soon.
-        let alike = sessions
-            .filter(|old| old.confirmed && old.ends >= old.began.saturating_add(HOUR))
-            .take_while(|old| {
-                old.made.is_some_and(|made| now < made + HOUR) && old.has_terms_of(newest)
-            });
-        alike.count() + 1 >= SESSIONS
-    }
-
-    /// Asks for what is missing, and gives back what was asked for a day ago.
-    fn holes(&mut self, now: Timestamp) -> impl Iterator<Item = (SessionId, u64, u64)> {
-        let holes = self.sessions.iter_mut().filter_map(move |session| {
-            let hole = session.window.hole()?;
-            if now <= hole.next_signed_at.saturating_add(WINDOW_LIFE) {
-                return None;
-            }
-            let asked = *session.asked.get_or_insert_with(|| {
-                session.window.owe();
-                now
-            });
-            let silent = now >= asked.saturating_add(ASKED);
-            silent.then_some((session.id, hole.from, hole.to))
-        });
-        holes.collect::<Vec<_>>().into_iter()
     }
 }
 

@@ -132,3 +132,12 @@ impl Clock {
         self.stepped = newest;
     }
 }
+
+/// A time later than the last one that was signed, for what a peer takes only in order. One that lies
+/// too far ahead was signed by a wrong clock, and no peer took it.
+pub(super) fn after(now: Timestamp, last: Option<Timestamp>) -> Timestamp {
+    let last = last.filter(|last| *last <= now.saturating_add(CLOCK_TOLERANCE));
+    last.map_or(now, |last| {
+        now.max(last.saturating_add(Duration::from_millis(1)))
+    })
+}

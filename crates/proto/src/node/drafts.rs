@@ -45,7 +45,7 @@ pub enum WaitsFor {
     Resume,
     /// That our clock stands within the dates of our certificate: outside of them nothing is signed.
     Clock,
-    /// That our person sees to an alarm: another copy of us seems to run ([`Node::held_by`]).
+    /// That our person sees to an alarm: another copy of us seems to run ([`Alarms::held_by`](super::Alarms::held_by)).
     Alarm,
     /// A session, or room in it.
     Session,
@@ -216,7 +216,7 @@ impl Node {
             WaitsFor::Resume
         } else if !self.me.may_sign(self.clock.last_read()) {
             WaitsFor::Clock
-        } else if self.is_held(peer) && !self.had_session(peer) {
+        } else if !self.alarms.held_by(self.context(), peer).is_empty() && !self.had_session(peer) {
             WaitsFor::Alarm
         } else {
             WaitsFor::Session

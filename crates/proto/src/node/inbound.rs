@@ -17,11 +17,6 @@ use super::rule::ruled::{Accepted, Rejected, Ruled};
 use super::turn::Turn;
 use super::{At, Disposition, Judged, Node, Outcome};
 
-pub(super) use crate::time::CLOCK_TOLERANCE;
-
-/// Why what waits for a revoked peer is refused.
-pub(super) const PEER_REVOKED: &str = "peer-revoked";
-
 /// One input from the network on its way to its verdict.
 struct Arrival<'n> {
     turn: Turn<'n>,
@@ -119,10 +114,10 @@ impl Arrival<'_> {
         };
         let message = Arc::clone(message);
         let peer = &message.headers.agent_id;
-        let budgets = &mut self.turn.node.peers.entry(peer).budgets;
+        let bytes = self.turn.node.peers.entry(peer).bytes();
         let paid = match reason.is_some_and(|reason| can_be_a_replay(&message, reason)) {
             true => Some(Paid::AsStrangers),
-            false => budgets.bytes.admit(now, &message, reason.is_some()),
+            false => bytes.admit(now, &message, reason.is_some()),
         };
         let Some(paid) = paid else {
             // It is not judged: what it says comes again, or was never to be taken.
@@ -133,9 +128,8 @@ impl Arrival<'_> {
             Ok(ruled) => self.accept(ruled, paid),
             Err(rejected) => self.reject(rejected, paid),
         }
-        let budgets = &mut self.turn.node.peers.entry(peer).budgets;
         let lines = self.turn.out.entries.get(before..).unwrap_or_default();
-        budgets.bytes.pay(paid, lines);
+        self.turn.node.peers.entry(peer).bytes().pay(paid, lines);
     }
 
     fn accept(&mut self, mut ruled: Ruled, paid: Paid) {
@@ -152,11 +146,8 @@ impl Arrival<'_> {
         let entry = Outcome::verdict(self.bytes, message, Ruling::Accepted, copy, paid);
         self.turn.out.ruled = Some(Disposition::Accepted);
         let by = self.turn.node.peers.arrived_by().clone();
-        self.turn
-            .node
-            .peers
-            .entry(&message.headers.agent_id)
-            .heard_by = Some(by);
+        let peer = self.turn.node.peers.entry(&message.headers.agent_id);
+        peer.hear_by(by);
         self.turn.write_ruled(entry, Some(&ruled));
         self.follow_accepted(ruled);
     }

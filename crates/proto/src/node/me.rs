@@ -14,7 +14,7 @@ use attempts::Attempts;
 
 /// Who we are, and by which rules.
 #[derive(Debug)]
-pub(super) struct Me {
+pub struct Me {
     identity: Identity,
     /// The last certificate of ours that the log holds.
     recorded: Option<Certificate>,

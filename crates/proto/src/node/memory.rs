@@ -1,22 +1,26 @@
-//! The one place where lasting state changes: by entries, live and from the log alike.
-
-mod ours;
-
-pub(super) use ours::unknown;
+//! The one place where lasting state changes: by entries, live and from the log alike. Each part changes its own state;
+//! here stands which parts an entry concerns, and in which order.
 
 use std::sync::Arc;
 
-use crate::entry::{ClockLine, Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
-use crate::envelope::{Form, Message, Method};
-use crate::handshake::{Established, Handshake, Retry, Role};
+use crate::draft::Draft;
+use crate::entry::{
+    ClockLine, Did, Direction, DraftLine, Entry, Evidence, OutcomeLine, Ruling, TrustChange,
+    Verdict,
+};
+use crate::envelope::{Form, KeptIn, Message, Method};
+use crate::handshake::Established;
 use crate::headers::Headers;
-use crate::ids::{AgentId, Digest, MessageId, SessionId};
+use crate::ids::{AgentId, Digest, MessageId};
+use crate::receipt::Receipt;
 use crate::reject::{PeerReason, Reason};
-use crate::session::{Ledger, Misfit, Session, Slot, Window};
+use crate::session::Misfit;
 use crate::time::Timestamp;
 use crate::verify::Payload;
 
+use super::peers::Receipted;
 use super::rule::ruled::Ruled;
+use super::tasks::TaskAnswer;
 use super::{Lost, Node, State};
 
 /// What an entry changed that somebody waits to hear of.
@@ -33,12 +37,12 @@ pub(super) struct Changed {
 /// A message of ours, and where it is now.
 pub(super) type Fate = (AgentId, MessageId, State);
 
-/// When a line counts.
-#[derive(Clone, Copy)]
-pub(super) struct LineTime {
-    /// Its own time, which never goes back: what is remembered goes by it.
-    now: Timestamp,
-    /// The clock, which may be behind it: timers go by that.
+/// An entry on its way into memory, and when it counts.
+pub(super) struct Line<'n> {
+    pub(super) node: &'n mut Node,
+    /// The line's own time, which never goes back, whatever the clock was set to: what is remembered goes by it.
+    pub(super) now: Timestamp,
+    /// The clock, which may be behind it: timers go by that, and no start remembers them.
     clock: Timestamp,
 }
 
@@ -53,9 +57,7 @@ impl Node {
         self.clock.advance_to(ts);
     }
 
-    /// A line's time is never before that of the line above it, whatever the clock was set to: what is
-    /// remembered goes by the line's, and timers, which no start remembers, by the clock. `ruled` is the message of
-    /// the line, where it was ruled on just now.
+    /// `ruled` is the message of the line, where it was ruled on just now.
     pub(super) fn apply(
         &mut self,
         clock: Timestamp,
@@ -63,98 +65,92 @@ impl Node {
         ruled: Option<&Ruled>,
     ) -> Changed {
         let now = self.clock.pass_line(clock);
+        let node = self;
+        Line { node, now, clock }.apply(entry, ruled)
+    }
+}
+
+impl Line<'_> {
+    fn apply(mut self, entry: &Entry, ruled: Option<&Ruled>) -> Changed {
+        let now = self.now;
         match entry {
-            Entry::Message(verdict) => {
-                return self.apply_message(LineTime { now, clock }, verdict, ruled);
+            Entry::Message(verdict) => return self.apply_message(verdict, ruled),
+            Entry::Genesis(own) => self.apply_genesis(own),
+            Entry::Trust(line) if line.certificate.agent == *self.node.me.identity().agent() => {
+                self.apply_own(&line.certificate)
             }
-            Entry::Genesis(own) => self.apply_genesis(now, own),
-            Entry::Trust(line) if line.certificate.agent == *self.me.identity().agent() => {
-                self.apply_own(now, &line.certificate)
-            }
-            Entry::Trust(line) => {
-                return self.apply_trust(now, line.change, &line.certificate);
-            }
-            Entry::Revoked(revocation) => return self.apply_revocation(now, revocation),
+            Entry::Trust(line) => return self.apply_trust(line.change, &line.certificate),
+            Entry::Revoked(revocation) => return self.apply_revocation(revocation),
             Entry::Pause(statement) => {
-                self.people.apply_pause(statement, self.inbox.arrivals());
+                let arrivals = self.node.inbox.arrivals();
+                self.node.people.apply_pause(statement, arrivals);
             }
-            Entry::Approval(line) => self.apply_approval(line),
-            Entry::Draft(line) => self.apply_draft(now, line),
-            Entry::Outcome(line) => return self.apply_outcome(now, line),
-            Entry::Handoff(line) => self.tasks.apply(now, line),
-            Entry::Alarm(line) => self.alarms.apply(now, line),
+            Entry::Approval(line) => {
+                self.node.peers.entry(&line.peer);
+                self.node.sent.apply_approval(line);
+            }
+            Entry::Draft(line) => self.apply_draft(line),
+            Entry::Outcome(line) => return self.apply_outcome(line),
+            Entry::Handoff(line) => self.node.tasks.apply(now, line),
+            Entry::Alarm(line) => self.node.alarms.apply(now, line),
             Entry::Hole(line) => {
-                let link = self.peers.get_mut(&line.peer);
-                link.into_iter().for_each(|link| link.apply_hole(line));
+                if let Some(peer) = self.node.peers.get_mut(&line.peer) {
+                    peer.apply_hole(line);
+                }
             }
             Entry::Clock(ClockLine {
                 peer,
                 difference_ms,
-            }) if peer == self.me.identity().agent() => {
-                let clock = self.clock.apply(now, *difference_ms);
-                for link in self.peers.values_mut() {
-                    link.put_clock_back(clock);
-                }
+            }) if peer == self.node.me.identity().agent() => {
+                let clock = self.node.clock.apply(now, *difference_ms);
+                self.node.peers.put_clock_back(clock);
             }
             Entry::Attempt(_)
             | Entry::Clock(_)
             | Entry::Flood(_)
             | Entry::Gap(_)
             | Entry::Rebuilt(_) => {}
-            Entry::Loss(_) => return self.forget_sessions(now),
+            Entry::Loss(_) => return self.forget_sessions(),
         }
         Changed::default()
     }
 
     /// The end of our log is lost, and with it what came in each session: a copy of a message that was taken would
     /// be taken again. So no session from before is heard or spoken in any more, and whoever had one is met anew.
-    fn forget_sessions(&mut self, now: Timestamp) -> Changed {
-        let known: Vec<_> = self.peers.names().cloned().collect();
+    fn forget_sessions(mut self) -> Changed {
+        let known: Vec<_> = self.node.peers.names().cloned().collect();
         let mut lost = Vec::new();
-        for peer in known {
-            let is_trusted = self.trust().trusted(&peer).is_some();
-            let link = self.peers.entry(&peer);
-            let mut sessions = std::mem::take(&mut link.sessions);
-            link.handshake = Handshake::default();
-            link.greets |= is_trusted && !sessions.is_empty();
-            link.next_announce = None;
-            let abandoned = sessions
-                .iter_mut()
-                .flat_map(|session| session.ledger.abandon());
-            lost.extend(unknown(&peer, abandoned.collect(), Lost::SessionLost));
+        for name in known {
+            let is_trusted = self.node.trust().trusted(&name).is_some();
+            let abandoned = self.node.peers.entry(&name).forget_sessions(is_trusted);
+            lost.extend(unknown(&name, abandoned, Lost::SessionLost));
         }
-        self.note_fates(now, lost)
+        self.note_fates(lost)
     }
 
-    fn apply_message(
-        &mut self,
-        time: LineTime,
-        verdict: &Verdict,
-        ruled: Option<&Ruled>,
-    ) -> Changed {
-        let now = time.now;
+    fn apply_message(self, verdict: &Verdict, ruled: Option<&Ruled>) -> Changed {
         match (verdict.direction, verdict.ruling, &verdict.evidence) {
             (Direction::In, Ruling::Accepted, Evidence::Whole(message)) => {
                 let Some(ruled) = ruled else {
                     let payload = Payload::recalled(message);
-                    return self.apply_accepted(time, message, payload.as_ref());
+                    return self.apply_accepted(message, payload.as_ref());
                 };
-                return self.apply_accepted(time, message, Some(&ruled.payload));
+                return self.apply_accepted(message, Some(&ruled.payload));
             }
             (Direction::Out, Ruling::Sent, Evidence::Whole(message)) => {
-                return self.apply_sent(time, message);
+                return self.apply_sent(message);
             }
             (Direction::In, Ruling::Rejected(reason), Evidence::Whole(message)) => {
                 let method = message.form.method();
-                self.apply_refused(now, &message.headers, method, verdict.hash, reason);
+                self.apply_refused(&message.headers, method, verdict.hash, reason);
             }
             // Its line keeps no method, so none may count now either.
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
-                self.apply_refused(now, &message.headers, None, verdict.hash, reason);
+                self.apply_refused(&message.headers, None, verdict.hash, reason);
             }
             (Direction::In, Ruling::Rejected(reason), Evidence::Withheld(headers, _)) => {
                 if let Ok(headers) = Headers::parse(headers) {
-                    self.apply_refused(now, &headers, None, verdict.hash, reason);
+                    self.apply_refused(&headers, None, verdict.hash, reason);
                 }
             }
             _ => {}
@@ -163,86 +159,53 @@ impl Node {
     }
 
     /// `payload` is what it carries; `None` where that changes nothing by itself.
-    fn apply_accepted(
-        &mut self,
-        time: LineTime,
-        message: &Arc<Message>,
-        payload: Option<&Payload>,
-    ) -> Changed {
-        let LineTime { now, clock } = time;
-        let headers = &message.headers;
-        let peer = headers.agent_id.clone();
-        let link = self.peers.entry(&peer);
-        link.names
-            .insert(headers.message_id, message.hash(), headers.expires_at, now);
-        link.hear();
-        let place = headers.session.zip(headers.sequence);
-        if let Some((id, sequence)) = place
-            && let Some(session) = link.session_mut(id)
-        {
-            confirm(session);
-            let slot = judged(headers, message.hash(), None);
-            session.window.record(sequence, slot);
-        }
+    fn apply_accepted(mut self, message: &Arc<Message>, payload: Option<&Payload>) -> Changed {
+        let name = &message.headers.agent_id;
+        let peer = self.node.peers.entry(name);
+        peer.apply_accepted(self.now, message);
         match payload {
             Some(Payload::Flight(flight)) => {
-                if message.form.method() == Some(Method::Announce) {
-                    link.heard_announce = Some(headers.timestamp);
-                }
-                let established = link.handshake.take(message, flight, clock, now);
-                return self.establish(&peer, established, time);
+                let established = peer.apply_flight(message, flight, self.clock, self.now);
+                return self.establish(name, established);
             }
-            Some(Payload::Receipt(receipt)) => return self.apply_receipt(time, message, receipt),
+            Some(Payload::Receipt(receipt)) => return self.apply_receipt(message, receipt),
             Some(Payload::Revocation(_) | Payload::Pause(_) | Payload::Poll(_)) | None => {}
-            Some(Payload::Answer) => self.apply_answer(now, message),
-            Some(Payload::Progress(told)) => self.sent.apply_progress(message, told.as_ref()),
-            Some(Payload::Offers(offers)) => self.peers.entry(&peer).apply_offer(message, offers),
-            Some(Payload::Ping) => self.sent.apply_ping(message),
+            Some(Payload::Answer) => self.apply_answer(message),
+            Some(Payload::Progress(told)) => self.node.sent.apply_progress(message, told.as_ref()),
+            Some(Payload::Offers(offers)) => peer.apply_offer(message, offers),
+            Some(Payload::Ping) => self.node.sent.apply_ping(message),
             Some(Payload::Call) => {
-                let at = self.clock.next_step(now);
-                let came = self.clock.elapsed();
-                self.peers.entry(&peer).trail.note_step(at, came, message);
-                self.inbox.insert(message);
+                let at = self.node.clock.next_step(self.now);
+                peer.note_step(at, self.node.clock.elapsed(), message);
+                self.node.inbox.insert(message);
             }
         }
         Changed::default()
     }
 
-    fn apply_answer(&mut self, now: Timestamp, message: &Arc<Message>) {
+    fn apply_answer(&mut self, message: &Arc<Message>) {
         let Some(request) = message.headers.in_reply_to else {
             return;
         };
-        let (mut fates, mut is_pong) = (Vec::new(), false);
-        if let Some(open) = self.sent.apply_answer(request) {
-            is_pong = open.is_ping();
-            let link = self.peers.entry(open.peer());
-            for session in &mut link.sessions {
-                session.ledger.answered(request);
-            }
-            fates.push((open.peer().clone(), request, answered(&message.form)));
+        let open = self.node.sent.apply_answer(request);
+        if let Some(open) = &open {
+            self.node.peers.entry(open.peer()).apply_answer(request);
         }
-        if !is_pong {
-            self.inbox.insert(message);
+        if !open.as_ref().is_some_and(|open| open.is_ping()) {
+            self.node.inbox.insert(message);
         }
-        // Whoever waits hears of it by the answer itself.
-        self.note_fates(now, fates);
-    }
-
-    /// Remembers where messages of ours are, and tells which of them moved.
-    pub(super) fn note_fates(&mut self, now: Timestamp, mut fates: Vec<Fate>) -> Changed {
-        fates.retain(|(peer, name, state)| {
-            self.peers.entry(peer);
-            self.sent.note_result(now, peer, *name, state)
-        });
-        Changed {
-            fates,
-            ..Changed::default()
+        if let Some(open) = open {
+            // Whoever waits hears of it by the answer itself.
+            self.note_fates(vec![(
+                open.peer().clone(),
+                request,
+                answered(&message.form),
+            )]);
         }
     }
 
     fn apply_refused(
-        &mut self,
-        now: Timestamp,
+        self,
         headers: &Headers,
         method: Option<Method>,
         hash: Digest,
@@ -252,78 +215,168 @@ impl Node {
         if method.is_some_and(Method::is_handshake) {
             return;
         }
-        self.sent.apply_refused(headers, reason);
-        let link = self.peers.entry(&headers.agent_id);
-        let place = headers.session.zip(headers.sequence);
-        let place = place.and_then(|(id, sequence)| Some((link.session(id)?, sequence)));
-        let admitted = place.map(|(session, sequence)| session.window.admit(sequence, hash));
-        // Its number is used up, so that this form is never taken: another may bear its name.
-        let may_come_anew = admitted == Some(Ok(()))
-            && reason == Reason::TimestampInFuture
-            && !headers.message_type.is_answered();
-        if !may_come_anew && link.names.hash_of(headers.message_id).is_none() {
-            link.names
-                .insert(headers.message_id, hash, headers.expires_at, now);
-        }
-        let (Some(id), Some(sequence)) = (headers.session, headers.sequence) else {
-            return;
-        };
-        let Some(session) = link.session_mut(id) else {
-            return;
-        };
-        match session.window.admit(sequence, hash) {
-            Ok(()) => {
-                confirm(session);
-                session
-                    .window
-                    .record(sequence, judged(headers, hash, Some(reason)));
-            }
-            Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
-            Err(Reason::Expired) => session.window.note_late(sequence),
-            Err(_) => {}
-        }
+        self.node.sent.apply_refused(headers, reason);
+        let peer = self.node.peers.entry(&headers.agent_id);
+        peer.apply_refused(self.now, headers, hash, reason);
     }
 
     /// Takes the session that a handshake ended in, and closes those that the peer no longer holds.
-    fn establish(
-        &mut self,
-        peer: &AgentId,
-        established: Option<Established>,
-        time: LineTime,
-    ) -> Changed {
+    fn establish(mut self, name: &AgentId, established: Option<Established>) -> Changed {
         let Some(established) = established else {
             return Changed::default();
         };
-        self.trust
-            .raise_lowest_version(peer, established.lowest_version);
+        let Node { trust, .. } = &mut *self.node;
+        trust.raise_lowest_version(name, established.lowest_version);
         // With the flight itself, so that no torn tail parts the session from the key that signs in it.
         let renewed = self.renew(&established.certificate);
-        self.trust.raise_keys_serial(peer, established.keys_serial);
-        let elapsed = self.clock.elapsed();
-        let link = self.peers.entry(peer);
-        let mut abandoned = Vec::new();
-        for session in &mut link.sessions {
-            if !established.named.contains(&session.id) && !session.closed {
-                session.closed = true;
-                abandoned.append(&mut session.ledger.abandon());
-            }
-        }
-        let mut session = session_of(&established, time.clock);
-        session.made = elapsed;
+        let Node {
+            trust,
+            peers,
+            clock,
+            me,
+            ..
+        } = &mut *self.node;
+        trust.raise_keys_serial(name, established.keys_serial);
         // What the log tells is compared with our keys when all of it has been told.
-        if elapsed.is_some() {
-            session.judge_by(self.me.identity());
-        }
-        let link = self.peers.entry(peer);
-        abandoned.append(&mut link.add(session, time.now));
-        link.next_announce = None;
-        link.flown_by = None;
-        link.silence = std::time::Duration::ZERO;
-        let lost = unknown(peer, abandoned, Lost::SessionLost);
+        let lives = clock.elapsed().map(|elapsed| (elapsed, me.identity()));
+        let peer = peers.entry(name);
+        let abandoned = peer.establish(&established, self.now, self.clock, lives);
+        let lost = unknown(name, abandoned, Lost::SessionLost);
         Changed {
             renewed,
             established: Some(Box::new(established)),
-            ..self.note_fates(time.now, lost)
+            ..self.note_fates(lost)
+        }
+    }
+
+    fn apply_sent(mut self, message: &Arc<Message>) -> Changed {
+        let (headers, form) = (&message.headers, &message.form);
+        let name = &headers.recipient_id;
+        let peer = self.node.peers.entry(name);
+        let anew = match form.kept() {
+            KeptIn::Handshake => {
+                let established = peer.apply_sent_flight(message, self.clock);
+                return self.establish(name, established);
+            }
+            KeptIn::Receipts => {
+                peer.apply_sent_receipt(headers);
+                return Changed::default();
+            }
+            KeptIn::Offers => {
+                peer.offers_mut().apply_told(self.now, message);
+                peer.apply_sent(message, self.clock)
+            }
+            KeptIn::Inbox | KeptIn::Request | KeptIn::Orders | KeptIn::Nowhere => {
+                peer.apply_sent(message, self.clock)
+            }
+        };
+        self.node.sent.remove_draft(name, headers.message_id);
+        if anew {
+            self.node.sent.forget_result(name, headers.message_id);
+            return Changed::default();
+        }
+        let method = form.method();
+        let begins = !form.belongs_to_request() && method != Some(Method::Offer);
+        if begins && headers.conversation_id.is_some() {
+            let at = self.node.clock.next_step(self.now);
+            peer.note_own_step(at, message);
+        }
+        if method.is_some_and(Method::is_call) {
+            self.node.sent.apply_request(headers);
+        }
+        self.answer_request(headers, form);
+        Changed::default()
+    }
+
+    /// A request of the peer's is answered, where the message is an answer.
+    fn answer_request(&mut self, headers: &Headers, form: &Form) {
+        let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) else {
+            return;
+        };
+        let answer = TaskAnswer::by(headers.message_id, form);
+        let peer = &headers.recipient_id;
+        self.node.inbox.remove(peer, request);
+        self.node.sent.forget_ping(peer, request);
+        (self.node.tasks).answered(self.now, peer, request, answer);
+    }
+
+    fn apply_receipt(mut self, message: &Message, receipt: &Receipt) -> Changed {
+        let name = &message.headers.agent_id;
+        let peer = self.node.peers.entry(name);
+        match peer.apply_receipt(self.now, self.clock, message, receipt) {
+            Receipted::Settled(settled) => {
+                let settled = settled.into_iter().map(|settled| {
+                    let heard = |name: String| PeerReason::in_receipt(&name).as_str().to_owned();
+                    let refused = settled.refused.map(heard);
+                    let state = refused.map_or(State::Received, State::Refused);
+                    (name.clone(), settled.message_id, state)
+                });
+                self.note_fates(settled.collect())
+            }
+            Receipted::Misfit(misfit, abandoned) => Changed {
+                misfit: misfit.map(|misfit| (name.clone(), misfit)),
+                ..self.note_fates(unknown(name, abandoned, Lost::RestoredBackup))
+            },
+        }
+    }
+
+    fn apply_draft(&mut self, line: &DraftLine) {
+        let life = std::time::Duration::from_secs(line.life);
+        let Ok(stored) = Draft::parse(line.message.clone(), life) else {
+            return;
+        };
+        if let Some(tag) = &line.client_key {
+            self.node.sent.apply_key(self.now, line.message_id, tag);
+        }
+        let message = stored.message();
+        // What waits for its person may be refused: then the request still wants an answer.
+        if line.approve.is_none() {
+            self.answer_request(&message.headers, &message.form);
+        }
+        let until = self.now.saturating_add(life);
+        let Node {
+            peers, sent, me, ..
+        } = &mut *self.node;
+        peers.entry(&line.peer);
+        sent.apply_draft(me.identity(), until, line, stored);
+    }
+
+    fn apply_outcome(mut self, line: &OutcomeLine) -> Changed {
+        let (now, name, message) = (self.now, &line.peer, line.message_id);
+        let Node {
+            peers, sent, inbox, ..
+        } = &mut *self.node;
+        let state = match line.what {
+            Did::DraftExpired | Did::Expired => State::Expired,
+            Did::DraftRefused => State::RefusedHere(line.reason.clone().unwrap_or_default()),
+            Did::AnswerFailed => {
+                sent.forget_ping(name, message);
+                return Changed::default();
+            }
+            _ => {
+                inbox.apply(now, line);
+                return Changed::default();
+            }
+        };
+        let peer = peers.entry(name);
+        if line.what == Did::Expired {
+            peer.give_up(message);
+        } else {
+            sent.remove_draft(name, message);
+            self.node.tasks.never_left(now, name, message);
+        }
+        self.note_fates(vec![(name.clone(), message, state)])
+    }
+
+    /// Remembers where messages of ours are, and tells which of them moved.
+    pub(super) fn note_fates(&mut self, mut fates: Vec<Fate>) -> Changed {
+        fates.retain(|(peer, name, state)| {
+            self.node.peers.entry(peer);
+            self.node.sent.note_result(self.now, peer, *name, state)
+        });
+        Changed {
+            fates,
+            ..Changed::default()
         }
     }
 }
@@ -336,51 +389,7 @@ fn answered(form: &Form) -> State {
     }
 }
 
-fn judged(headers: &Headers, hash: Digest, refused: Option<Reason>) -> Slot {
-    let signed_at = headers.timestamp;
-    Slot {
-        hash,
-        signed_at,
-        refused,
-    }
-}
-
-fn session_of(established: &Established, clock: Timestamp) -> Session {
-    let initiator = established.role == Role::Initiator;
-    Session {
-        id: SessionId(established.id.0),
-        role: established.role,
-        peer_key: established.certificate.signing_key.id(),
-        own_key: established.own_key,
-        own_serials: established.own_serials,
-        peer_sealing: established.peer_sealing,
-        peer_layers: established.peer_layers,
-        offered: established.offered.clone(),
-        beside: Default::default(),
-        version: established.version,
-        began: established.began,
-        ends: established.ends,
-        peer_until: established.peer_until,
-        given: established.given.clone(),
-        received: established.received.clone(),
-        confirmed: initiator,
-        closed: false,
-        retired: false,
-        stale: false,
-        outdated: false,
-        keyless: false,
-        made: None,
-        window: Window::default(),
-        ledger: Ledger::default(),
-        last_flight: Arc::clone(&established.last_flight),
-        answers: established.answers,
-        retry: (!initiator).then(|| Retry::from(clock)),
-        asked: None,
-    }
-}
-
-/// The peer spoke in the session, so it has it; flight 4 need not be sent again.
-fn confirm(session: &mut Session) {
-    session.confirmed = true;
-    session.retry = None;
+pub(super) fn unknown(peer: &AgentId, names: Vec<MessageId>, why: Lost) -> Vec<Fate> {
+    let unknown = |name| (peer.clone(), name, State::Unknown(why));
+    names.into_iter().map(unknown).collect()
 }

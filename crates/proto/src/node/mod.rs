@@ -44,7 +44,7 @@ use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
 use crate::policy::{Policy, may_travel_in_clear};
 use crate::reject::Reason;
-use crate::seal::Sealed;
+use crate::seal::{Opened, Sealed};
 use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
@@ -58,7 +58,8 @@ pub use inbox::{
     Gone, HandedOut, Inbox, Item, LeaseId, Quarantine, Shelved, Supply, TRIES, Wanted,
 };
 pub use judged::Judged;
-use me::Me;
+pub use me::Me;
+use memory::Changed;
 pub use offers::{OfferFault, OfferedTo, Offers, Program};
 pub use outbox::Outgoing;
 use peers::Paid;
@@ -70,12 +71,13 @@ pub use rows::{ROWS_VERSION, Read, RestoreError, Row, Snapshot, TABLES, differen
 pub use rule::judge::Judge;
 pub use rule::permission::Way;
 pub use rule::ruled::Accepted;
+use rule::ruled::Ruled;
 pub use sent::{CallerKey, Once, Sent};
 pub use state::{Lost, State};
 pub use tasks::{Task, Tasks};
 pub use turn::{
-    AlarmsDoor, CopiesDoor, FlightsDoor, InboxDoor, LeasesDoor, MeDoor, OffersDoor, PeersDoor,
-    PeopleDoor, ReceiptsDoor, TasksDoor, Turn, WaysDoor,
+    AlarmsDoor, CarriersDoor, CopiesDoor, FlightsDoor, InboxDoor, LeasesDoor, MeDoor, OffersDoor,
+    PeersDoor, PeopleDoor, ReceiptsDoor, TasksDoor, Turn, WaysDoor,
 };
 
 /// When something happens, and what was durable then.
@@ -217,11 +219,19 @@ pub enum Disposition {
     Counted,
 }
 
-/// What a part judges by beside its own state: who we are, and whom we trust.
-#[derive(Clone, Copy)]
-struct RuleContext<'a> {
+/// What a part judges by beside its own state: who we are, since when by this key, and whom we trust.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleContext<'a> {
     identity: &'a Identity,
+    rekeyed: Option<Timestamp>,
     trust: &'a TrustView,
+}
+
+impl RuleContext<'_> {
+    /// Whether our own certificate was taken back by our person: nobody listens to us any more.
+    pub fn is_revoked(self) -> bool {
+        self.trust.is_revoked(&self.identity.certificate)
+    }
 }
 
 /// One agent's knowledge and judgement.
@@ -274,11 +284,23 @@ impl Node {
         &self.tasks
     }
 
-    fn context(&self) -> RuleContext<'_> {
+    /// What the parts judge by beside their own state.
+    pub fn context(&self) -> RuleContext<'_> {
         RuleContext {
             identity: self.me.identity(),
+            rekeyed: self.me.rekeyed(),
             trust: self.trust.view(),
         }
+    }
+
+    /// The alarms that no person has cleared.
+    pub fn alarms(&self) -> &Alarms {
+        &self.alarms
+    }
+
+    /// What programs offer now.
+    pub fn offers(&self) -> &Offers {
+        &self.offers
     }
 
     /// Who waits for our person's decision, and whether we pause.
@@ -304,6 +326,18 @@ impl Node {
             ..known.standing(now)
         });
         standing.unwrap_or_default()
+    }
+
+    /// What is sealed in a message for us. `None` when nothing is, and when the secret that it was
+    /// sealed to is destroyed.
+    pub fn opened(&self, message: &Message) -> Option<Opened> {
+        let opened = self.me.open(message).ok().flatten();
+        opened.map(|(opened, _)| opened)
+    }
+
+    /// Ourselves.
+    pub fn me(&self) -> &Me {
+        &self.me
     }
 
     /// What lies between us and each peer.
@@ -357,7 +391,7 @@ impl Node {
             peer.due(at.now, at.elapsed, own, mail_waits)
         });
         let offers = self.peers.names();
-        let offers = offers.filter_map(|peer| self.offer_due(at, peer));
+        let offers = offers.filter_map(|peer| self.judge(at.now).offer_due(at.elapsed, peer));
         let elapsed = [
             self.peers.due(),
             self.inbox.due(),
@@ -381,7 +415,7 @@ impl Node {
         turn.node.alarms.start(at.elapsed);
         turn.node.clock.resume(at.elapsed);
         turn.read_clock();
-        turn.node.retire_sessions();
+        turn.node.peers.retire_sessions(turn.node.me.identity());
         turn.me().record_own();
         turn.offers().recall_offers();
         turn.peers().resume();
@@ -412,7 +446,7 @@ impl Node {
     }
 
     /// A carrier is not connected, or not yet: decrees wait until one is, nothing is given up before
-    /// [`PeersDoor::drained`], and what only this carrier holds may go by another.
+    /// [`CarriersDoor::drained`], and what only this carrier holds may go by another.
     pub fn handle_disconnected(&mut self, carrier: &CarrierId) {
         let since = self.clock.elapsed().unwrap_or_default();
         self.peers.disconnected(carrier, since);

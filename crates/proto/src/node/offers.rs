@@ -7,6 +7,7 @@
 //! An offer of ours stands for a while after its programs have gone (`Policy::offer_linger`), and across a
 //! start: what peers sent while both were away waits for the program then, instead of being refused.
 
+mod fault;
 mod held;
 
 use std::time::Duration;
@@ -18,17 +19,16 @@ use crate::draft::Draft;
 use crate::envelope::{Message, Method};
 use crate::handshake::Offer;
 use crate::headers::CapabilityName;
-use crate::ids::{AgentId, SessionId, Version};
-use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER, MOST_CAPABILITIES};
-use crate::reject::Reason;
+use crate::ids::{AgentId, SessionId};
+use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER};
 use crate::session::Session;
 use crate::time::Timestamp;
 
-use super::peers::Peer;
 use super::request::LocalError;
 use super::turn::OffersDoor;
-use super::{At, Node, Outcome};
+use super::{At, Outcome};
 
+pub use fault::OfferFault;
 pub use held::OfferedTo;
 pub use held::Offers;
 use held::Served;
@@ -48,7 +48,7 @@ pub struct Program {
 
 /// When a peer is to hear what is offered, by the clock that nobody sets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OfferPace {
+struct OfferPace {
     due: Option<Duration>,
     told: Option<Duration>,
 }
@@ -57,6 +57,42 @@ impl OfferPace {
     fn mark(&mut self, now: Duration) {
         let next = self.told.map_or(now, |told| now.max(told + EACH));
         self.due = Some(self.due.map_or(next, |due| due.min(next)));
+    }
+}
+
+/// What lies between us and one peer of what programs of ours offer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PeerOffers {
+    pace: OfferPace,
+    told: Option<ToldOffers>,
+}
+
+impl PeerOffers {
+    /// When the peer is to hear more, by the clock that nobody sets.
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.pace.due
+    }
+
+    /// What the peer was last told.
+    pub(super) fn told(&self) -> Option<&ToldOffers> {
+        self.told.as_ref()
+    }
+
+    /// Puts back what the peer was last told.
+    pub(super) fn put_back(&mut self, told: Option<ToldOffers>) {
+        self.told = told;
+    }
+
+    /// What we told the peer last, as the line of it says.
+    pub(super) fn apply_told(&mut self, at: Timestamp, message: &Message) {
+        let offers = message.body.as_ref().and_then(Offer::parse_all);
+        if let (Some(session), Some(offers)) = (message.headers.session, offers) {
+            self.told = Some(ToldOffers {
+                at,
+                session,
+                offers,
+            });
+        }
     }
 }
 
@@ -69,26 +105,6 @@ pub(super) struct ToldOffers {
     session: SessionId,
     /// All of it.
     offers: Vec<Offer>,
-}
-
-impl Node {
-    /// What programs offer now.
-    pub fn offers(&self) -> &Offers {
-        &self.offers
-    }
-
-    /// When the peer is told of offers, if something is to be told and there is a session for it.
-    pub(super) fn offer_due(&self, at: At, peer: &AgentId) -> Option<Timestamp> {
-        let link = self.peers.get(peer)?;
-        let due = link.offer_pace.due?;
-        let (stamp, _) = self.slot(at, peer)?;
-        if stamp.version < Version::PROGRESS {
-            return None;
-        }
-        let paced = at.now.saturating_add(due.saturating_sub(at.elapsed));
-        let room = self.peers.leaves_at(at.now, peer, true);
-        Some(room.map_or(paced, |room| room.max(paced)))
-    }
 }
 
 impl OffersDoor<'_, '_> {
@@ -195,14 +211,16 @@ impl OffersDoor<'_, '_> {
             .node
             .peers
             .entry(peer)
-            .offer_pace
+            .offers_mut()
+            .pace
             .mark(self.turn.at.elapsed);
     }
 
     /// Tells the peer what is offered now, if it is due and not what was told.
     pub(super) fn tell_offers(&mut self, peer: &AgentId) {
-        let due = self.turn.node.offer_due(self.turn.at, peer);
-        if due.is_none_or(|due| due > self.turn.at.now) {
+        let At { now, elapsed, .. } = self.turn.at;
+        let due = self.turn.node.judge(now).offer_due(elapsed, peer);
+        if due.is_none_or(|due| due > now) {
             return;
         }
         let Some((stamp, to)) = self.turn.node.slot(self.turn.at, peer) else {
@@ -211,7 +229,7 @@ impl OffersDoor<'_, '_> {
         let session = self.turn.node.peers.session(peer, self.turn.at.now);
         let body = self.offer_for(peer, session);
         if session.is_none_or(|session| self.was_told(peer, session, &body)) {
-            self.turn.node.peers.entry(peer).offer_pace.due = None;
+            self.turn.node.peers.entry(peer).offers_mut().pace.due = None;
             return;
         }
         let id = self.turn.node.ids.fresh(self.turn.at.now);
@@ -225,7 +243,7 @@ impl OffersDoor<'_, '_> {
             self.turn.node.peers.count_own(self.turn.at.now, peer, true);
             self.turn.write_sealed(signed, copy);
         }
-        let pace = &mut self.turn.node.peers.entry(peer).offer_pace;
+        let pace = &mut self.turn.node.peers.entry(peer).offers_mut().pace;
         (pace.due, pace.told) = (None, Some(self.turn.at.elapsed));
     }
 
@@ -239,20 +257,24 @@ impl OffersDoor<'_, '_> {
             .peers
             .iter()
             .filter(|(peer, _)| trusted(peer));
-        let told = links.filter_map(|(peer, link)| Some((peer, link, link.told_offers.as_ref()?)));
+        let told = links.filter_map(|(peer, link)| Some((peer, link, link.offers().told()?)));
         let mut told: Vec<_> = told.collect();
         told.sort_by_key(|(_, _, told)| std::cmp::Reverse(told.at));
         let mut standing: Vec<CapabilityName> = Vec::new();
         for (place, (_, link, words)) in told.iter().enumerate() {
             // Each session begins with none: of one that was followed by another nothing stands.
-            let newest = link.sessions.iter().rev().find(|session| session.is_open());
+            let newest = link
+                .sessions()
+                .iter()
+                .rev()
+                .find(|session| session.is_open());
             if newest.is_some_and(|session| session.id != words.session) {
                 continue;
             }
             for offer in &words.offers {
                 let is_known = standing.contains(&offer.name);
                 let has_ended = told.iter().take(place).any(|(peer, link, newer)| {
-                    let session = link.sessions.iter().find(|one| one.id == newer.session);
+                    let session = link.sessions().iter().find(|one| one.id == newer.session);
                     self.is_for(peer, session, &offer.name)
                 });
                 if !is_known && !has_ended {
@@ -267,7 +289,7 @@ impl OffersDoor<'_, '_> {
     fn told_of(&self, name: &CapabilityName) -> Vec<Served> {
         let mut words: Vec<Served> = Vec::new();
         for (peer, link) in self.turn.node.peers.iter() {
-            let told = link.told_offers.as_ref();
+            let told = link.offers().told();
             let mut offers = told.into_iter().flat_map(|told| &told.offers);
             let offer = offers.find(|offer| offer.name == *name);
             let Some(capability) = offer.and_then(capability_of) else {
@@ -314,77 +336,10 @@ impl OffersDoor<'_, '_> {
             .node
             .peers
             .get(peer)
-            .and_then(|link| link.told_offers.as_ref());
+            .and_then(|link| link.offers().told());
         let told = told.filter(|told| told.session == session.id);
         let told = told.map_or(&[][..], |told| &told.offers);
         told == Offer::parse_all(body).unwrap_or_default()
-    }
-}
-
-impl Peer {
-    /// What an accepted offer changes: in the newest session alone, and only if none that was numbered
-    /// higher came before it.
-    pub(super) fn apply_offer(&mut self, message: &Message, offers: &[Offer]) {
-        let headers = &message.headers;
-        let newest = self.sessions.last_mut();
-        let newest = newest.filter(|session| Some(session.id) == headers.session);
-        if let Some((session, number)) = newest.zip(headers.sequence) {
-            session.take_offer(number, offers.to_vec());
-        }
-    }
-
-    /// What we told the peer last, as the line of it says.
-    pub(super) fn apply_told_offer(&mut self, at: Timestamp, message: &Message) {
-        let offers = message.body.as_ref().and_then(Offer::parse_all);
-        if let (Some(session), Some(offers)) = (message.headers.session, offers) {
-            self.told_offers = Some(ToldOffers {
-                at,
-                session,
-                offers,
-            });
-        }
-    }
-}
-
-/// Why a program's offer is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum OfferFault {
-    /// The configuration has a capability of that name.
-    #[error("the configuration settles it; remove its [[capability]] first, or offer another name")]
-    Configured,
-    /// No pattern allows it.
-    #[error("`[offer] allow` names it not; add it there, or offer a name that is allowed")]
-    NotAllowed,
-    /// Its tier is not 1 or 2.
-    #[error("what a program offers takes tier 1 or 2; a higher tier needs a [[capability]]")]
-    Tier,
-    /// Its words would leave without the approval of our person.
-    #[error(
-        "`[approve] tiers` has tier 1, in which its description and schema would leave; offer the name alone, or add a [[capability]]"
-    )]
-    Words,
-    /// A program of another user id offers it.
-    #[error("a program of another user id offers it already; end that one first")]
-    Held,
-    /// All together are too many, or too long.
-    #[error(
-        "all offers together are over 64, 160 KiB or 8,000 values; offer fewer, or shorter schemas"
-    )]
-    TooMuch,
-}
-
-/// Whether an offer may be taken (check V12).
-pub(super) fn rule(session: &Session, offers: &[Offer]) -> Result<(), Reason> {
-    let settled = |offer: &Offer| {
-        session
-            .settled_offers()
-            .any(|known| known.name == offer.name)
-    };
-    let all = offers.len() + session.settled_offers().count();
-    match offers.iter().any(settled) || all > MOST_CAPABILITIES {
-        true => Err(Reason::OfferInvalid),
-        false => Ok(()),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::draft::{Draft, LIFE, LONGEST_LIFE, Stamp};
-use crate::entry::{ClientKey, Did, Entry, OutcomeLine, Tried};
-use crate::envelope::{Form, Message, Method};
+use crate::entry::{ClientKey, Tried};
+use crate::envelope::{Form, Method};
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, MessageId};
 use crate::keys::SealKey;
@@ -13,7 +13,6 @@ use crate::reject::Reason;
 use crate::time::Timestamp;
 
 use super::answers::decline;
-use super::inbound::CLOCK_TOLERANCE;
 use super::peers::hops::trace;
 use super::request::{Content, Declining, LocalError, Sending};
 use super::turn::Turn;
@@ -229,24 +228,4 @@ impl Turn<'_> {
         }
         Ok(())
     }
-}
-
-pub(super) fn outcome_of(message: &Message, what: Did) -> Entry {
-    let (peer, message_id) = (message.headers.agent_id.clone(), message.headers.message_id);
-    Entry::Outcome(OutcomeLine {
-        peer,
-        message_id,
-        what,
-        tries: 1,
-        reason: None,
-    })
-}
-
-/// A time later than the last one that was signed, for what a peer takes only in order. One that lies
-/// too far ahead was signed by a wrong clock, and no peer took it.
-pub(super) fn after(now: Timestamp, last: Option<Timestamp>) -> Timestamp {
-    let last = last.filter(|last| *last <= now.saturating_add(CLOCK_TOLERANCE));
-    last.map_or(now, |last| {
-        now.max(last.saturating_add(Duration::from_millis(1)))
-    })
 }

@@ -81,7 +81,7 @@ impl Node {
         peer: &'a AgentId,
         link: &'a Peer,
     ) -> impl Iterator<Item = Outgoing> + 'a {
-        let sent = link.sessions.iter().flat_map(move |session| {
+        let sent = link.sessions().iter().flat_map(move |session| {
             let waiting = session.ledger.waiting();
             waiting.map(move |(number, waiting)| sent(peer, session.id, number, waiting))
         });
@@ -109,7 +109,7 @@ impl Turn<'_> {
             .node
             .peers
             .get(peer)
-            .is_some_and(|link| link.sessions.iter().any(due))
+            .is_some_and(|link| link.sessions().iter().any(due))
         {
             return;
         }
@@ -117,7 +117,7 @@ impl Turn<'_> {
         let drained = self.node.peers.carriers().are_drained(self.at.elapsed);
         let ways = self.node.peers.carriers().ways_to(peer);
         let (mut expired, mut again) = (Vec::new(), Vec::new());
-        for session in &mut self.node.peers.entry(peer).sessions {
+        for session in self.node.peers.entry(peer).sessions_mut() {
             let overdue = session.ledger.overdue(self.at.now, drained, &ways);
             if !overdue.expired.is_empty() {
                 session.window.owe();
@@ -147,7 +147,7 @@ impl Turn<'_> {
     /// Signs anew, once each, what the peer refused because our clock was ahead, when it was put back. The peer
     /// has said that it used up the number of the former form: that one it takes never more.
     pub(super) fn sign_anew(&mut self, peer: &AgentId) {
-        let sessions = self.node.peers.get(peer).map(|link| link.sessions.iter());
+        let sessions = self.node.peers.get(peer).map(|link| link.sessions().iter());
         let sessions = sessions.into_iter().flatten();
         let refused = sessions.flat_map(|session| session.ledger.to_sign_anew(self.at.now));
         let refused: Vec<_> = refused.map(Arc::clone).collect();

@@ -1,37 +1,52 @@
 //! Whom we have to do with: all that lies between us and each peer, and the carriers that reach them.
 
-pub(super) mod budgets;
+mod apply;
+mod budgets;
 mod bytes;
 mod carriers;
+mod channel;
 mod copies;
+mod evidence;
 mod flights;
 pub(super) mod hops;
 mod pace;
-pub(super) mod peer;
 mod polls;
 mod receipts;
 mod rounds;
-pub(super) mod seen;
+mod rows;
+mod seen;
 mod ways;
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::{BTreeMap, VecDeque, btree_map};
 use std::time::Duration;
 
 use crate::carrier::{CarrierId, Routes};
+use crate::draft::Identity;
 use crate::entry::Flood;
-use crate::ids::{AgentId, MessageId};
+use crate::handshake::Handshake;
+use crate::ids::{AgentId, MessageId, SessionId};
 use crate::session::{Handed, Ledger, Session};
 use crate::time::Timestamp;
 
 use super::Outcome;
 use super::me::Me;
-use super::turn::PeersDoor;
+use super::offers::PeerOffers;
+use super::turn::CarriersDoor;
 
+pub(super) use apply::Receipted;
+use budgets::Budgets;
 pub(super) use bytes::Paid;
 use carriers::Carriers;
-pub(super) use peer::Peer;
+use hops::Trail;
+use pace::Pace;
 pub use polls::Polled;
 use polls::Polls;
+use receipts::LastReceipt;
+pub(super) use rows::PeersShot;
+use seen::SeenIds;
+
+/// A connection that is new tells our person's orders again, unless it did so lately.
+const TELL_PACE: Duration = Duration::from_secs(3600);
 
 /// The peers, by name, and the ways to them.
 #[derive(Debug, Default)]
@@ -39,6 +54,49 @@ pub struct Peers {
     known: BTreeMap<AgentId, Peer>,
     carriers: Carriers,
     polls: Polls,
+}
+
+/// The way to and from one peer.
+#[derive(Debug, Default)]
+pub(super) struct Peer {
+    handshake: Handshake,
+    sessions: Vec<Session>,
+    names: SeenIds,
+    /// The timestamp of our last announce: the next one must bear a later one.
+    announced: Option<Timestamp>,
+    /// When we last announced since the start, by the clock that nobody sets.
+    last_announce: Option<Duration>,
+    heard_announce: Option<Timestamp>,
+    next_announce: Option<Timestamp>,
+    silence: Duration,
+    receipted: Option<Timestamp>,
+    pace: Pace,
+    /// What the peer was last told that programs of ours offer, and when it is to hear more.
+    offers: PeerOffers,
+    unknown_sessions: VecDeque<SessionId>,
+    answered_late: Option<Timestamp>,
+    clock_noted: Option<Timestamp>,
+    /// When the peer's last flight 1 or 3 was signed, where it came late, and how many in a row did.
+    late: Option<(Timestamp, u8)>,
+    /// When a copy was last answered, by the clock that nobody sets.
+    repeated: Option<Duration>,
+    /// Whether our person approved the peer and it has not heard from us since.
+    greets: bool,
+    /// When the decrees of our person were last told.
+    told: Option<Timestamp>,
+    /// The carrier that brought what the peer said last.
+    heard_by: Option<CarrierId>,
+    /// The carrier that our last flight took.
+    flown_by: Option<CarrierId>,
+    /// Whether a copy of the peer's shows that our last receipt did not arrive.
+    unheard: bool,
+    /// Our last receipt, until a carrier has it.
+    last_receipt: Option<LastReceipt>,
+    /// The timestamps of the last polls: ours, and the peer's with when it came by the clock that nobody sets.
+    asked: Option<Timestamp>,
+    polled: Option<(Timestamp, Duration)>,
+    budgets: Budgets,
+    trail: Trail,
 }
 
 impl Peers {
@@ -157,6 +215,22 @@ impl Peers {
         self.polls.flush()
     }
 
+    /// Marks the sessions that our present key, certificate or key statement did not open. A flight that
+    /// carries older ones is sent no more.
+    pub(super) fn retire_sessions(&mut self, own: &Identity) {
+        for session in self.known.values_mut().flat_map(|peer| &mut peer.sessions) {
+            session.judge_by(own);
+            session.retry = session.retry.filter(|_| !session.stale);
+        }
+    }
+
+    /// A line says that our clock was put back.
+    pub(super) fn put_clock_back(&mut self, clock: Timestamp) {
+        for peer in self.known.values_mut() {
+            peer.put_clock_back(clock);
+        }
+    }
+
     fn ledgers(&mut self) -> impl Iterator<Item = &mut Ledger> {
         let sessions = self.known.values_mut().flat_map(|peer| &mut peer.sessions);
         sessions.map(|session| &mut session.ledger)
@@ -179,7 +253,7 @@ impl Peers {
     }
 }
 
-impl PeersDoor<'_, '_> {
+impl CarriersDoor<'_, '_> {
     /// A carrier is connected, at start or again: peers on it that something waits for are announced to at
     /// once, what was sent into the void goes out again now and not at its next resend, and each session's
     /// peer hears how far we are.
@@ -190,7 +264,8 @@ impl PeersDoor<'_, '_> {
         } = &mut self.turn.node.peers;
         carriers.note(carrier, true, self.turn.at.elapsed);
         for (name, peer) in known {
-            peer.hasten_orders(now);
+            // One that comes and goes does not tell our person's orders each time.
+            peer.told = peer.told.filter(|told| now.is_within(TELL_PACE, *told));
             if !carriers.reaches(name, carrier) {
                 continue;
             }

@@ -7,9 +7,9 @@ use crate::envelope::{Message, Method};
 use crate::handshake::Credentials;
 use crate::keys::{Purpose, VerifyKey};
 
-use super::Node;
+use super::Judge;
 
-impl Node {
+impl Judge<'_> {
     /// Whether the node may take such a line back into its memory, by what it knows before that line.
     /// Only messages are asked for a proof: other lines that move anything have to be vouched for.
     ///
@@ -32,7 +32,7 @@ impl Node {
         let is_flight = message.form.method().is_some_and(Method::is_handshake);
         let is_accepted = verdict.ruling == Ruling::Accepted;
         let headers = &message.headers;
-        let peer = self.trust().peer(&headers.agent_id);
+        let peer = self.node.trust().peer(&headers.agent_id);
         let known = peer
             .and_then(|peer| peer.certificate(headers.key_id))
             .cloned();
@@ -48,8 +48,8 @@ impl Node {
             None if is_flight && !is_accepted => return Ok(()),
             None => return Err("no line before certifies the key that signed the message"),
         }
-        let link = self.peers.get(&headers.agent_id);
-        let known = link.and_then(|link| link.names.hash_of(headers.message_id));
+        let link = self.node.peers.get(&headers.agent_id);
+        let known = link.and_then(|link| link.seen(headers.message_id));
         match is_accepted && !is_flight && known.is_some() {
             true => Err("the message was taken by a line before: this one is a copy of it"),
             false => Ok(()),
@@ -61,18 +61,18 @@ impl Node {
         let Credentials { certificate, .. } = Credentials::recalled(flight).ok()?;
         let is_theirs = certificate.agent == flight.headers.agent_id
             && certificate.signing_key.id() == flight.headers.key_id;
-        (is_theirs && self.trust().admit(&certificate).is_ok()).then_some(certificate)
+        (is_theirs && self.node.trust().admit(&certificate).is_ok()).then_some(certificate)
     }
 
     fn prove_sent(&self, message: &Message) -> Result<(), &'static str> {
         let headers = &message.headers;
-        if headers.principal_id != self.me.identity().certificate.principal {
+        if headers.principal_id != self.node.me.identity().certificate.principal {
             return Err("the message's principal-id is not this agent's");
         }
-        let signer = self.me.identity().signer(headers.key_id);
+        let signer = self.node.me.identity().signer(headers.key_id);
         let signer = signer.map(|signer| signer.public());
         // The keys may have changed since the line was written.
-        let recorded = self.me.recorded().map(|own| &own.signing_key);
+        let recorded = self.node.me.recorded().map(|own| &own.signing_key);
         let recorded = recorded.filter(|key| key.id() == headers.key_id);
         match signer.or(recorded) {
             Some(key) => prove(key, message)?,
@@ -80,8 +80,8 @@ impl Node {
             None if message.form.method() == Some(Method::Receipt) => {}
             None => return Err("the message is not signed by a key of this agent"),
         }
-        let link = self.peers.get(&headers.recipient_id);
-        let mut sessions = link.into_iter().flat_map(|link| &link.sessions);
+        let link = self.node.peers.get(&headers.recipient_id);
+        let mut sessions = link.into_iter().flat_map(|link| link.sessions());
         let session = sessions.find(|session| Some(session.id) == headers.session);
         let next = session.and_then(|session| session.ledger.next());
         let is_again = headers

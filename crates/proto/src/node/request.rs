@@ -12,7 +12,7 @@ use crate::reject::{CAPABILITY_NEEDED, Reason};
 use crate::time::Timestamp;
 use crate::trust::BindError;
 
-use super::offers::OfferFault;
+use super::OfferFault;
 
 /// Why our agent gives no answer.
 #[derive(Clone, Default)]

@@ -9,101 +9,33 @@
 //! that the rows are the same whether a node lived through its past or was told it.
 
 mod restore;
+pub(super) mod tables;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, to_value};
-use signet_json::canonical;
 
 use crate::certificate::Certificate;
-use crate::envelope::Message;
-use crate::handshake::Handshake;
-use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId};
-use crate::reject::Reason;
-use crate::session::Session;
+use crate::ids::{AgentId, KeyId};
 use crate::stored::Stored;
 use crate::time::Timestamp;
 use crate::trust::TrustView;
 
 use super::inbox::{Inbox, Item};
-use super::offers::ToldOffers;
-use super::peers::hops::Trail;
-use super::peers::peer::Peer;
-use super::peers::seen::Shared;
+use super::peers::PeersShot;
 use super::people::{Pausing, Strangers};
 use super::sent::{Approving, PeerDrafts, Sent};
 use super::tasks::Tasks;
 use super::{Alarms, Node};
 
-pub use restore::{Read, RestoreError};
+pub use restore::Read;
+use tables::*;
+pub use tables::{RestoreError, Row, TABLES};
 
 /// The version of the rows: others are not read, and the log is told whole again.
 pub const ROWS_VERSION: u32 = 4;
-
-/// One row: the table, a key that is its only one there, and a JSON value in canonical form.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Row {
-    /// See [`TABLES`].
-    pub table: &'static str,
-    /// The parts of the key, with a space between.
-    pub key: String,
-    /// What is remembered.
-    pub value: String,
-}
-
-/// Every table.
-pub const TABLES: [&str; 22] = [
-    PASSING,
-    NODE,
-    PRINCIPALS,
-    PEERS,
-    REFUSED,
-    REVOCATIONS,
-    STRANGERS,
-    ALARMS,
-    LINKS,
-    SESSIONS,
-    WINDOWS,
-    OUTBOX,
-    DRAFTS,
-    NAMES,
-    FATES,
-    INBOX,
-    QUARANTINE,
-    ASIDE,
-    REQUESTS,
-    PINGS,
-    TASKS,
-    KEYED,
-];
-
-const NODE: &str = "node";
-const PRINCIPALS: &str = "principals";
-const PEERS: &str = "peers";
-const REFUSED: &str = "refused";
-const REVOCATIONS: &str = "revocations";
-const STRANGERS: &str = "strangers";
-const ALARMS: &str = "alarms";
-const LINKS: &str = "links";
-/// What a node that lived and one that was told its log need not agree on: handshakes of ours that are
-/// under way, which every start drops, though the lines behind the rows may end one in a session; and
-/// the time of the last line.
-const PASSING: &str = "passing";
-const SESSIONS: &str = "sessions";
-const WINDOWS: &str = "windows";
-const OUTBOX: &str = "outbox";
-const DRAFTS: &str = "drafts";
-const NAMES: &str = "names";
-const FATES: &str = "fates";
-const INBOX: &str = "inbox";
-const QUARANTINE: &str = "quarantine";
-const ASIDE: &str = "aside";
-const REQUESTS: &str = "requests";
-const PINGS: &str = "pings";
-const TASKS: &str = "handoffs";
-const KEYED: &str = "keyed";
 
 /// What a node remembers, cheap to take and to hand to another thread.
 #[derive(Clone, Debug)]
@@ -112,23 +44,13 @@ pub struct Snapshot {
     recorded: Option<Certificate>,
     rekeyed: Option<Timestamp>,
     trust: TrustView,
-    peers: BTreeMap<AgentId, LinkShot>,
+    peers: PeersShot,
     inbox: Inbox,
     sent: Sent,
     tasks: Tasks,
     waiting_room: Strangers,
     pausing: Pausing,
     alarms: Alarms,
-}
-
-/// What rows are made of that lies between us and one peer.
-#[derive(Clone, Debug)]
-struct LinkShot {
-    row: LinkRow,
-    /// A handshake of ours that is under way.
-    half: Handshake,
-    sessions: Vec<Session>,
-    names: Shared,
 }
 
 /// What stands alone.
@@ -141,26 +63,6 @@ struct Lone {
     pausing: Pausing,
 }
 
-/// What lies between us and one peer, but for what has rows of its own.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct LinkRow {
-    handshake: Handshake,
-    lost: Vec<(MessageId, Reason)>,
-    announced: Option<Timestamp>,
-    heard_announce: Option<Timestamp>,
-    receipted: Option<Timestamp>,
-    greets: bool,
-    trail: Trail,
-    told_offers: Option<ToldOffers>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct SessionRow {
-    /// Its place among the sessions with the peer, the oldest first.
-    place: usize,
-    session: Session,
-}
-
 #[derive(Serialize, Deserialize)]
 struct DraftRow {
     place: usize,
@@ -171,12 +73,6 @@ struct DraftRow {
     approval: Option<Approving>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct NameRow {
-    hash: Digest,
-    until: Timestamp,
-}
-
 impl Node {
     /// What it remembers at `now`.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
@@ -185,14 +81,10 @@ impl Node {
             recorded: self.me.recorded().cloned(),
             rekeyed: self.me.rekeyed(),
             trust: self.trust().clone(),
-            peers: self
-                .peers
-                .iter()
-                .map(|(peer, link)| {
-                    let drafts = self.sent.drafts().of_peer(peer);
-                    (peer.clone(), LinkShot::of(link, drafts, now))
-                })
-                .collect(),
+            peers: self.peers.snapshot(now, |peer| {
+                let drafts = self.sent.drafts().of_peer(peer);
+                drafts.map_or_else(Vec::new, |drafts| drafts.lost().to_vec())
+            }),
             inbox: self.inbox.clone(),
             sent: self.sent.clone(),
             tasks: self.tasks.clone(),
@@ -202,29 +94,6 @@ impl Node {
         }
     }
 }
-
-impl LinkShot {
-    fn of(link: &Peer, drafts: Option<&PeerDrafts>, now: Timestamp) -> Self {
-        let (half, held) = link.handshake.halves(now);
-        Self {
-            row: LinkRow {
-                handshake: held,
-                lost: drafts.map_or_else(Vec::new, |drafts| drafts.lost().to_vec()),
-                announced: link.announced,
-                heard_announce: link.heard_announce,
-                receipted: link.receipted,
-                greets: link.greets,
-                trail: link.trail.clone(),
-                told_offers: link.told_offers.clone(),
-            },
-            half,
-            sessions: link.sessions.clone(),
-            names: link.names.share(),
-        }
-    }
-}
-
-type Lines<'s> = Box<dyn Iterator<Item = Row> + 's>;
 
 impl Snapshot {
     /// All of it as rows, each key once in its table.
@@ -237,16 +106,13 @@ impl Snapshot {
     /// several times as large as what they are made of.
     pub fn table(&self, table: &'static str) -> Lines<'_> {
         match table {
-            SESSIONS => self.of_links(put_sessions),
-            WINDOWS => self.of_links(put_windows),
-            OUTBOX => self.of_links(put_outbox),
+            LINKS | SESSIONS | WINDOWS | OUTBOX | NAMES => self.peers.table(table),
+            // A handshake's key begins with another letter, before that of the time.
+            PASSING => {
+                let written = row(PASSING, "written", &self.written);
+                Box::new(self.peers.table(PASSING).chain([written]))
+            }
             DRAFTS => of_peers(self.sent.drafts().iter(), put_drafts),
-            NAMES => Box::new(self.peers.iter().flat_map(|(peer, link)| {
-                link.names.by_name().map(move |name| {
-                    let (id, hash, until) = (name.name, name.hash, name.until);
-                    row(NAMES, &format!("{peer} {id}"), &NameRow { hash, until })
-                })
-            })),
             FATES => of_peers(self.sent.results().iter(), |peer, results, rows| {
                 for (name, (since, state)) in results.iter() {
                     rows.put(FATES, &format!("{peer} {name}"), &(since, state));
@@ -269,14 +135,8 @@ impl Snapshot {
     fn put(&self, table: &'static str, rows: &mut Rows) {
         match table {
             NODE => rows.put(NODE, "node", &self.lone()),
-            PASSING => self.put_passing(rows),
             PRINCIPALS | PEERS | REFUSED | REVOCATIONS | STRANGERS | ALARMS => {
                 self.put_trust(table, rows);
-            }
-            LINKS => {
-                for (peer, link) in &self.peers {
-                    rows.put(LINKS, peer.as_str(), &link.row);
-                }
             }
             QUARANTINE => {
                 for shelved in self.inbox.quarantine().iter() {
@@ -323,25 +183,12 @@ impl Snapshot {
         }
     }
 
-    /// The rows of one peer after the other. Names have no character below a hyphen, so that the space
-    /// behind one sorts them as they are sorted themselves.
-    fn of_links(&self, put: impl Fn(&AgentId, &LinkShot, &mut Rows) + 'static) -> Lines<'_> {
-        of_peers(self.peers.iter(), put)
-    }
-
     fn lone(&self) -> Lone {
         Lone {
             recorded: self.recorded.clone(),
             rekeyed: self.rekeyed,
             arrivals: self.inbox.arrivals(),
             pausing: self.pausing.clone(),
-        }
-    }
-
-    fn put_passing(&self, rows: &mut Rows) {
-        rows.put(PASSING, "written", &self.written);
-        for (peer, link) in self.peers.iter().filter(|(_, link)| !link.half.is_idle()) {
-            rows.put(PASSING, &format!("half {peer}"), &link.half);
         }
     }
 
@@ -396,32 +243,6 @@ impl Snapshot {
     }
 }
 
-fn put_sessions(peer: &AgentId, link: &LinkShot, rows: &mut Rows) {
-    for (place, session) in link.sessions.iter().enumerate() {
-        let id: SessionId = session.id;
-        let session = session.bare();
-        let row = SessionRow { place, session };
-        rows.put(SESSIONS, &format!("{peer} {id}"), &row);
-    }
-}
-
-fn put_windows(peer: &AgentId, link: &LinkShot, rows: &mut Rows) {
-    for session in &link.sessions {
-        for (number, slot) in session.window.slots() {
-            rows.put(WINDOWS, &format!("{peer} {} {number}", session.id), slot);
-        }
-    }
-}
-
-fn put_outbox(peer: &AgentId, link: &LinkShot, rows: &mut Rows) {
-    for session in &link.sessions {
-        for (number, waiting) in session.ledger.waiting() {
-            let key = format!("{peer} {} {number}", session.id);
-            rows.put_value(OUTBOX, key, &waiting.message().to_stored());
-        }
-    }
-}
-
 fn put_drafts(peer: &AgentId, drafts: &PeerDrafts, rows: &mut Rows) {
     for (place, waiting) in drafts.waiting().enumerate() {
         let row = DraftRow {
@@ -434,49 +255,6 @@ fn put_drafts(peer: &AgentId, drafts: &PeerDrafts, rows: &mut Rows) {
         let name = waiting.draft.message_id;
         rows.put(DRAFTS, &format!("{peer} {name}"), &row);
     }
-}
-
-fn of_peers<'s, T>(
-    peers: impl Iterator<Item = (&'s AgentId, &'s T)> + 's,
-    put: impl Fn(&AgentId, &T, &mut Rows) + 'static,
-) -> Lines<'s>
-where
-    T: 's,
-{
-    Box::new(peers.flat_map(move |(peer, of_peer)| {
-        let mut rows = Rows(Vec::new());
-        put(peer, of_peer, &mut rows);
-        rows.sorted()
-    }))
-}
-
-struct Rows(Vec<Row>);
-
-impl Rows {
-    fn put(&mut self, table: &'static str, key: &str, value: &impl Serialize) {
-        self.0.push(row(table, key, value));
-    }
-
-    fn put_value(&mut self, table: &'static str, key: String, value: &Value) {
-        self.0.push(row_of(table, key, value));
-    }
-
-    fn sorted<'s>(mut self) -> Lines<'s> {
-        self.0
-            .sort_unstable_by(|one, other| one.key.cmp(&other.key));
-        Box::new(self.0.into_iter())
-    }
-}
-
-fn row(table: &'static str, key: &str, value: &impl Serialize) -> Row {
-    // What is remembered consists of texts, numbers and maps with text keys: all of it has a value.
-    let value = to_value(value).unwrap_or_default();
-    row_of(table, key.to_owned(), &value)
-}
-
-fn row_of(table: &'static str, key: String, value: &Value) -> Row {
-    let value = String::from_utf8(canonical(value)).unwrap_or_default();
-    Row { table, key, value }
 }
 
 /// The rows of one snapshot that another has not, and the other way round: for tests and for repair.

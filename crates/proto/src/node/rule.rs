@@ -9,3 +9,34 @@
 pub(super) mod judge;
 pub(super) mod permission;
 pub(super) mod ruled;
+
+use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
+use crate::envelope::{Message, Method};
+use crate::policy::HIGHEST_CLEAR_TIER;
+use crate::reject::Reason;
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
+
+/// Flights, offers, receipts and decrees are no secrets: none has a tier whose content the log must not hold.
+pub(super) fn is_tiered(message: &Message) -> bool {
+    message.headers.data_tier > HIGHEST_CLEAR_TIER
+}
+
+/// Check V09.
+pub(super) fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
+    let headers = &message.headers;
+    let flight = message.form.method().is_some_and(Method::is_handshake);
+    let longest = if flight { FLIGHT_LIFE } else { LONGEST_LIFE };
+    if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
+        return Err(Reason::TimestampInFuture);
+    }
+    if headers.expires_at <= now {
+        return Err(Reason::Expired);
+    }
+    let fits = headers.timestamp < headers.expires_at
+        && headers.expires_at.since(headers.timestamp) <= longest;
+    if fits {
+        Ok(())
+    } else {
+        Err(Reason::LifetimeTooLong)
+    }
+}

@@ -13,10 +13,8 @@ use crate::entry::{Direction, HandoffLine, Offered, TaskChange};
 use crate::envelope::Form;
 use crate::handoff::{Chain, TaskId, TaskState};
 use crate::ids::{AgentId, MessageId};
-use crate::reject::Reason;
+use crate::reject::{PEER_REVOKED, Reason};
 use crate::time::Timestamp;
-
-use super::inbound::PEER_REVOKED;
 
 /// A task between us and one peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use signet_json::{Map, Value};
 
 use crate::draft::{Draft, Signed};
-use crate::entry::{ClockLine, Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
+use crate::entry::{
+    ClockLine, Did, Direction, Entry, Evidence, OutcomeLine, Ruling, TrustChange, Verdict,
+};
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::Established;
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, MessageId};
 use crate::seal::Sealed;
 
-use super::memory::Changed;
-use super::rule::ruled::{Accepted, Ruled};
-use super::{At, Effect, Node, Notice, Outcome, State};
+use super::{Accepted, At, Changed, Effect, Node, Notice, Outcome, Ruled, State};
 
 /// What the node makes of one input. Everything that it does in answer has the same time and adds to the same
 /// outcome, in the order in which it comes about.
@@ -54,8 +54,10 @@ macro_rules! doors {
 doors! {
     /// Our keys, our configuration, and what our agent tried in vain.
     me: MeDoor,
-    /// The peers: which carriers reach them, and what they ask for.
+    /// The peers.
     peers: PeersDoor,
+    /// What reaches the peers.
+    carriers: CarriersDoor,
     /// Answers to what is late, lost, or a copy.
     copies: CopiesDoor,
     /// Handshakes with peers.
@@ -123,8 +125,8 @@ impl Turn<'_> {
             evidence: Evidence::Whole(Arc::clone(message)),
             copy,
         });
-        let budgets = &mut self.node.peers.entry(signed.recipient()).budgets;
-        budgets.bytes.note_sent(&entry);
+        let peer = self.node.peers.entry(signed.recipient());
+        peer.bytes().note_sent(&entry);
         // Whoever hears of flight 4 answers at once: the workers know the peer's key before it goes out.
         self.write(entry);
         self.ways().publish(signed);
@@ -172,8 +174,14 @@ impl Turn<'_> {
         let id = self.node.ids.fresh(self.at.now);
         let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
         if self.dispatch(draft).is_err() {
-            let entry = super::outbound::outcome_of(message, crate::entry::Did::AnswerFailed);
-            self.write(entry);
+            let line = OutcomeLine {
+                peer: message.headers.agent_id.clone(),
+                message_id: message.headers.message_id,
+                what: Did::AnswerFailed,
+                tries: 1,
+                reason: None,
+            };
+            self.write(Entry::Outcome(line));
         }
     }
 

@@ -59,7 +59,11 @@ fn waits_for(net: &Net, name: MessageId) -> Option<WaitsFor> {
 
 fn held(net: &Net, for_whom: usize) -> Vec<String> {
     let peer = net.agents[for_whom].id();
-    let by = net.agents[ALICE].node.held_by(&peer).into_iter();
+    let by = net.agents[ALICE]
+        .node
+        .alarms()
+        .held_by(net.agents[ALICE].node.context(), &peer)
+        .into_iter();
     by.map(|agent| agent.to_string()).collect()
 }
 
@@ -172,7 +176,9 @@ fn one_peers_lies_are_told_in_words_that_accuse_nobody_else() {
     lies(&mut net, MALLORY, Method::Verify);
     let (mallory, bob) = (net.agents[MALLORY].id(), net.agents[BOB].id());
     let node = &net.agents[ALICE].node;
-    let alone = node.alarm_text(Alarm::SecondCopy, &mallory);
+    let alone = node
+        .alarms()
+        .text(node.context(), Alarm::SecondCopy, &mallory);
     assert!(
         alone.contains("may be agent-mallory's own doing"),
         "{alone}"
@@ -184,12 +190,12 @@ fn one_peers_lies_are_told_in_words_that_accuse_nobody_else() {
         Alarm::SequenceReuse,
         Alarm::SecondCopy,
     ] {
-        let text = node.alarm_text(what, &mallory);
+        let text = node.alarms().text(node.context(), what, &mallory);
         assert!(text.contains("agent-mallory"), "{text}");
     }
     lies(&mut net, BOB, Method::Verify);
     let node = &net.agents[ALICE].node;
-    let both = node.alarm_text(Alarm::SecondCopy, &bob);
+    let both = node.alarms().text(node.context(), Alarm::SecondCopy, &bob);
     assert!(both.contains("agent-bob, agent-mallory show"), "{both}");
     assert!(both.contains("somebody else acts with this agent's keys"));
 }

@@ -189,7 +189,7 @@ fn what_a_person_says_while_the_connection_is_gone_is_told_when_it_is_back() {
     let told = |net: &Net| [Method::Pause, Method::Revoke].map(|of| said(net, ALICE, from, of));
     assert_eq!(told(&net), [0, 0], "into the void");
     does(&mut net, ALICE, |node, at| {
-        node.turn(at).peers().connected(&CarrierId::NATS)
+        node.turn(at).carriers().connected(&CarrierId::NATS)
     });
     assert_eq!(told(&net), [1, 2], "to the sister, and to everybody");
     net.run_for(10_000);
@@ -212,7 +212,10 @@ fn an_agent_whose_person_took_its_certificate_back_sends_nothing_and_a_sister_te
         node.turn(at).people().revoke(&own).unwrap()
     });
     net.run_for(10_000);
-    assert!(net.agents[ALICE].node.is_revoked(), "told, though revoked");
+    assert!(
+        net.agents[ALICE].node.context().is_revoked(),
+        "told, though revoked"
+    );
     let (at, bob) = (net.at(ALICE), net.agents[BOB].id());
     let node = &mut net.agents[ALICE].node;
     for sending in [
@@ -229,7 +232,7 @@ fn an_agent_whose_person_took_its_certificate_back_sends_nothing_and_a_sister_te
     }
     assert_eq!(node.inbox().named(asked).len(), 1, "it still waits");
     net.restart(ALICE);
-    assert!(net.agents[ALICE].node.is_revoked());
+    assert!(net.agents[ALICE].node.context().is_revoked());
     remembered(&net);
 }
 

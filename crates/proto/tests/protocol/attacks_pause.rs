@@ -229,7 +229,7 @@ fn while_paused_nothing_is_handed_over_and_nothing_goes_out_but_receipts_and_han
     let outcome = net.agents[ALICE]
         .node
         .turn(at)
-        .peers()
+        .carriers()
         .connected(&CarrierId::NATS);
     let effects = net.agents[ALICE].keep(at, outcome);
     net.perform(ALICE, effects);

@@ -62,7 +62,11 @@ fn a_second_flight_for_an_earlier_announce() {
     let answer = first(&bob.hear(at(1), &earlier));
     // Alice restarts and announces again; what answered her before must not answer her now.
     alice.restart(at(10));
-    let outcome = alice.node.turn(at(10)).peers().connected(&CarrierId::NATS);
+    let outcome = alice
+        .node
+        .turn(at(10))
+        .carriers()
+        .connected(&CarrierId::NATS);
     let again = first(&alice.keep(at(10), outcome));
     assert_ne!(again, earlier);
     assert!(published(&alice.hear(at(11), &answer)).is_empty());

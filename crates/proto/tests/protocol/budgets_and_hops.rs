@@ -177,7 +177,7 @@ fn what_waited_for_an_hour_is_no_flood() {
     let effects = net.agents[0]
         .node
         .turn(at)
-        .peers()
+        .carriers()
         .connected(&CarrierId::NATS)
         .effects;
     net.perform(0, effects);

@@ -72,8 +72,8 @@ impl Pair {
     fn connect(&mut self, who: usize, carrier: &CarrierId) {
         let at = self.at();
         let node = &mut self.agents[who].node;
-        let connected = node.turn(at).peers().connected(carrier);
-        let drained = node.turn(at).peers().drained(carrier);
+        let connected = node.turn(at).carriers().connected(carrier);
+        let drained = node.turn(at).carriers().drained(carrier);
         for outcome in [connected, drained] {
             let effects = self.agents[who].keep(at, outcome);
             self.perform(who, effects);
@@ -257,7 +257,7 @@ fn a_carrier_that_calls_everything_stored_stops_no_other_and_gives_up_no_number(
     let name = pair.tell(DAY);
     let (at, bob) = (pair.at(), pair.agents[BOB].id());
     let node = &mut pair.agents[ALICE].node;
-    node.turn(at).peers().stored(&post(), &bob, name);
+    node.turn(at).carriers().stored(&post(), &bob, name);
     assert!(node.status(name).unwrap().stored);
     pair.run_for(6_000);
     assert_eq!(pair.ways_of(name), [post(), NATS]);
@@ -267,8 +267,8 @@ fn a_carrier_that_calls_everything_stored_stops_no_other_and_gives_up_no_number(
     let name = pair.tell(Duration::from_secs(60));
     let at = pair.at();
     pair.disconnect(&NATS);
-    let connected = pair.agents[ALICE].node.turn(at).peers().connected(&NATS);
-    let drained = pair.agents[ALICE].node.turn(at).peers().drained(&post());
+    let connected = pair.agents[ALICE].node.turn(at).carriers().connected(&NATS);
+    let drained = pair.agents[ALICE].node.turn(at).carriers().drained(&post());
     for outcome in [connected, drained] {
         pair.agents[ALICE].keep(at, outcome);
     }
@@ -285,7 +285,11 @@ fn a_carrier_that_never_says_it_was_read_keeps_what_expired_for_an_hour_and_no_l
     pair.dead = vec![NATS, post()];
     let at = pair.at();
     pair.disconnect(&post());
-    let connected = pair.agents[ALICE].node.turn(at).peers().connected(&post());
+    let connected = pair.agents[ALICE]
+        .node
+        .turn(at)
+        .carriers()
+        .connected(&post());
     pair.agents[ALICE].keep(at, connected);
     let name = pair.tell(Duration::from_secs(60));
     pair.run_for(30 * MINUTE);
@@ -349,11 +353,15 @@ fn a_store_that_one_carrier_lost_says_nothing_of_the_others() {
     let name = pair.tell(DAY);
     let (at, bob) = (pair.at(), pair.agents[BOB].id());
     let node = &mut pair.agents[ALICE].node;
-    node.turn(at).peers().stored(&NATS, &bob, name);
-    let outcome = node.turn(at).peers().mailbox_lost(&post());
+    node.turn(at).carriers().stored(&NATS, &bob, name);
+    let outcome = node.turn(at).carriers().mailbox_lost(&post());
     pair.agents[ALICE].keep(at, outcome);
     assert!(pair.agents[ALICE].node.status(name).unwrap().stored);
-    let outcome = pair.agents[ALICE].node.turn(at).peers().mailbox_lost(&NATS);
+    let outcome = pair.agents[ALICE]
+        .node
+        .turn(at)
+        .carriers()
+        .mailbox_lost(&NATS);
     pair.agents[ALICE].keep(at, outcome);
     assert!(!pair.agents[ALICE].node.status(name).unwrap().stored);
 }
@@ -395,7 +403,7 @@ fn a_receipt_that_a_carrier_could_not_hand_on_goes_out_again_until_it_can() {
     pair.agents[BOB]
         .node
         .turn(at)
-        .peers()
+        .carriers()
         .stored(&post(), &alice, name);
     let before = receipts(&pair).len();
     pair.run_for(MINUTE);

@@ -238,7 +238,7 @@ fn nothing_is_signed_before_the_own_certificate_begins_and_all_of_it_leaves_then
     net.run_until(HOUR - 1);
     assert_eq!(waits_for(&net), [WaitsFor::Clock]);
     assert_eq!(signed(&net.agents[0]), []);
-    let dates = net.agents[0].node.outside_certificate(net.at(0).now);
+    let dates = net.agents[0].node.me().outside_certificate(net.at(0).now);
     assert_eq!(dates.unwrap().0, at(HOUR).now);
     let handing = household::tasks::handing("x");
     let refused = household::tasks::sends(&mut net, 0, 1, Sending::Handoff(Box::new(handing)));

@@ -258,7 +258,7 @@ fn a_connection_that_is_back_carries_flights_and_messages_at_once() {
         let outcome = net.agents[0]
             .node
             .turn(at)
-            .peers()
+            .carriers()
             .connected(&CarrierId::NATS);
         let effects = net.agents[0].keep(at, outcome);
         net.perform(0, effects);

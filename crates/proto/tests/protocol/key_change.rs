@@ -242,7 +242,7 @@ fn a_certificate_renewed_while_its_agent_was_down_is_announced_at_the_connect() 
     let outcome = net.agents[0]
         .node
         .turn(now)
-        .peers()
+        .carriers()
         .connected(&CarrierId::NATS);
     let effects = net.agents[0].keep(now, outcome);
     net.perform(0, effects);
@@ -331,7 +331,7 @@ fn a_change_while_the_agent_was_down_is_announced_at_the_connect() {
     let outcome = net.agents[0]
         .node
         .turn(now)
-        .peers()
+        .carriers()
         .connected(&CarrierId::NATS);
     let effects = net.agents[0].keep(now, outcome);
     assert!(

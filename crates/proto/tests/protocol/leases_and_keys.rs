@@ -513,7 +513,7 @@ fn a_kill_between_the_draft_and_the_message_sends_once() {
         let outcome = net.agents[ALICE]
             .node
             .turn(at)
-            .peers()
+            .carriers()
             .connected(&CarrierId::NATS);
         let effects = net.agents[ALICE].keep(at, outcome);
         net.perform(ALICE, effects);

@@ -283,7 +283,10 @@ fn hour(what: Lie) -> Vec<i64> {
         };
         let session = standing(ALICE, other);
         assert!(session.is_some() && session == standing(other, ALICE));
-        let held = net.agents[ALICE].node.held_by(&net.agents[other].id());
+        let held = net.agents[ALICE]
+            .node
+            .alarms()
+            .held_by(net.agents[ALICE].node.context(), &net.agents[other].id());
         assert!(held.is_empty(), "{what:?}: {held:?}");
     }
     latencies
@@ -311,7 +314,7 @@ fn accused(net: &Net) -> Vec<String> {
     }
     let alice = &net.agents[ALICE].node;
     for (what, peer) in alice.alarms().keys() {
-        let text = alice.alarm_text(*what, peer);
+        let text = alice.alarms().text(alice.context(), *what, peer);
         let names = NAMES.iter().take(MALLORY);
         let mut others = names.filter(|name| text.contains(&format!("agent-{name}")));
         if others.next().is_some() || text.contains("somebody else") {

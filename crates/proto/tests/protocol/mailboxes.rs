@@ -71,7 +71,9 @@ impl Mailbox {
             let numbered = message.headers.sequence.is_some();
             if numbered {
                 let node = &mut self.net.agents[0].node;
-                node.turn(at).peers().stored(&CarrierId::NATS, &bob, name);
+                node.turn(at)
+                    .carriers()
+                    .stored(&CarrierId::NATS, &bob, name);
                 self.copies += usize::from(!self.stored.insert(name));
             }
             if loses && self.lost.insert(name) {
@@ -110,7 +112,9 @@ fn what_is_falsely_called_stored_goes_out_again_after_a_minute() {
     let (at, bob) = (net.at(0), net.agents[1].id());
     let name = net.send(0, 1, word());
     let node = &mut net.agents[0].node;
-    node.turn(at).peers().stored(&CarrierId::NATS, &bob, name);
+    node.turn(at)
+        .carriers()
+        .stored(&CarrierId::NATS, &bob, name);
     net.cut = None;
     let from = net.now;
     net.run_for(59_000);
@@ -144,7 +148,9 @@ fn what_is_falsely_called_stored_with_a_short_life_arrives_before_its_end() {
             .collect();
         for name in &names {
             let node = &mut net.agents[0].node;
-            node.turn(at).peers().stored(&CarrierId::NATS, &bob, *name);
+            node.turn(at)
+                .carriers()
+                .stored(&CarrierId::NATS, &bob, *name);
         }
         net.cut = None;
         let (from, half) = (net.now, life as i64 * 500);
@@ -186,7 +192,9 @@ fn fifty_messages_of_an_hour_that_are_falsely_called_stored_all_arrive() {
                 copies += 1;
                 let at = net.at(0);
                 let node = &mut net.agents[0].node;
-                node.turn(at).peers().stored(&CarrierId::NATS, &bob, name);
+                node.turn(at)
+                    .carriers()
+                    .stored(&CarrierId::NATS, &bob, name);
                 if name != names[0] && !taken.insert(name) {
                     net.put(1, bytes, 1);
                 }

@@ -115,7 +115,7 @@ fn a_receipt_that_was_lost_is_asked_for_though_a_mailbox_holds_the_message() {
     net.agents[0]
         .node
         .turn(at)
-        .peers()
+        .carriers()
         .stored(&CarrierId::NATS, &bob, name);
     net.run_for(10_000);
     net.cut = None;
@@ -140,7 +140,7 @@ fn an_absent_peers_mailbox_does_not_fill_with_copies() {
             net.agents[0]
                 .node
                 .turn(at)
-                .peers()
+                .carriers()
                 .stored(&CarrierId::NATS, &bob, name);
         }
         seen = net.sent.len();

@@ -214,7 +214,7 @@ fn what_expired_because_every_receipt_was_lost_is_asked_about_again_at_the_next_
     let connected = net.agents[0]
         .node
         .turn(at)
-        .peers()
+        .carriers()
         .connected(&CarrierId::NATS);
     let effects = net.agents[0].keep(at, connected);
     net.perform(0, effects);

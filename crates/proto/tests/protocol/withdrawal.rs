@@ -135,7 +135,7 @@ fn a_withdrawn_peer_hears_nothing_and_is_not_heard() {
     let outcome = net.agents[1]
         .node
         .turn(at)
-        .peers()
+        .carriers()
         .connected(&CarrierId::NATS);
     let effects = net.agents[1].keep(at, outcome);
     net.perform(1, effects);

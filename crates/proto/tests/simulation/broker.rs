@@ -149,7 +149,7 @@ impl World {
         let agent = &mut self.agents[who];
         let at = agent.at(self.now);
         if let Some(node) = agent.node.as_mut() {
-            let outcome = node.turn(at).peers().drained(&CarrierId::NATS);
+            let outcome = node.turn(at).carriers().drained(&CarrierId::NATS);
             self.keep(who, outcome, Vec::new());
         }
     }
@@ -162,7 +162,9 @@ impl World {
             && self.broker.up
             && let Some(node) = agent.node.as_mut()
         {
-            node.turn(at).peers().stored(&CarrierId::NATS, &peer, name);
+            node.turn(at)
+                .carriers()
+                .stored(&CarrierId::NATS, &peer, name);
         }
     }
 }

@@ -123,7 +123,7 @@ impl World {
         let agent = &mut self.agents[who];
         let at = agent.at(self.now);
         if let Some(node) = agent.node.as_mut().filter(|_| agent.life == life) {
-            node.turn(at).peers().stored(&beside(), peer, name);
+            node.turn(at).carriers().stored(&beside(), peer, name);
         }
     }
 
@@ -153,8 +153,8 @@ impl World {
         if std::mem::replace(&mut agent.beside, true) {
             return;
         }
-        let connected = node.turn(at).peers().connected(&beside());
-        let drained = says_drained.then(|| node.turn(at).peers().drained(&beside()));
+        let connected = node.turn(at).carriers().connected(&beside());
+        let drained = says_drained.then(|| node.turn(at).carriers().drained(&beside()));
         note!(self, "{} connects beside", NAMES[who]);
         for outcome in [Some(connected), drained].into_iter().flatten() {
             self.keep(who, outcome, Vec::new());

@@ -240,11 +240,11 @@ impl World {
             return;
         };
         agent.online = true;
-        let mut outcomes = vec![node.turn(at).peers().connected(&CarrierId::NATS)];
+        let mut outcomes = vec![node.turn(at).carriers().connected(&CarrierId::NATS)];
         // A consumer that was made anew says that the store is another.
         let known = agent.epoch.replace(self.broker.epoch);
         if known.is_some_and(|known| known != self.broker.epoch) {
-            outcomes.push(node.turn(at).peers().mailbox_lost(&CarrierId::NATS));
+            outcomes.push(node.turn(at).carriers().mailbox_lost(&CarrierId::NATS));
         }
         note!(self, "{} connects", NAMES[who]);
         for outcome in outcomes {

@@ -132,7 +132,7 @@ impl World {
             && agent.beside
             && let Some(node) = agent.node.as_mut()
         {
-            let outcome = node.turn(at).peers().drained(&CarrierId::HTTP);
+            let outcome = node.turn(at).carriers().drained(&CarrierId::HTTP);
             self.keep(who, outcome, Vec::new());
         }
     }

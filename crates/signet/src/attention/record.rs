@@ -74,7 +74,7 @@ pub(super) fn alarm(node: &Node, what: Alarm, peer: &AgentId, since: Timestamp) 
     let record = record(node, AttentionKind::Alarm, since, &subject);
     Attention {
         alarm: Some(what.as_str().to_owned()),
-        text: node.alarm_text(what, peer),
+        text: node.alarms().text(node.context(), what, peer),
         next: "signet alarms".to_owned(),
         ..about(node, peer, record)
     }

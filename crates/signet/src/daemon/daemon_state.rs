@@ -116,7 +116,7 @@ impl DaemonState {
             is_connected: self.connections.is_up(),
             login_refused: self.connections.is_login_refused(),
             is_paused: self.node.people().pausing().is_paused(),
-            is_revoked: self.node.is_revoked(),
+            is_revoked: self.node.context().is_revoked(),
             log_changed: self.log.fault().is_some(),
             stands: self.person.counted(&self.node, self.at().now),
             fault: self.settings.fault().cloned(),

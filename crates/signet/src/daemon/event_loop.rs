@@ -151,9 +151,9 @@ impl EventLoop {
             IntakeItem::News(carrier, news) => {
                 let (at, node) = (self.at(), &mut self.state.node);
                 let outcome = match &news {
-                    News::Connected => node.turn(at).peers().connected(&carrier),
-                    News::Drained => node.turn(at).peers().drained(&carrier),
-                    News::StoreLost => node.turn(at).peers().mailbox_lost(&carrier),
+                    News::Connected => node.turn(at).carriers().connected(&carrier),
+                    News::Drained => node.turn(at).carriers().drained(&carrier),
+                    News::StoreLost => node.turn(at).carriers().mailbox_lost(&carrier),
                     News::Gap(at_least) => node.handle_gap(at, dropped(*at_least)),
                     News::Disconnected => {
                         node.handle_disconnected(&carrier);
@@ -227,7 +227,7 @@ impl EventLoop {
             match report.stored {
                 true => node
                     .turn(at)
-                    .peers()
+                    .carriers()
                     .stored(&carrier, &peer, report.message_id),
                 false => node.handle_unconfirmed(&carrier, &peer, report.message_id),
             }

@@ -139,7 +139,7 @@ fn prove(node: &Node, line: &Line, me: &AgentId) -> Result<(), MemoryError> {
     let said = line
         .entry
         .as_ref()
-        .map_or(Ok(()), |entry| node.prove(entry));
+        .map_or(Ok(()), |entry| node.judge(line.ts).prove(entry));
     let fault = line.fault(me).or_else(|| said.err().map(str::to_owned));
     match fault {
         Some(what) => Err(MemoryError::Unproven {

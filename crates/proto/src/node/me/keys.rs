@@ -6,10 +6,11 @@ use crate::entry::{Entry, TrustChange};
 use crate::envelope::Message;
 use crate::ids::AgentId;
 use crate::reject::Reason;
-use crate::seal::{self, Opened};
+use crate::seal;
 use crate::session::Session;
 use crate::time::Timestamp;
 
+use crate::node::memory::Line;
 use crate::node::rule::ruled::Unsealed;
 use crate::node::turn::MeDoor;
 use crate::node::{Node, Outcome};
@@ -19,10 +20,7 @@ use super::Me;
 impl Me {
     /// The dates of our certificate, when the clock stands outside of them: then nothing is signed, for
     /// no peer would take it, and what we have to say waits.
-    pub(in crate::node) fn outside_certificate(
-        &self,
-        now: Timestamp,
-    ) -> Option<(Timestamp, Timestamp)> {
+    pub fn outside_certificate(&self, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let own = &self.identity.certificate;
         (!own.covers(now)).then_some((own.not_before, own.not_after))
     }
@@ -68,52 +66,21 @@ impl Me {
     }
 }
 
-impl Node {
-    /// What is sealed in a message for us. `None` when nothing is, and when the secret that it was
-    /// sealed to is destroyed.
-    pub fn opened(&self, message: &Message) -> Option<Opened> {
-        let opened = self.me.open(message).ok().flatten();
-        opened.map(|(opened, _)| opened)
-    }
-
-    /// Whether a new sealing key and a key statement of it are due.
-    pub fn keys_due(&self, now: Timestamp) -> bool {
-        self.me.identity.keys.is_due(now)
-    }
-
-    /// The dates of our certificate, when the clock stands outside of them: then nothing is signed, for
-    /// no peer would take it, and what we have to say waits.
-    pub fn outside_certificate(&self, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
-        self.me.outside_certificate(now)
-    }
-
-    /// Whether our own certificate was taken back by our person: nobody listens to us any more.
-    pub fn is_revoked(&self) -> bool {
-        self.trust().is_revoked(&self.me.identity.certificate)
-    }
-
+impl Line<'_> {
     /// The log begins with our certificate of that time: those whom our root certifies were known
     /// under it.
-    pub(in crate::node) fn apply_genesis(&mut self, now: Timestamp, own: &Certificate) {
-        if own.agent == *self.me.identity.agent() && self.trust().peers().next().is_none() {
-            self.apply_own(now, own);
+    pub(in crate::node) fn apply_genesis(self, own: &Certificate) {
+        let is_ours = own.agent == *self.node.me.identity.agent();
+        if is_ours && self.node.trust().peers().next().is_none() {
+            self.apply_own(own);
         }
     }
 
     /// A certificate of our own takes the place of the one before, and of its root.
-    pub(in crate::node) fn apply_own(&mut self, now: Timestamp, own: &Certificate) {
-        if own.principal == self.me.identity.certificate.principal {
-            self.trust.adopt_own(own);
-            self.me.apply_own(now, own);
-        }
-    }
-
-    /// Marks the sessions that our present key, certificate or key statement did not open. A flight that
-    /// carries older ones is sent no more.
-    pub(in crate::node) fn retire_sessions(&mut self) {
-        for session in self.peers.values_mut().flat_map(|link| &mut link.sessions) {
-            session.judge_by(&self.me.identity);
-            session.retry = session.retry.filter(|_| !session.stale);
+    pub(in crate::node) fn apply_own(self, own: &Certificate) {
+        if own.principal == self.node.me.identity.certificate.principal {
+            self.node.trust.adopt_own(own);
+            self.node.me.apply_own(self.now, own);
         }
     }
 }
@@ -134,7 +101,8 @@ impl MeDoor<'_, '_> {
             || self.turn.node.me.identity.keys != identity.keys;
         let resigned = self.turn.node.me.identity.signing.public() != identity.signing.public();
         self.turn.node.me.identity = identity;
-        self.turn.node.retire_sessions();
+        let Node { peers, me, .. } = &mut *self.turn.node;
+        peers.retire_sessions(&me.identity);
         self.record_own();
         if told {
             self.announce_to_all(resigned);

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::handshake::Offer;
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Version};
-use crate::policy::{Capability, Policy, fits_together};
+use crate::policy::{Capability, MOST_CAPABILITIES, Policy, fits_together};
+use crate::reject::Reason;
+use crate::session::Session;
 
 use super::Program;
 
@@ -105,6 +108,20 @@ impl Offers {
         version >= Version::PROGRESS
             && policy.capability(name).is_none()
             && self.capability(name, peer).is_some()
+    }
+
+    /// Whether an offer may be taken (check V12).
+    pub(in crate::node) fn rule(&self, session: &Session, offers: &[Offer]) -> Result<(), Reason> {
+        let settled = |offer: &Offer| {
+            session
+                .settled_offers()
+                .any(|known| known.name == offer.name)
+        };
+        let all = offers.len() + session.settled_offers().count();
+        match offers.iter().any(settled) || all > MOST_CAPABILITIES {
+            true => Err(Reason::OfferInvalid),
+            false => Ok(()),
+        }
     }
 
     /// Whether programs of another user id serve it.

@@ -28,34 +28,37 @@ const CONVERSATIONS: usize = 64;
 
 /// How many calls went between us and one peer lately. Not lasting: a restart fills the buckets.
 #[derive(Debug, Default, Clone)]
-pub(in crate::node) struct Budgets {
-    pub(in crate::node) heard: Bucket,
+pub(super) struct Budgets {
+    heard: Bucket,
     conversations: VecDeque<(ConversationId, Bucket)>,
-    pub(in crate::node) said: Bucket,
-    pub(in crate::node) told: Option<Timestamp>,
+    said: Bucket,
+    told: Option<Timestamp>,
     /// Calls of the peer's that were refused, and what of it was counted alone.
-    pub(in crate::node) refused: u64,
+    pub(super) refused: u64,
     /// Calls of ours that were not sent.
-    pub(in crate::node) withheld: u64,
+    pub(super) withheld: u64,
     /// What it may write into our log.
-    pub(in crate::node) bytes: Bytes,
+    pub(super) bytes: Bytes,
 }
 
 impl Budgets {
-    pub(in crate::node) fn of(&self, conversation: &ConversationId) -> Bucket {
+    fn of(&self, conversation: &ConversationId) -> Bucket {
         let mut known = self.conversations.iter();
         let known = known.find(|(id, _)| id == conversation);
         known.map_or_else(Bucket::default, |(_, bucket)| *bucket)
     }
 
-    pub(in crate::node) fn keep(&mut self, conversation: ConversationId, bucket: Bucket) {
+    fn keep(&mut self, conversation: ConversationId, bucket: Bucket) {
         self.conversations.retain(|(id, _)| *id != conversation);
         if self.conversations.len() >= CONVERSATIONS {
             self.conversations.pop_front();
         }
         self.conversations.push_back((conversation, bucket));
     }
-    /// The buckets after one call more; `None` when one of them has no room for it.
+}
+
+impl Peer {
+    /// The buckets after one call more of the peer's; `None` when one of them has no room for it.
     pub(in crate::node) fn charge(
         &self,
         now: Timestamp,
@@ -72,19 +75,17 @@ impl Budgets {
         );
         let take = |bucket: Bucket, per_minute| bucket.at(now, per_minute).take(per_minute, age);
         let heard = match per_minute {
-            Some(per_minute) => take(self.heard, per_minute)?,
-            None => self.heard,
+            Some(per_minute) => take(self.budgets.heard, per_minute)?,
+            None => self.budgets.heard,
         };
         let conversation = headers.conversation_id.as_ref();
         let conversation = match conversation.zip(policy.conversation_per_minute) {
-            Some((id, per_minute)) => Some(take(self.of(id), per_minute)?),
+            Some((id, per_minute)) => Some(take(self.budgets.of(id), per_minute)?),
             None => None,
         };
         Some((heard, conversation))
     }
-}
 
-impl Peer {
     /// What it takes of us a minute, and how much of that is used up.
     fn said(&self, now: Timestamp) -> Option<(u32, Bucket)> {
         let per_minute = self.sendable(now)?.received.messages_per_minute?;
@@ -138,9 +139,7 @@ impl PeersDoor<'_, '_> {
             return self.note_excess(&headers.agent_id);
         }
         let policy = self.turn.node.me.policy();
-        let charged = peer
-            .budgets
-            .charge(self.turn.at.now, policy, session, message);
+        let charged = peer.charge(self.turn.at.now, policy, session, message);
         let Some((heard, conversation)) = charged else {
             return;
         };

@@ -6,8 +6,8 @@ use crate::draft::{FLIGHT_LIFE, Signed};
 use crate::envelope::{Form, KeptIn, Message, Method};
 use crate::time::CLOCK_TOLERANCE;
 
+use super::channel::SESSIONS;
 use super::pace::ANSWER_PACE;
-use super::peer::SESSIONS;
 use crate::node::turn::CopiesDoor;
 
 impl CopiesDoor<'_, '_> {

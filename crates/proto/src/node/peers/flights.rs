@@ -7,24 +7,53 @@ use signet_json::{Map, Value};
 
 use crate::draft::{Draft, FLIGHT_LIFE, Signed, Stamp};
 use crate::envelope::{Message, Method};
-use crate::handshake::{Handshake, Overdue, Role, START_AGAIN, best_common};
+use crate::handshake::{Flight, Handshake, Overdue, Role, START_AGAIN, best_common};
 use crate::ids::{AgentId, Version};
 use crate::reject::Reason;
 
+use super::{Peer, Peers};
 use crate::node::State;
-use crate::node::outbound::after;
+use crate::node::clock::after;
 use crate::node::people::carried_revocations;
 use crate::node::turn::FlightsDoor;
 
+/// How many handshakes may be half open at once.
+const HALF_OPEN_HANDSHAKES: usize = 64;
 /// A silent peer is announced to from this often …
 const FIRST_SILENCE: Duration = Duration::from_secs(5 * 60);
 /// … down to this often.
 const LONGEST_SILENCE: Duration = Duration::from_secs(6 * 3600);
 
+impl Peers {
+    /// Check V10 of a flight, as far as the peer's handshake goes and those that are under way with others.
+    pub(in crate::node) fn rule_flight(
+        &self,
+        peer: &Peer,
+        message: &Message,
+        flight: &Flight,
+        own: &AgentId,
+    ) -> Result<(), Reason> {
+        peer.handshake.admit(message, flight, own)?;
+        if message.form.method() == Some(Method::Announce) {
+            let signed = message.headers.timestamp;
+            if peer.heard_announce.is_some_and(|heard| signed <= heard) {
+                return Err(Reason::AnnounceStale);
+            }
+            let half_open = |peer: &&Peer| matches!(peer.handshake, Handshake::AwaitCapability(_));
+            let busy = self.known.values().filter(half_open).count() >= HALF_OPEN_HANDSHAKES;
+            if busy && !half_open(&peer) {
+                return Err(Reason::HandshakeBusy);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl FlightsDoor<'_, '_> {
     /// Starts a handshake: flight 1.
     pub(in crate::node) fn announce(&mut self, peer: &AgentId) {
-        if self.turn.node.is_held(peer) {
+        let context = self.turn.node.context();
+        if !(self.turn.node.alarms).held_by(context, peer).is_empty() {
             // Not at every timer either.
             let later = self.turn.at.now.saturating_add(FLIGHT_LIFE);
             self.turn.node.peers.entry(peer).next_announce = Some(later);

@@ -11,7 +11,7 @@ use crate::headers::ConversationId;
 use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
 
-use super::Peers;
+use super::{Peer, Peers};
 use crate::node::clock::Clock;
 use crate::node::request::{Content, Continues, LocalError};
 
@@ -107,7 +107,7 @@ fn push(steps: &mut VecDeque<Step>, first: &mut BTreeMap<ConversationId, Timesta
     steps.push_back(step);
 }
 
-impl Trail {
+impl Peer {
     /// Remembers a call that was accepted: it came when we had run `came`, and is the next by the log's time `at`.
     pub(in crate::node) fn note_step(
         &mut self,
@@ -115,14 +115,14 @@ impl Trail {
         came: Option<Duration>,
         message: &Message,
     ) {
+        let (steps, first) = (&mut self.trail.came, &mut self.trail.came_first);
         let step = Step::of(at, message);
-        let (steps, first) = (&mut self.came, &mut self.came_first);
         push(steps, first, Step { came, ..step });
     }
 
     /// Remembers a call of ours in a conversation.
     pub(in crate::node) fn note_own_step(&mut self, at: Timestamp, message: &Message) {
-        let (steps, first) = (&mut self.went, &mut self.went_first);
+        let (steps, first) = (&mut self.trail.went, &mut self.trail.went_first);
         push(steps, first, Step::of(at, message));
     }
 }

@@ -15,9 +15,9 @@ use crate::reject::Reason;
 use crate::time::CLOCK_TOLERANCE;
 
 use crate::node::Disposition;
-use crate::node::outbound::after;
+use crate::node::clock::after;
 use crate::node::request::LocalError;
-use crate::node::rule::judge::is_tiered;
+use crate::node::rule::is_tiered;
 use crate::node::turn::PeersDoor;
 
 /// The longest life of a poll.

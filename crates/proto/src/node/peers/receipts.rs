@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 
 use super::pace::Pace;
 use super::{Peer, Peers};
-use crate::node::outbound::after;
+use crate::node::clock::after;
 use crate::node::turn::ReceiptsDoor;
 
 /// The first try after a refusal comes so late, each further one twice as late …

@@ -39,13 +39,13 @@ pub(in crate::node) struct Shared(VecDeque<Arc<Block>>);
 
 /// The message-ids that a peer has used.
 #[derive(Debug, Default)]
-pub(in crate::node) struct Names {
+pub(in crate::node) struct SeenIds {
     until: HashMap<MessageId, Timestamp>,
     /// Soonest forgotten first, in each block and from block to block. None is empty.
     blocks: VecDeque<Arc<Block>>,
 }
 
-impl Names {
+impl SeenIds {
     /// The hash of the message that was first seen under a name.
     pub(in crate::node) fn hash_of(&self, name: MessageId) -> Option<Digest> {
         let until = *self.until.get(&name)?;
@@ -171,7 +171,7 @@ mod tests {
         n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
     }
 
-    fn all(names: &Names) -> Vec<(MessageId, Timestamp, Digest)> {
+    fn all(names: &SeenIds) -> Vec<(MessageId, Timestamp, Digest)> {
         let names = names.share();
         let names = names.by_name();
         names
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn in_whatever_order_names_come_each_is_found_and_the_soonest_goes_first() {
         for order in [|n| n, mixed, |n| 1_000_000 - n] {
-            let (mut names, mut model) = (Names::default(), BTreeMap::new());
+            let (mut names, mut model) = (SeenIds::default(), BTreeMap::new());
             for n in 0..20_000 {
                 let expires = at(order(n));
                 names.insert(id(n), hash(n), expires, at(0));
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_stays_as_it_was() {
-        let mut names = Names::default();
+        let mut names = SeenIds::default();
         for n in 0..5_000 {
             names.insert(id(n), hash(n), at(mixed(n)), at(0));
         }
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn two_hundred_thousand_are_kept_and_the_next_puts_out_the_first() {
-        let mut names = Names::default();
+        let mut names = SeenIds::default();
         for n in 0..NAMES as u64 + 10 {
             names.insert(id(n), hash(n), at(n), at(0));
         }

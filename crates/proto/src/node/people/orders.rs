@@ -27,8 +27,6 @@ use super::People;
 /// How often a decree is told again, and for how long.
 const TELL_AGAIN: Duration = Duration::from_secs(24 * 3600);
 const TELL_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
-/// A connection that comes and goes does not tell it each time.
-const TELL_PACE: Duration = Duration::from_secs(3600);
 /// How many revocations one flight has room for.
 const REVOCATIONS: usize = 64;
 
@@ -126,9 +124,11 @@ impl People {
         }
         let told = |(peer, link): (&AgentId, &Peer)| {
             hears_decrees(node.trust(), peer).then_some(())?;
-            let next = link.told.map_or(Timestamp::from_millis(0), |told| {
-                told.saturating_add(TELL_AGAIN)
-            });
+            let next = link
+                .orders_told()
+                .map_or(Timestamp::from_millis(0), |told| {
+                    told.saturating_add(TELL_AGAIN)
+                });
             self.decrees_for(node.trust(), peer, next)
                 .next()
                 .map(|_| next)
@@ -208,7 +208,7 @@ impl PeopleDoor<'_, '_> {
     /// Everybody hears of it at once, and then daily.
     fn decrees_changed(&mut self) {
         for link in self.turn.node.peers.values_mut() {
-            link.told = None;
+            link.tell_orders_after(None);
         }
     }
 
@@ -296,7 +296,7 @@ impl PeopleDoor<'_, '_> {
                 .hand_over_waiting(&headers.agent_id, headers.message_id);
         }
         for link in self.turn.node.peers.values_mut() {
-            for session in &mut link.sessions {
+            for session in link.sessions_mut() {
                 session.ledger.hasten(self.turn.at.now);
             }
         }
@@ -313,7 +313,9 @@ impl PeopleDoor<'_, '_> {
             return;
         }
         let due = |(peer, link): &(&AgentId, &Peer)| {
-            let told = link.told.map(|told| told.saturating_add(TELL_AGAIN));
+            let told = link
+                .orders_told()
+                .map(|told| told.saturating_add(TELL_AGAIN));
             hears_decrees(self.turn.node.trust(), peer)
                 && told.is_none_or(|next| next <= self.turn.at.now)
         };
@@ -326,7 +328,12 @@ impl PeopleDoor<'_, '_> {
             for (method, body) in decrees {
                 self.send_decree(&peer, method, body);
             }
-            self.turn.node.peers.entry(&peer).told = Some(self.turn.at.now);
+            let now = self.turn.at.now;
+            self.turn
+                .node
+                .peers
+                .entry(&peer)
+                .tell_orders_after(Some(now));
         }
     }
 
@@ -346,13 +353,6 @@ impl PeopleDoor<'_, '_> {
         if let Ok(signed) = draft.sign(self.turn.node.me.identity(), stamp) {
             self.turn.write_sent(signed);
         }
-    }
-}
-
-impl Peer {
-    /// The connection is new: the peer hears our person's orders again, unless it just did.
-    pub(in crate::node) fn hasten_orders(&mut self, now: Timestamp) {
-        self.told = self.told.filter(|told| now.is_within(TELL_PACE, *told));
     }
 }
 

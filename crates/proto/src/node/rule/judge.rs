@@ -1,9 +1,7 @@
 //! Checks V08 to V12, in their order. Nothing here changes the node.
 
-use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::envelope::{Message, Method};
-use crate::handshake::{Flight, Handshake};
-use crate::policy::HIGHEST_CLEAR_TIER;
+use crate::handshake::Flight;
 use crate::progress::Progress;
 use crate::reject::Reason;
 use crate::time::{CLOCK_TOLERANCE, Timestamp};
@@ -11,12 +9,9 @@ use crate::verify::{Payload, Verified};
 use signet_json::Value;
 
 use super::ruled::{Fault, Rejected, Ruled, Unsealed};
+use super::{admit_time, is_tiered};
 use crate::node::Node;
-use crate::node::offers;
 use crate::node::peers::Peer;
-
-/// How many handshakes may be half open at once.
-const HALF_OPEN_HANDSHAKES: usize = 64;
 
 /// What the node rules by at one moment: everything that it knows, and nothing that it could change.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +53,7 @@ impl<'n> Judge<'n> {
     ) -> Result<(Payload, Option<Unsealed>), Fault> {
         let link = self.admit_fresh(message)?;
         let headers = &message.headers;
-        let is_reused = link.names.hash_of(headers.message_id).is_some();
+        let is_reused = link.seen(headers.message_id).is_some();
         // A receipt may be late, but one from the future would silence those that follow it.
         if message.form.method() != Some(Method::Receipt) {
             admit_time(self.now, message)?;
@@ -101,7 +96,7 @@ impl<'n> Judge<'n> {
         let headers = &message.headers;
         let link = self.node.peers.get(&headers.agent_id);
         let link = link.ok_or(Reason::AgentUnknown)?;
-        let known = link.names.hash_of(headers.message_id);
+        let known = link.seen(headers.message_id);
         match known == Some(message.hash()) || link.has_judged(message) {
             true => Err(Reason::Duplicate),
             false => Ok(link),
@@ -109,26 +104,8 @@ impl<'n> Judge<'n> {
     }
 
     fn rule_flight(&self, link: &Peer, message: &Message, flight: &Flight) -> Result<(), Reason> {
-        link.handshake
-            .admit(message, flight, self.node.me.identity().agent())?;
-        if message.form.method() == Some(Method::Announce) {
-            let signed = message.headers.timestamp;
-            if link.heard_announce.is_some_and(|heard| signed <= heard) {
-                return Err(Reason::AnnounceStale);
-            }
-            let half_open = |link: &&Peer| matches!(link.handshake, Handshake::AwaitCapability(_));
-            let busy = self
-                .node
-                .peers
-                .iter()
-                .map(|(_, peer)| peer)
-                .filter(half_open)
-                .count()
-                >= HALF_OPEN_HANDSHAKES;
-            if busy && !half_open(&link) {
-                return Err(Reason::HandshakeBusy);
-            }
-        }
+        let own = self.node.me.identity().agent();
+        self.node.peers.rule_flight(link, message, flight, own)?;
         let peer = self.node.trust().peer(&message.headers.agent_id);
         let lowest = peer.and_then(|peer| peer.lowest_version());
         match lowest.is_some_and(|lowest| message.headers.version < lowest) {
@@ -184,7 +161,7 @@ impl<'n> Judge<'n> {
         self.permit(link, session, message)?;
         let mut payload = payload?;
         if let Payload::Offers(offers) = &payload {
-            offers::rule(session, offers)?;
+            self.node.offers.rule(session, offers)?;
         }
         let waits = matches!(payload, Payload::Call | Payload::Answer);
         if waits && !self.node.inbox.has_room(message) {
@@ -208,31 +185,6 @@ fn body_of<'a>(message: &'a Message, unsealed: Option<&'a Unsealed>) -> Option<&
 /// Whether a message says that it has a place in a session: flights, polls and decrees have none.
 fn is_placed(message: &Message) -> bool {
     message.headers.session.is_some() || message.headers.sequence.is_some()
-}
-
-/// Flights, offers, receipts and decrees are no secrets: none has a tier whose content the log must not hold.
-pub(in crate::node) fn is_tiered(message: &Message) -> bool {
-    message.headers.data_tier > HIGHEST_CLEAR_TIER
-}
-
-/// Check V09.
-pub(in crate::node) fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason> {
-    let headers = &message.headers;
-    let flight = message.form.method().is_some_and(Method::is_handshake);
-    let longest = if flight { FLIGHT_LIFE } else { LONGEST_LIFE };
-    if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
-        return Err(Reason::TimestampInFuture);
-    }
-    if headers.expires_at <= now {
-        return Err(Reason::Expired);
-    }
-    let fits = headers.timestamp < headers.expires_at
-        && headers.expires_at.since(headers.timestamp) <= longest;
-    if fits {
-        Ok(())
-    } else {
-        Err(Reason::LifetimeTooLong)
-    }
 }
 
 /// A receipt has a session and no number. It is taken for an ended session as well.

@@ -1,6 +1,8 @@
 //! What may pass between us and a peer: the receiving side of check V12, and the same asked by the
 //! sending side before anything is signed.
 
+use std::time::Duration;
+
 use signet_json::Value;
 
 use crate::draft::Draft;
@@ -11,12 +13,14 @@ use crate::ids::{AgentId, Version};
 use crate::policy::{Finding, Terms, authorize, concerns, explain};
 use crate::reject::Reason;
 use crate::session::Session;
+use crate::time::Timestamp;
 
 use crate::node::peers::Peer;
 use crate::node::request::LocalError;
 use crate::node::rule::ruled::Fault;
 
 use super::judge::Judge;
+use crate::node::At;
 
 /// Which way a message would go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +67,7 @@ impl<'n> Judge<'n> {
         let peer = &headers.agent_id;
         let policy = self.node.me.policy();
         if message.form.method().is_some()
-            && (link.budgets)
-                .charge(self.now, policy, session, message)
-                .is_none()
+            && (link.charge(self.now, policy, session, message)).is_none()
         {
             return Err(Reason::BudgetExceeded);
         }
@@ -102,7 +104,7 @@ impl<'n> Judge<'n> {
 
     /// Nobody listens to an agent whose own certificate was taken back.
     pub(in crate::node) fn may_speak(&self) -> Result<(), LocalError> {
-        match self.node.is_revoked() {
+        match self.node.context().is_revoked() {
             true => Err(LocalError::Revoked),
             false => Ok(()),
         }
@@ -125,6 +127,23 @@ impl<'n> Judge<'n> {
                 what: finding.to_string(),
             })
         })
+    }
+
+    /// When the peer is told of offers, if something is to be told and there is a session for it.
+    pub(in crate::node) fn offer_due(
+        &self,
+        elapsed: Duration,
+        peer: &AgentId,
+    ) -> Option<Timestamp> {
+        let (now, head) = (self.now, None);
+        let due = self.node.peers.get(peer)?.offers().due()?;
+        let (stamp, _) = self.node.slot(At { now, elapsed, head }, peer)?;
+        if stamp.version < Version::PROGRESS {
+            return None;
+        }
+        let paced = now.saturating_add(due.saturating_sub(elapsed));
+        let room = self.node.peers.leaves_at(now, peer, true);
+        Some(room.map_or(paced, |room| room.max(paced)))
     }
 
     fn terms_in<'a>(

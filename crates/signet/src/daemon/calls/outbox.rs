@@ -216,7 +216,7 @@ pub(super) fn offers_beside(node: &Node, out: &Outgoing) -> Option<Vec<String>> 
 
 /// Whose alarm holds back what is for `peer`, where it waits for that.
 pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Option<Vec<String>> {
-    let agents = node.held_by(peer);
+    let agents = node.alarms().held_by(node.context(), peer);
     let agents = agents.into_iter().map(ToString::to_string);
     (waits_for == WaitsFor::Alarm).then(|| agents.collect())
 }

@@ -132,7 +132,7 @@ pub(super) fn ringing(node: &Node) -> Vec<signet_api::Alarm> {
         alarm: what.as_str().to_owned(),
         peer: peer.to_string(),
         since: since.to_string(),
-        text: node.alarm_text(*what, peer),
+        text: node.alarms().text(node.context(), *what, peer),
     };
     node.alarms().iter().map(alarm).collect()
 }

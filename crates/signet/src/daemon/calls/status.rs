@@ -42,7 +42,7 @@ pub(super) fn status(state: &DaemonState, caller: &SocketCaller) -> Status {
         }),
         mailbox: state.connections.has_mailbox(),
         inbox: waiting(node, &caller.reach),
-        revoked: node.is_revoked(),
+        revoked: node.context().is_revoked(),
         clock: clock_outside(node, now),
         paused: node.people().pausing().is_paused(),
         peers: peers(node, now, &caller.reach),
@@ -73,7 +73,7 @@ fn of_person(state: &DaemonState, now: Timestamp) -> Private {
 
 /// What the clock says, where it stands outside the dates of our certificate.
 fn clock_outside(node: &Node, now: Timestamp) -> Option<Clock> {
-    let (from, to) = node.outside_certificate(now)?;
+    let (from, to) = node.me().outside_certificate(now)?;
     Some(Clock {
         now: now.to_string(),
         not_before: from.to_string(),

@@ -1,0 +1,143 @@
+//! What a peer shows of clocks, holes and copies: for the alarms to judge.
+
+use std::time::Duration;
+
+use crate::draft::FLIGHT_LIFE;
+use crate::entry::{ClockLine, Entry, HoleLine};
+use crate::envelope::Message;
+use crate::handshake::Role;
+use crate::ids::SessionId;
+use crate::session::{Session, WINDOW_LIFE};
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
+
+use super::Peer;
+use crate::node::turn::AlarmsDoor;
+use crate::node::{At, Notice};
+
+/// So many sessions with one peer within an hour, all alike, are not made by two daemons.
+const ALIKE: usize = 4;
+const HOUR: Duration = Duration::from_secs(3600);
+/// A receipt that asks for what is missing has this long to bring it.
+const ASKED: Duration = Duration::from_secs(24 * 3600);
+
+impl AlarmsDoor<'_, '_> {
+    /// What flights 1 and 3 say of their sender's clock. From the future they prove that one of us is
+    /// wrong; from the past one was perhaps only late: it says something when no flight lives so long
+    /// and none waited for us, or when three in a row are late.
+    pub(in crate::node) fn suspect_clock(&mut self, flight: &Message) {
+        let signed_at = flight.headers.timestamp;
+        if signed_at > self.turn.at.now.saturating_add(CLOCK_TOLERANCE) {
+            return self.note_clock(flight);
+        }
+        let carriers = &self.turn.node.peers.carriers;
+        let drained = carriers.are_drained(self.turn.at.elapsed);
+        let age = self.turn.at.now.since(signed_at);
+        let link = self.turn.node.peers.entry(&flight.headers.agent_id);
+        let (last, times) = link.late.unwrap_or((signed_at, 0));
+        if age <= CLOCK_TOLERANCE {
+            link.late = None;
+        } else if drained && (times == 0 || last != signed_at) {
+            link.late = Some((signed_at, times.saturating_add(1)));
+            if times >= 2 || age > FLIGHT_LIFE + CLOCK_TOLERANCE {
+                self.note_clock(flight);
+            }
+        }
+    }
+
+    /// Writes down that a peer's time is far from ours: at most once in five minutes, for a slow clock
+    /// as for a fast one.
+    pub(in crate::node) fn note_clock(&mut self, message: &Message) {
+        let peer = message.headers.agent_id.clone();
+        let difference_ms = message.headers.timestamp.as_millis() - self.turn.at.now.as_millis();
+        let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
+        let link = self.turn.node.peers.entry(&peer);
+        let lately = link
+            .clock_noted
+            .is_some_and(|last| self.turn.at.now.is_within(FLIGHT_LIFE, last));
+        if far && !lately {
+            link.clock_noted = Some(self.turn.at.now);
+            let notice = Notice::Clock {
+                peer: peer.clone(),
+                difference_ms,
+            };
+            let entry = Entry::Clock(ClockLine {
+                peer,
+                difference_ms,
+            });
+            self.turn.notify(notice);
+            self.turn.write(entry);
+        }
+    }
+}
+
+impl Peer {
+    /// A person was told of a hole.
+    pub(in crate::node) fn apply_hole(&mut self, line: &HoleLine) {
+        if let Some(session) = self.session_mut(line.session) {
+            session.window.tell_through(line.to);
+            session.asked = None;
+        }
+    }
+
+    /// Only what we began ourselves counts, since the start or since a person cleared the alarm: a peer
+    /// that announces often speaks for itself alone.
+    pub(in crate::node) fn meets_too_often(&self, now: Duration, since: Duration) -> bool {
+        let ours = |session: &&Session| {
+            session.role == Role::Initiator && session.made.is_some_and(|made| made > since)
+        };
+        let mut sessions = self.sessions.iter().rev().filter(ours);
+        let Some(newest) = sessions.next() else {
+            return false;
+        };
+        // One in which the peer never spoke it has perhaps refused, for its time or for a crash.
+        // One that certificates or keys end within the hour is followed by others soon.
+        let alike = sessions
+            .filter(|old| old.confirmed && old.ends >= old.began.saturating_add(HOUR))
+            .take_while(|old| {
+                old.made.is_some_and(|made| now < made + HOUR) && old.has_terms_of(newest)
+            });
+        alike.count() + 1 >= ALIKE
+    }
+
+    /// Asks for what is missing, and gives back what was asked for a day ago.
+    pub(in crate::node) fn holes(
+        &mut self,
+        now: Timestamp,
+    ) -> impl Iterator<Item = (SessionId, u64, u64)> {
+        let holes = self.sessions.iter_mut().filter_map(move |session| {
+            let hole = session.window.hole()?;
+            if now <= hole.next_signed_at.saturating_add(WINDOW_LIFE) {
+                return None;
+            }
+            let asked = *session.asked.get_or_insert_with(|| {
+                session.window.owe();
+                now
+            });
+            let silent = now >= asked.saturating_add(ASKED);
+            silent.then_some((session.id, hole.from, hole.to))
+        });
+        holes.collect::<Vec<_>>().into_iter()
+    }
+
+    /// The timestamp of our last announce. What was announced since the start is remembered by the clock that nobody
+    /// sets: the log's own time of it went back when ours was put back.
+    pub(in crate::node) fn last_announced(&self, now: At) -> Option<Timestamp> {
+        let since = self.last_announce.map(|made| now.time_of(made));
+        self.announced.max(since)
+    }
+
+    /// Whether the peer's clock was far from ours since the start.
+    pub(in crate::node) fn is_clock_noted(&self) -> bool {
+        self.clock_noted.is_some()
+    }
+
+    /// A person cleared the alarms: only new sessions that nobody here made show another copy again.
+    pub(in crate::node) fn forget_unknown_sessions(&mut self) {
+        self.unknown_sessions.clear();
+    }
+
+    /// Nothing holds the next announce back any more.
+    pub(in crate::node) fn announce_now(&mut self) {
+        self.next_announce = None;
+    }
+}
