@@ -48,6 +48,8 @@ mod lock;
 mod outgoing;
 mod pages;
 mod plain_file;
+mod random;
+mod rate;
 mod say;
 mod scope;
 mod serve;

@@ -1,10 +1,13 @@
-//! Files that a person names: only a plain one is read. Whoever opens a pipe to read it waits for its writer, and a start
-//! or a request waits with them.
+//! Files that a person names or wrote. Only a plain file is read: opening a pipe waits until somebody writes to it, and the start
+//! of the gateway, or a request, would wait with it.
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use signet_text::twice;
 
 /// Opens a plain file, or a link to one, without waiting for anybody.
 ///
@@ -22,9 +25,47 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Why a file that says who is let in, or what is run, is not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// What the system says, or that it is no plain file.
+    Io(io::Error),
+    /// Everybody may write it.
+    Open,
+}
+
+/// The text of a plain file that not everybody may write.
+pub(crate) fn read_own(path: &Path) -> Result<String, Unread> {
+    let mut file = open(path).map_err(Unread::Io)?;
+    if file.metadata().map_err(Unread::Io)?.mode() & 0o002 != 0 {
+        return Err(Unread::Open);
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(Unread::Io)?;
+    Ok(text)
+}
+
+/// Reads TOML.
+///
+/// # Errors
+/// Where in the text the first fault is, and what is wrong; of what stands twice, where it stands first.
+pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, (usize, String)> {
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let is_twice = error.message().contains("duplicate key");
+        let twice = is_twice.then(|| twice(text, at)).flatten();
+        let what = twice.map_or_else(|| error.message().to_owned(), |twice| twice.what());
+        (at, what)
+    })
+}
+
+/// The line, from 1 on, in which that byte of a text stands.
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
     use std::sync::mpsc::channel;
     use std::time::Duration;
 

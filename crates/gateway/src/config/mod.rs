@@ -8,15 +8,15 @@ mod fit;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use signet_text::{twice as twice_in, word};
+use signet_text::word;
 
 use crate::outgoing;
+use crate::plain_file::{Unread, line_of, parse_toml, read_own};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -165,15 +165,10 @@ impl Config {
                 source,
             },
         };
-        let metadata = std::fs::metadata(path).map_err(unreadable)?;
-        // A pipe in its place would be waited at.
-        if !metadata.is_file() {
-            return Err(unreadable(io::Error::other("it is no plain file")));
-        }
-        if metadata.mode() & 0o002 != 0 {
-            return Err(ConfigFault::Open(path.to_owned()));
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = read_own(path).map_err(|unread| match unread {
+            Unread::Io(source) => unreadable(source),
+            Unread::Open => ConfigFault::Open(path.to_owned()),
+        })?;
         let mut config = Self::parse(&text).map_err(|(line, what)| ConfigFault::Wrong {
             path: path.to_owned(),
             line,
@@ -197,14 +192,7 @@ impl Config {
     }
 
     pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
-        toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
-            let twice = Some("duplicate key").filter(|told| error.message().contains(told));
-            let twice = twice.and_then(|_| twice_in(text, at));
-            let what = twice.map_or_else(|| error.message().to_owned(), |twice| twice.what());
-            (line, what)
-        })
+        parse_toml(text).map_err(|(at, what)| (line_of(text, at), what))
     }
 }
 

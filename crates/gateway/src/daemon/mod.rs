@@ -3,6 +3,7 @@
 //! find the connections of those before, which are kept for some seconds.
 
 mod places;
+mod search;
 mod waits;
 
 use std::collections::VecDeque;
@@ -23,6 +24,7 @@ use crate::lock::Locked as _;
 use crate::scope::{Caller, Scope};
 pub(crate) use places::Lasting;
 use places::{CallPlace, CallPlaces};
+pub(crate) use search::READING;
 pub(crate) use waits::fresh_key;
 
 /// Where the daemon listens, and how many calls are under way; perhaps as one caller may use it.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rustix::rand::{GetRandomFlags, getrandom};
+use data_encoding::HEXLOWER;
 use serde_json::Value;
 use signet_api::{
     Outgoing, Receive, Request as _, Send, SendHandoff, Sent, ShowMessage, State, WaitsFor,
@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Daemon, DaemonConnection, LINE, Lasting};
 use crate::fault::DoorError;
+use crate::random::random;
 
 impl Daemon {
     /// Sends, and waits for as long as the call says for what becomes of it.
@@ -201,14 +202,8 @@ fn seconds(wait: f64) -> Duration {
 /// # Errors
 /// Where the system gives no randomness.
 pub(crate) fn fresh_key(of_what: &str) -> Result<String, DoorError> {
-    let mut bytes = [0; 16];
-    match getrandom(&mut bytes, GetRandomFlags::empty()) {
-        Ok(filled) if filled == bytes.len() => Ok(format!(
-            "{of_what}-{}",
-            data_encoding::HEXLOWER.encode(&bytes)
-        )),
-        _ => Err(DoorError::Own("the system gives no randomness")),
-    }
+    let bytes = random::<16>().ok_or(DoorError::Own("the system gives no randomness"))?;
+    Ok(format!("{of_what}-{}", HEXLOWER.encode(&bytes)))
 }
 
 /// How long one call waits at the daemon, and while others are in line.

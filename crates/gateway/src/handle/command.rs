@@ -14,7 +14,7 @@ use signet_text::visible;
 
 use super::trial::try_once;
 use super::{Handlers, Trace, TraceFault};
-use crate::hint;
+use crate::{hint, say};
 
 /// Handle what comes to the agent, as a file says
 #[derive(Debug, Args)]
@@ -123,7 +123,7 @@ fn try_one(args: &TestArgs) -> Result<(), Failed> {
     })?;
     let body = body(&args.body)?;
     match try_once(section, body).map_err(no_room)? {
-        Ok(done) => say(&told(done)),
+        Ok(done) => print(&told(done)),
         Err(fault) => Err(failed(REFUSED, fault.to_string(), LOOK)),
     }
 }
@@ -190,7 +190,7 @@ fn body(given: &str) -> Result<Value, Failed> {
     })
 }
 
-fn say(value: &Value) -> Result<(), Failed> {
+fn print(value: &Value) -> Result<(), Failed> {
     let said = writeln!(io::stdout(), "{}", visible(&value.to_string()));
     said.map_err(|error| {
         failed(
@@ -202,21 +202,14 @@ fn say(value: &Value) -> Result<(), Failed> {
 }
 
 fn ended(result: Result<(), Failed>) -> ExitCode {
-    let Err(Failed(code, what, next)) = result else {
-        return ExitCode::SUCCESS;
-    };
-    // Where nobody reads standard error, there is nobody left to tell.
-    let next = hint::typed(&next);
-    let _ = writeln!(io::stderr(), "error: {}\n  next: {next}", visible(&what));
-    ExitCode::from(code)
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed(code, what, next)) => say::failed(&say::told(&what, &next), code),
+    }
 }
 
 fn no_room(error: io::Error) -> Failed {
-    failed(
-        REFUSED,
-        error.to_string(),
-        "free memory or threads, then try again",
-    )
+    failed(REFUSED, error.to_string(), say::NO_ROOM)
 }
 
 /// The codes of `signet`.

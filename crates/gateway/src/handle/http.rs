@@ -4,6 +4,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use signet_handlers::answer::ANSWER;
 use signet_handlers::{Fault, Task};
 
+use crate::listener::{is_json, media_type};
 use crate::outgoing::{Answer, Endpoint, OutgoingError};
 
 /// What is posted.
@@ -60,20 +61,13 @@ impl From<OutgoingError> for Fault {
 }
 
 impl Answer {
-    /// What it is declared to be, without parameters.
-    pub(crate) fn content_type(&self) -> Option<String> {
-        content_type(&self.headers)
-    }
-
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
     /// The body, where it is declared as JSON.
     pub(crate) fn json_bytes(&self) -> Result<&[u8], Fault> {
-        let is_json = self.content_type().is_some_and(|kind| {
-            kind == JSON || (kind.starts_with("application/") && kind.ends_with("+json"))
-        });
+        let is_json = media_type(&self.headers).as_deref().is_some_and(is_json);
         match is_json && !self.headers.contains_key(header::CONTENT_ENCODING) {
             true => Ok(&self.body),
             false => Err(Fault::ContentType),
@@ -81,15 +75,9 @@ impl Answer {
     }
 }
 
-/// The media type of an answer, in lower case and without parameters.
-pub(crate) fn content_type(headers: &HeaderMap) -> Option<String> {
-    let mut all = headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(value), None) = (all.next(), all.next()) else {
-        return None;
-    };
-    let text = value.to_str().ok()?;
-    let media = text.split_once(';').map_or(text, |(media, _)| media);
-    Some(media.trim().to_ascii_lowercase())
+/// Whether an answer is a stream of events.
+pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
+    media_type(headers).as_deref() == Some("text/event-stream")
 }
 
 /// Who asks, for the agent: each of it was verified by the daemon, and holds no free text.
@@ -120,5 +108,4 @@ fn headers(endpoint: &Endpoint, post: &Post) -> Result<HeaderMap, Fault> {
 }
 
 pub(crate) const JSON: &str = "application/json";
-pub(crate) const EVENTS: &str = "text/event-stream";
 const UNWRITABLE: Fault = Fault::Shape("a header of the request cannot be written");

@@ -74,38 +74,21 @@ impl Accept {
     async fn connection(&self, stream: TcpStream, address: IpAddr, place: &ConnectionSlot) {
         // Small answers are many.
         let _ = stream.set_nodelay(true);
-        match &self.tls {
-            None => {
-                self.converse(
-                    stream,
-                    Remote {
-                        address,
-                        certificate: None,
-                    },
-                    place,
-                )
-                .await
-            }
-            Some(tls) => {
-                let Ok(Ok(stream)) =
-                    timeout(self.limits.header_time(), tls.acceptor().accept(stream)).await
-                else {
-                    return;
-                };
-                let shown = stream.get_ref().1.peer_certificates();
-                let certificate = shown.and_then(|shown| shown.first());
-                let certificate = certificate.map(|shown| Sha256::digest(shown.as_ref()).into());
-                self.converse(
-                    stream,
-                    Remote {
-                        address,
-                        certificate,
-                    },
-                    place,
-                )
-                .await;
-            }
-        }
+        let remote = |certificate| Remote {
+            address,
+            certificate,
+        };
+        let Some(tls) = &self.tls else {
+            return self.converse(stream, remote(None), place).await;
+        };
+        let secured = timeout(self.limits.header_time(), tls.acceptor().accept(stream));
+        let Ok(Ok(stream)) = secured.await else {
+            return;
+        };
+        let shown = stream.get_ref().1.peer_certificates();
+        let certificate = shown.and_then(|shown| shown.first());
+        let certificate = certificate.map(|shown| Sha256::digest(shown.as_ref()).into());
+        self.converse(stream, remote(certificate), place).await;
     }
 
     async fn converse<S>(&self, stream: S, remote: Remote, place: &ConnectionSlot)

@@ -10,7 +10,7 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 
 use super::Remote;
 use super::body::discard;
-use super::gate::KnownCaller;
+use super::gate::{KnownCaller, only};
 use super::guarded::guarded;
 use super::places::Standing;
 use super::refusal::{later, refused};
@@ -114,11 +114,7 @@ fn shown(request: &Request) -> Credential<'_> {
 
 /// The token of a request (RFC 6750, section 2.1). Nothing else is one: an address with a token in it would stand in logs.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut named = headers.get_all(header::AUTHORIZATION).iter();
-    let (Some(value), None) = (named.next(), named.next()) else {
-        return None;
-    };
-    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let (scheme, token) = only(headers, header::AUTHORIZATION)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 

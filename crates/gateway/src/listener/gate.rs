@@ -18,14 +18,14 @@ use super::body::discard;
 use super::refusal::refused;
 use crate::config::Config;
 use crate::lock::Locked as _;
-use crate::tokens::Bucket;
+use crate::rate::RateBucket;
 
 /// What a request is held against.
 pub(super) struct Gate {
     hosts: Vec<String>,
     origins: Vec<String>,
     /// What is answered at once to those whom nobody knows.
-    strangers: Mutex<Bucket>,
+    strangers: Mutex<RateBucket>,
 }
 
 /// An answer to somebody who is known, or whose pace is kept elsewhere: in its extensions.
@@ -55,7 +55,7 @@ impl Gate {
             origins: origins
                 .map(|origin| origin.trim_end_matches('/').to_ascii_lowercase())
                 .collect(),
-            strangers: Mutex::new(Bucket::full(STRANGERS, STRANGERS / 10, Instant::now())),
+            strangers: Mutex::new(RateBucket::full(STRANGERS, STRANGERS / 10, Instant::now())),
         }
     }
 
@@ -72,7 +72,7 @@ impl Gate {
     /// A crowd of strangers is answered later, each on the connection that it holds: so refusing them takes no time from
     /// those who are known.
     async fn pace(&self) {
-        let paced = self.strangers.locked().take(Instant::now());
+        let paced = self.strangers.locked().take(1, Instant::now());
         if paced.is_err() {
             sleep(HELD).await;
         }
@@ -80,14 +80,8 @@ impl Gate {
 
     /// The host that the request is for, where it is one of ours.
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, GateFault> {
-        let mut named = headers.get_all(header::HOST).iter();
-        let (Some(host), None) = (named.next(), named.next()) else {
-            return Err(GateFault::Host);
-        };
-        let host = host
-            .to_str()
-            .map_err(|_| GateFault::Host)?
-            .to_ascii_lowercase();
+        let host = only(headers, header::HOST).ok_or(GateFault::Host)?;
+        let host = host.to_ascii_lowercase();
         // The absolute form names it once more (RFC 9112, section 3.2.2).
         let is_same = |authority: &str| authority.eq_ignore_ascii_case(&host);
         if !uri
@@ -105,12 +99,10 @@ impl Gate {
 
     /// A page of a site that the configuration names, or of this listener itself.
     fn admit_origin(&self, host: &str, headers: &HeaderMap) -> Result<(), GateFault> {
-        let mut named = headers.get_all(header::ORIGIN).iter();
-        let origin = match (named.next(), named.next()) {
-            (None, _) => return Ok(()),
-            (Some(origin), None) => origin.to_str().map_err(|_| GateFault::Origin)?,
-            _ => return Err(GateFault::Origin),
-        };
+        if !headers.contains_key(header::ORIGIN) {
+            return Ok(());
+        }
+        let origin = only(headers, header::ORIGIN).ok_or(GateFault::Origin)?;
         let origin = origin.to_ascii_lowercase();
         let own = [format!("http://{host}"), format!("https://{host}")];
         match self.origins.contains(&origin) || own.contains(&origin) {
@@ -149,15 +141,9 @@ pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
 
 /// JSON, and said to be.
 fn admit_content(headers: &HeaderMap) -> Result<(), GateFault> {
-    let mut named = headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(kind), None) = (named.next(), named.next()) else {
-        return Err(GateFault::ContentType);
-    };
-    let kind = kind.to_str().map_err(|_| GateFault::ContentType)?;
-    let (kind, parameters) = kind.split_once(';').unwrap_or((kind, ""));
-    let kind = kind.trim().to_ascii_lowercase();
-    let is_json =
-        kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
+    let declared = only(headers, header::CONTENT_TYPE).ok_or(GateFault::ContentType)?;
+    let (_, parameters) = declared.split_once(';').unwrap_or_default();
+    let is_json = media_type(headers).as_deref().is_some_and(is_json);
     let is_utf8 = parameters.split(';').all(|parameter| {
         let parameter = parameter.trim().to_ascii_lowercase().replace('"', "");
         parameter
@@ -168,6 +154,30 @@ fn admit_content(headers: &HeaderMap) -> Result<(), GateFault> {
         true => Ok(()),
         false => Err(GateFault::ContentType),
     }
+}
+
+/// The one header of that name; `None` where there is none, are several, or it is no text: two readers may each believe another
+/// of two headers.
+pub(super) fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut named = headers.get_all(name).iter();
+    match (named.next(), named.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+/// The media type that a body is declared to have, in lower case and without parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
+    let declared = only(headers, header::CONTENT_TYPE)?;
+    let media = declared
+        .split_once(';')
+        .map_or(declared, |(media, _)| media);
+    Some(media.trim().to_ascii_lowercase())
+}
+
+/// Whether a media type is one of JSON.
+pub(crate) fn is_json(media: &str) -> bool {
+    media == "application/json" || (media.starts_with("application/") && media.ends_with("+json"))
 }
 
 fn without_port(host: &str) -> Option<&str> {

@@ -29,9 +29,9 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use authenticate::Door;
 pub(crate) use body::discard_up_to;
-pub(crate) use gate::KnownCaller;
+pub(crate) use gate::{KnownCaller, is_json, media_type};
 pub(crate) use places::Standing;
-pub(crate) use refusal::{later, refused};
+pub(crate) use refusal::{json, later, refused};
 
 use crate::config::Config;
 use accept::{Accept, Served};
@@ -43,7 +43,6 @@ use tls::Secured;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remote {
     /// Its address.
-    #[allow(dead_code, reason = "for the rooms that are open to everybody")]
     pub(crate) address: IpAddr,
     /// The SHA-256 of the certificate whose key it has proved to have.
     pub(crate) certificate: Option<[u8; 32]>,

@@ -1,5 +1,6 @@
-//! What a request hears that no door gets to see: a status, a name for programs, a sentence, and what to do.
+//! How a request is refused before a door sees it: a status, a name for programs, a sentence, and what to do.
 
+use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
@@ -9,11 +10,13 @@ use serde_json::json;
 pub(crate) fn refused(status: StatusCode, reason: &str, message: &str, next: &str) -> Response {
     let error = json!({"code": REFUSED, "reason": reason, "message": message, "next": next});
     let body = json!({ "error": error });
-    let kind = (
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    (status, [kind], body.to_string()).into_response()
+    (status, json(body.to_string())).into_response()
+}
+
+/// An answer of JSON.
+pub(crate) fn json(text: impl Into<Body>) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, kind)], text.into()).into_response()
 }
 
 /// The code of JSON-RPC that every refusal has (docs/agent-api.md): clients read it before they look at anything else.

@@ -185,23 +185,12 @@ impl Outgoing {
         body: Bytes,
         how: &How,
     ) -> Result<Answer, OutgoingError> {
-        let asked = self.ask(method, url, headers, body, how);
-        timeout(how.time, asked)
-            .await
-            .unwrap_or(Err(OutgoingError::TimedOut))
-    }
-
-    async fn ask(
-        &self,
-        method: Method,
-        url: &Url,
-        headers: HeaderMap,
-        body: Bytes,
-        how: &How,
-    ) -> Result<Answer, OutgoingError> {
         let request = written(method, url, headers, body)?;
-        let stream = self.connect(url, how).await?;
-        let answered = exchange(stream, request, how.answer_bytes, &mut |_, _| Ok(false)).await;
+        let answered = timeout(how.time, async {
+            let stream = self.connect(url, how).await?;
+            exchange(stream, request, how.answer_bytes, &mut |_, _| Ok(false)).await
+        });
+        let answered = answered.await.unwrap_or(Err(OutgoingError::TimedOut));
         answered.map(|(answer, _)| answer)
     }
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -100,17 +99,11 @@ impl Roots {
 }
 
 fn by_roots(provider: &Arc<CryptoProvider>, store: RootCertStore) -> Result<ClientConfig, String> {
-    let no_tls = |_| "TLS cannot be set up on this machine".to_owned();
-    let verifier =
-        WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider));
-    let verifier = verifier
-        .build()
-        .map_err(|_| "the trusted roots cannot be used".to_owned())?;
     let builder = ClientConfig::builder_with_provider(Arc::clone(provider));
     let builder = builder
         .with_safe_default_protocol_versions()
-        .map_err(no_tls)?;
-    Ok(builder.with_webpki_verifier(verifier).with_no_client_auth())
+        .map_err(|_| "TLS cannot be set up on this machine".to_owned())?;
+    Ok(builder.with_root_certificates(store).with_no_client_auth())
 }
 
 fn of_tls(error: &std::io::Error) -> OutgoingError {

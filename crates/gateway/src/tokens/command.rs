@@ -8,7 +8,6 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use data_encoding::BASE64URL_NOPAD;
 use rustix::fs::{FlockOperation, flock};
-use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest as _, Sha256};
 use signet_proto::ids::AgentId;
 use signet_text::counted;
@@ -16,6 +15,7 @@ use signet_text::counted;
 use super::file::{self, Entry, File, FileFault};
 use crate::hint;
 use crate::outgoing::{CERTIFICATE, PemFault, certificates};
+use crate::random::random;
 use crate::scope::{May, Scope};
 
 /// What is done with the tokens.
@@ -132,7 +132,7 @@ fn make(args: &MakeArgs, path: &Path) -> Result<String, TokenFault> {
     let (hash, token) = match &args.certificate {
         Some(path) => (hash_of_certificate(path)?, None),
         None => {
-            let token = random()?;
+            let token = new_token()?;
             (Sha256::digest(token.as_bytes()).into(), Some(token))
         }
     };
@@ -185,14 +185,9 @@ fn hash_of_certificate(path: &Path) -> Result<[u8; 32], TokenFault> {
 }
 
 /// 256 bits: nobody guesses it, so its hash needs no salt and no work factor.
-fn random() -> Result<String, TokenFault> {
-    let mut bytes = [0; 32];
-    match getrandom(&mut bytes, GetRandomFlags::empty()) {
-        Ok(filled) if filled == bytes.len() => {
-            Ok(format!("{PREFIX}{}", BASE64URL_NOPAD.encode(&bytes)))
-        }
-        _ => Err(TokenFault::Randomness),
-    }
+fn new_token() -> Result<String, TokenFault> {
+    let bytes = random::<32>().ok_or(TokenFault::Randomness)?;
+    Ok(format!("{PREFIX}{}", BASE64URL_NOPAD.encode(&bytes)))
 }
 
 fn listed(file: &File) -> String {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use signet_text::word;
 
+use crate::plain_file::line_of;
 use crate::scope::{May, Scope};
 
 /// The whole file.
@@ -122,8 +123,7 @@ impl File {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
-            format!("line {line}: {}", error.message())
+            format!("line {}: {}", line_of(text, at), error.message())
         })
     }
 

@@ -5,7 +5,6 @@
 
 mod command;
 mod file;
-mod rate;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use command::{TokenCommand, command};
 use file::{Entry, File};
-pub(crate) use rate::Bucket;
 
 use crate::config::CallerLimits;
 use crate::lock::Locked as _;
+use crate::rate::RateBucket;
 use crate::say::say;
 use crate::scope::{Caller, Scope};
 use crate::stamp::Stamp;
@@ -60,7 +59,7 @@ type Unusable = (String, String);
 struct LiveToken {
     entry: Entry,
     caller: Caller,
-    bucket: Bucket,
+    bucket: RateBucket,
     places: Arc<Semaphore>,
 }
 
@@ -266,13 +265,14 @@ impl LiveToken {
             entry,
             caller,
             // A client that opens its streams comes with many at once.
-            bucket: Bucket::full(rate, rate / 2, Instant::now()),
+            bucket: RateBucket::full(rate, rate / 2, Instant::now()),
             places: Arc::new(Semaphore::new(limits.requests_at_once)),
         }
     }
 
     fn admit(&mut self, now: Instant) -> Result<Admitted, Refused> {
-        self.bucket.take(now).map_err(Refused::TooMany)?;
+        let missing = self.bucket.take(1, now);
+        missing.map_err(|missing| Refused::TooMany(missing.as_secs() + 1))?;
         let place = Arc::clone(&self.places).try_acquire_owned();
         Ok(Admitted {
             caller: self.caller.clone(),

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use rustix::rand::{GetRandomFlags, getrandom};
 use uuid::Builder;
+
+use crate::random::random;
 
 /// One moment, as it is written and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +44,11 @@ impl Now {
 
     /// A name for what is made now: a random UUID.
     pub(crate) fn id(self) -> String {
-        let mut bytes = [0; 16];
-        let is_filled = getrandom(&mut bytes, GetRandomFlags::empty()) == Ok(bytes.len());
-        if !is_filled {
-            // A kernel without randomness: two names still differ, and nobody is let in by knowing one.
+        let bytes = random().unwrap_or_else(|| {
+            // A kernel without randomness: two names still differ, and knowing one lets nobody in.
             let count = MADE.fetch_add(1, Ordering::Relaxed);
-            bytes = (u128::from(self.0.unsigned_abs()) << 64 | u128::from(count)).to_be_bytes();
-        }
+            (u128::from(self.0.unsigned_abs()) << 64 | u128::from(count)).to_be_bytes()
+        });
         Builder::from_random_bytes(bytes).into_uuid().to_string()
     }
 }

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use signet_api::{
-    Acknowledge, ClientError, ListInbox, ListPeers, Message, Name, Peer, ShowCard, ShowPeer,
-    ShownCard,
+    Acknowledge, ClientError, ListPeers, Message, Name, Peer, ShowCard, ShowPeer, ShownCard,
 };
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
 
@@ -17,7 +16,7 @@ use super::store::{Begin, Begun, Owner, Store};
 use super::task::{Change, Record};
 use crate::config::a2a::A2aSection;
 use crate::context::Context;
-use crate::daemon::{Daemon, DaemonConnection, Lasting};
+use crate::daemon::{Daemon, Lasting};
 use crate::fault::{BUSY, DAEMON_AWAY, DoorError, OUTCOME_UNKNOWN};
 use crate::lock::Locked as _;
 use crate::say::say;
@@ -245,33 +244,13 @@ impl A2aDoor {
 
 async fn put_answer(daemon: &Daemon, record: &mut Record, answer: &str) -> Result<(), A2aError> {
     let peer = record.peer.clone();
-    let link = daemon.link(Lasting::AtOnce).await;
+    let mut link = daemon.link(Lasting::AtOnce).await.map_err(of_inbox)?;
     let is_it = |came: &Message| came.from == peer && came.message_id == answer;
-    let found = find_in_inbox(&mut link.map_err(of_inbox)?, is_it).await;
-    let found = found.map_err(of_inbox)?;
+    let found = link.find_in_inbox(is_it).await.map_err(of_inbox)?;
     if let Some(body) = found.and_then(|came| came.body) {
         record.put_answer(body);
     }
     Ok(())
-}
-
-/// The first message in the inbox that is wanted.
-pub(crate) async fn find_in_inbox(
-    link: &mut DaemonConnection,
-    is_wanted: impl Fn(&Message) -> bool,
-) -> Result<Option<Message>, DoorError> {
-    let mut asked = ListInbox::default();
-    loop {
-        let page = link.call(&asked, PROMPT).await?;
-        let Some(last) = page.messages.last() else {
-            return Ok(None);
-        };
-        asked.after = last.number;
-        let mut messages = page.messages.into_iter().map(|waiting| waiting.message);
-        if let Some(came) = messages.find(&is_wanted) {
-            return Ok(Some(came));
-        }
-    }
 }
 
 /// Whether a call need not wait any longer.
@@ -314,8 +293,6 @@ fn unasked(fault: &DoorError, so_far: &str) -> A2aError {
         ),
     }))
 }
-
-const PROMPT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use signet_api::{
-    Acknowledge, ClientError, ListHistory, Message, Moved, Name, Notification, Outgoing, Reason,
-    ShowMessage, State, Subscribe,
+    Acknowledge, ClientError, Message, Moved, Name, Notification, Outgoing, Reason, ShowMessage,
+    State, Subscribe,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::door::{A2aDoor, Followed, find_in_inbox};
+use super::door::{A2aDoor, Followed};
 use super::task::{Change, ProgressBody, told_why};
 use crate::daemon::DaemonConnection;
 use crate::fault::DoorError;
@@ -321,7 +321,7 @@ impl Following<'_> {
 
     /// Looks for the answer in the inbox and in what was said before.
     async fn fetch(&mut self, link: &mut DaemonConnection, message: &str) -> Result<(), DoorError> {
-        match find(link, message).await? {
+        match link.answer_to(message).await? {
             Some(came) => self.answer(link, came).await,
             None => self.end(message, Change::Withheld).await,
         }
@@ -349,24 +349,6 @@ impl Following<'_> {
         self.open.remove(&open.message);
         Ok(())
     }
-}
-
-/// The answer to the message, from the inbox or, where it has left that, from the log.
-pub(crate) async fn find(
-    link: &mut DaemonConnection,
-    message: &str,
-) -> Result<Option<Message>, DoorError> {
-    let is_answer = |came: &Message| came.in_reply_to.as_deref() == Some(message);
-    if let Some(came) = find_in_inbox(link, is_answer).await? {
-        return Ok(Some(came));
-    }
-    let history = ListHistory {
-        limit: Some(1_000),
-        ..ListHistory::default()
-    };
-    let said = link.call(&history, PROMPT).await?;
-    let mut messages = said.messages.into_iter().map(|said| said.message);
-    Ok(messages.find(is_answer))
 }
 
 /// How long it is until that time of RFC 3339; `None` where it is past.

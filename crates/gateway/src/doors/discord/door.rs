@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -99,5 +98,4 @@ fn parts(context: &Context, section: &DiscordSection) -> Result<(Channel, Channe
     ))
 }
 
-pub(crate) const PROMPT: Duration = Duration::from_secs(30);
 const REMEMBERED: usize = 4_096;

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use signet_api::{ClientError, DeliverMessages};
+use signet_api::ClientError;
 use signet_proto::envelope::{MAX_MESSAGE, Unverified};
 use tokio::time::sleep;
 
-use super::door::{DiscordDoor, PROMPT};
+use super::door::DiscordDoor;
 use super::found::{Post, Snowflake};
 use super::rest::RestFault;
 use crate::doors::inbox::encode;
-use crate::doors::inbox::link::CarrierConnection;
+use crate::doors::inbox::link::{CarrierConnection, RULING, delivery};
 use crate::say::say;
 
 /// Looks at the channel again and again, from where the last session ended.
@@ -118,13 +118,8 @@ async fn take(
     if !is_for(&bytes, agent) {
         return Ok(());
     }
-    let request = DeliverMessages {
-        carrier: carrier.to_owned(),
-        to: None,
-        messages: vec![encode(&bytes)],
-        wait: 0.0,
-    };
-    link.call(&request, PROMPT)
+    let request = delivery(carrier, vec![encode(&bytes)]);
+    link.call(&request, RULING)
         .await
         .map_err(ReadError::Daemon)?;
     Ok(())

@@ -5,10 +5,10 @@ use std::time::Duration;
 use signet_api::{AttachCarrier, ClientError};
 use tokio::time::{sleep, timeout};
 
-use super::door::{DiscordDoor, PROMPT};
+use super::door::DiscordDoor;
 use super::{carry, read, show};
 use crate::doors::inbox::cause;
-use crate::doors::inbox::link::{CarrierConnection, Notifications};
+use crate::doors::inbox::link::{CarrierConnection, Notifications, RULING, carry_parcels};
 use crate::say::say;
 
 impl DiscordDoor {
@@ -44,12 +44,14 @@ async fn carrier(room: &DiscordDoor) -> ClientError {
         let attach = AttachCarrier {
             carrier: carrier.clone(),
         };
-        let attached = link.call(&attach, PROMPT).await?;
+        let attached = link.call(&attach, RULING).await?;
         Ok::<(CarrierConnection, Notifications, String), ClientError>((link, told, attached.agent))
     };
     match begun.await {
         Ok((link, told, agent)) => tokio::select! {
-            ended = carry::session(room, &link, carrier, told) => ended,
+            ended = carry_parcels(&link, carrier, told, async |parcel, under_way| {
+                Ok(carry::post(room, &parcel, under_way).await)
+            }) => ended,
             ended = read::session(room, &link, carrier, &agent) => ended,
         },
         Err(error) => error,

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use signet_api::{ClientError, FollowTransparency, Transparent};
 
-use super::door::{DiscordDoor, PROMPT};
+use super::door::DiscordDoor;
 use super::rest::RestFault;
 use super::text::{ShownMessage, written};
 use crate::doors::inbox::decode;
-use crate::doors::inbox::link::CarrierConnection;
+use crate::doors::inbox::link::{CarrierConnection, RULING};
 use crate::say::say;
 
 /// Keeps the place from which on messages are shown, where there is none yet. It is the end of the log now: what is said
@@ -39,7 +39,7 @@ pub(crate) async fn session(room: &DiscordDoor) -> ClientError {
             limit: None,
             wait: WAIT.as_secs_f64(),
         };
-        let part = match link.call(&request, PROMPT + WAIT).await {
+        let part = match link.call(&request, RULING + WAIT).await {
             Ok(part) => part,
             Err(error) => return error,
         };
@@ -56,7 +56,7 @@ pub(crate) async fn session(room: &DiscordDoor) -> ClientError {
 }
 
 async fn end_of_log(link: &CarrierConnection) -> Result<u64, ClientError> {
-    let part = link.call(&FollowTransparency::default(), PROMPT).await?;
+    let part = link.call(&FollowTransparency::default(), RULING).await?;
     // What came while the daemon answered is behind the end.
     let first = part.messages.first();
     Ok(first.map_or(part.through, |message| message.line.saturating_sub(1)))

@@ -1,27 +1,18 @@
-//! What came, as counts: what strangers send leaves no line each.
+//! Counts of what came, told in one line a minute: a line for each envelope would let strangers fill the log.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::verdict::Verdict;
-
-/// Counts since the last line.
-#[derive(Default)]
-pub(crate) struct Counts {
-    verified: AtomicU64,
-    flights: AtomicU64,
-    unknown: AtomicU64,
-    forged: AtomicU64,
-    polls: AtomicU64,
-    shed: AtomicU64,
-    refused: AtomicU64,
-    held: AtomicU64,
-    not_held: AtomicU64,
-}
-
-/// What is counted besides verdicts.
+/// What is counted.
 #[derive(Clone, Copy)]
-pub(crate) enum Event {
+pub(crate) enum Counted {
+    /// An envelope of a peer's.
+    Verified,
+    /// A flight of a handshake that is no peer's.
+    Flight,
+    /// An envelope of somebody who is not known.
+    Unknown,
+    /// No message, or not signed by whom it names.
+    Forged,
     /// A poll that proved to be a peer's.
     Poll,
     /// Dropped under pressure.
@@ -34,60 +25,29 @@ pub(crate) enum Event {
     NotHeld,
 }
 
-/// Counts that a line shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Line([u64; 9]);
+/// Counts since the last line, in the order of [`Counted`].
+#[derive(Default)]
+pub(crate) struct Counts([AtomicU64; 9]);
 
 impl Counts {
-    pub(crate) fn judged(&self, verdict: Verdict) {
-        let count = match verdict {
-            Verdict::Verified => &self.verified,
-            Verdict::Flight => &self.flights,
-            Verdict::Unknown => &self.unknown,
-            Verdict::Forged => &self.forged,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn note(&self, what: Counted) {
+        if let Some(count) = self.0.get(what as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    pub(crate) fn note(&self, event: Event) {
-        let count = match event {
-            Event::Poll => &self.polls,
-            Event::Shed => &self.shed,
-            Event::Refused => &self.refused,
-            Event::Held => &self.held,
-            Event::NotHeld => &self.not_held,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// What was counted since the last line; nothing when there was nothing.
-    pub(crate) fn line(&self) -> Option<Line> {
-        let all = [
-            &self.verified,
-            &self.flights,
-            &self.unknown,
-            &self.forged,
-            &self.polls,
-            &self.shed,
-            &self.refused,
-            &self.held,
-            &self.not_held,
-        ];
-        let taken = all.map(|count| count.swap(0, Ordering::Relaxed));
-        taken.iter().any(|count| *count > 0).then_some(Line(taken))
+    /// The line of what was counted since the last line; `None` when there was nothing.
+    pub(crate) fn line(&self) -> Option<String> {
+        let taken = NAMES.iter().zip(&self.0).filter_map(|(name, count)| {
+            let count = count.swap(0, Ordering::Relaxed);
+            (count > 0).then(|| format!("{count} {name}"))
+        });
+        let taken: Vec<String> = taken.collect();
+        (!taken.is_empty()).then(|| format!("carried over HTTP: {}", taken.join(", ")))
     }
 }
 
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("carried over HTTP:")?;
-        let named = NAMES.iter().zip(self.0).filter(|(_, count)| *count > 0);
-        named.enumerate().try_for_each(|(at, (name, count))| {
-            write!(f, "{} {count} {name}", if at == 0 { "" } else { "," })
-        })
-    }
-}
-
+/// How the line names each, in the order of [`Counted`].
 const NAMES: [&str; 9] = [
     "of peers",
     "flights of others",
@@ -108,10 +68,10 @@ mod tests {
     fn a_line_says_what_there_was_and_no_line_says_nothing() {
         let counts = Counts::default();
         assert_eq!(counts.line(), None);
-        counts.judged(Verdict::Forged);
-        counts.judged(Verdict::Forged);
-        counts.note(Event::Held);
-        let line = counts.line().unwrap().to_string();
+        counts.note(Counted::Forged);
+        counts.note(Counted::Forged);
+        counts.note(Counted::Held);
+        let line = counts.line().unwrap();
         assert_eq!(
             line,
             "carried over HTTP: 2 forged or malformed, 1 parcels taken by peers"

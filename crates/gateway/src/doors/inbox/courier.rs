@@ -6,17 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select_all;
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use signet_api::{
-    AttachCarrier, CARRIER_PARCEL, CarriedParcel, ClientError, DELIVERED_AT_ONCE, DeliverMessages,
-    Reason, ReportParcel, TakeTrust,
-};
+use signet_api::{AttachCarrier, CarriedParcel, ClientError, DELIVERED_AT_ONCE, Reason, TakeTrust};
 use signet_proto::trust::TrustView;
 use tokio::time::{interval, sleep};
 
-use super::counts::Event;
-use super::door::{InboxDoor, PROMPT, decode, encode};
-use super::link::{CarrierConnection, Notifications};
+use super::counts::Counted;
+use super::door::{InboxDoor, decode, encode};
+use super::link::{CarrierConnection, RULING, carry_parcels, delivery};
 use super::queue::EnvelopeResult;
 use super::{outbound, polls};
 use crate::say::say;
@@ -73,7 +69,7 @@ async fn session(room: &Arc<InboxDoor>, told: &mut BTreeSet<String>) -> ClientEr
     let begun = async {
         let (link, told) = CarrierConnection::open(&room.socket).await?;
         let carrier = room.section.carrier.clone();
-        link.call(&AttachCarrier { carrier }, PROMPT).await?;
+        link.call(&AttachCarrier { carrier }, RULING).await?;
         let epoch = snapshot(room, &link, None, Duration::ZERO).await?;
         Ok((link, told, epoch))
     };
@@ -87,7 +83,7 @@ async fn session(room: &Arc<InboxDoor>, told: &mut BTreeSet<String>) -> ClientEr
     tokio::select! {
         (ended, ..) = select_all(delivers) => ended,
         ended = follow_trust(room, &link, epoch) => ended,
-        ended = dispatch(room, &link, parcels) => ended,
+        ended = carry_parcels(&link, &room.section.carrier, parcels, |parcel, _| carry(room, parcel)) => ended,
         ended = polls::run(room, &link) => ended,
     }
 }
@@ -96,21 +92,15 @@ async fn session(room: &Arc<InboxDoor>, told: &mut BTreeSet<String>) -> ClientEr
 async fn deliver(room: &InboxDoor, link: &CarrierConnection) -> ClientError {
     loop {
         let items = room.queue.take(DELIVERED_AT_ONCE, BATCH).await;
-        let request = DeliverMessages {
-            carrier: room.section.carrier.clone(),
-            to: None,
-            messages: items.iter().map(|item| encode(&item.bytes)).collect(),
-            wait: 0.0,
-        };
-        let ruled = link.call(&request, PROMPT).await;
+        let messages = items.iter().map(|item| encode(&item.bytes)).collect();
+        let request = delivery(&room.section.carrier, messages);
+        let ruled = link.call(&request, RULING).await;
         for item in items {
-            let fate = if ruled.is_ok() {
-                EnvelopeResult::Ruled
-            } else {
-                EnvelopeResult::Away
-            };
             // Whoever sent it may not have waited.
-            let _ = item.done.send(fate);
+            let _ = item.done.send(match ruled {
+                Ok(_) => EnvelopeResult::Ruled,
+                Err(_) => EnvelopeResult::Away,
+            });
         }
         match ruled {
             // A daemon that has no room for this batch may have for the next.
@@ -144,7 +134,7 @@ async fn snapshot(
         epoch,
         wait: wait.as_secs_f64(),
     };
-    let taken = link.call(&request, PROMPT + wait).await?;
+    let taken = link.call(&request, RULING + wait).await?;
     if let Some(snapshot) = taken.snapshot {
         let view = TrustView::from_snapshot(&snapshot);
         room.see(view.map_err(|_| ClientError::Malformed)?);
@@ -152,54 +142,15 @@ async fn snapshot(
     Ok(taken.epoch)
 }
 
-/// Sends what is to leave, and tells what became of each parcel.
-async fn dispatch(
-    room: &Arc<InboxDoor>,
-    link: &CarrierConnection,
-    mut told: Notifications,
-) -> ClientError {
-    let mut under_way = FuturesUnordered::new();
-    loop {
-        tokio::select! {
-            told = told.recv() => match told {
-                Some(told) if told.method == CARRIER_PARCEL => {
-                    let Ok(parcel) = serde_json::from_value(told.params) else {
-                        return ClientError::Malformed;
-                    };
-                    under_way.push(carry(room, link, parcel));
-                }
-                Some(_) => {}
-                None => return ClientError::Closed,
-            },
-            Some(reported) = under_way.next() => {
-                if let Err(error) = reported {
-                    return error;
-                }
-            }
-        }
-    }
-}
-
-async fn carry(
-    room: &InboxDoor,
-    link: &CarrierConnection,
-    parcel: CarriedParcel,
-) -> Result<(), ClientError> {
-    let held = match decode(&parcel.bytes) {
-        Some(bytes) => outbound::post(room, &parcel, bytes).await,
-        None => return Err(ClientError::Malformed),
-    };
-    room.counts
-        .note(if held { Event::Held } else { Event::NotHeld });
-    let report = ReportParcel {
-        carrier: room.section.carrier.clone(),
-        id: parcel.id,
-        held,
-    };
-    match link.call(&report, PROMPT).await {
-        Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
-        Err(error) => Err(error),
-    }
+/// Sends a parcel; whether the other side says that it has it.
+async fn carry(room: &InboxDoor, parcel: CarriedParcel) -> Result<bool, ClientError> {
+    let bytes = decode(&parcel.bytes).ok_or(ClientError::Malformed)?;
+    let held = outbound::post(room, &parcel, bytes).await;
+    room.counts.note(match held {
+        true => Counted::Held,
+        false => Counted::NotHeld,
+    });
+    Ok(held)
 }
 
 /// One line a minute, where there was anything.
@@ -213,7 +164,7 @@ async fn count(room: &InboxDoor) {
 
 fn count_once(room: &InboxDoor) {
     if let Some(line) = room.counts.line() {
-        say(&line.to_string());
+        say(&line);
     }
 }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
 
 use data_encoding::BASE64URL_NOPAD;
 use signet_proto::trust::TrustView;
@@ -12,7 +11,7 @@ use tokio::sync::Semaphore;
 use super::counts::Counts;
 use super::desk::Desk;
 use super::lanes::Lanes;
-use super::pace::Pace;
+use super::pace::AddressPace;
 use super::poll_places::PollPlaces;
 use super::queue::Queue;
 use crate::config::carriers::InboxSection;
@@ -25,7 +24,7 @@ pub(crate) struct InboxDoor {
     /// `carrier.sock`.
     pub(crate) socket: PathBuf,
     pub(crate) queue: Queue,
-    pub(crate) pace: Mutex<Pace>,
+    pub(crate) pace: Mutex<AddressPace>,
     /// Where bodies are read.
     pub(crate) desk: Desk,
     pub(crate) counts: Counts,
@@ -43,7 +42,7 @@ impl InboxDoor {
         Arc::new(Self {
             context: Arc::clone(context),
             queue: Queue::of(section.queue_bytes),
-            pace: Mutex::new(Pace::per_minute(section.envelopes_per_minute)),
+            pace: Mutex::new(AddressPace::per_minute(section.envelopes_per_minute)),
             desk: Desk::of(DESK),
             counts: Counts::default(),
             lanes: Lanes::default(),
@@ -86,8 +85,6 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     BASE64URL_NOPAD.decode(text.as_bytes()).ok()
 }
 
-/// How long the daemon may take to rule: a slow disk is slow.
-pub(crate) const PROMPT: Duration = Duration::from_secs(30);
 const JUDGES: usize = 4;
 /// Bytes of bodies that are being read at once.
 const DESK: usize = 32 << 20;

@@ -11,8 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::lock::Locked as _;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::{Map, Value, json};
-use signet_api::{ApiError, ClientError, Notification, Request};
+use signet_api::{
+    ApiError, CARRIER_PARCEL, CarriedParcel, ClientError, DeliverMessages, Notification,
+    ReportParcel, Request,
+};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -104,6 +108,58 @@ impl CarrierConnection {
             true => ClientError::Stopped(error),
             false => ClientError::Refused(error),
         })
+    }
+}
+
+/// Gives each parcel that the daemon hands out to `carry`, with how many are under way already, and reports whether the other
+/// side has it. Parcels do not wait for one another. Ends with the connection.
+pub(crate) async fn carry_parcels<F: Future<Output = Result<bool, ClientError>>>(
+    link: &CarrierConnection,
+    carrier: &str,
+    mut told: Notifications,
+    carry: impl Fn(CarriedParcel, usize) -> F,
+) -> ClientError {
+    let report = async |id, carried: F| {
+        let report = ReportParcel {
+            carrier: carrier.to_owned(),
+            id,
+            held: carried.await?,
+        };
+        match link.call(&report, RULING).await {
+            // The daemon gave this parcel up meanwhile.
+            Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    };
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            told = told.recv() => match told {
+                Some(told) if told.method == CARRIER_PARCEL => {
+                    let Ok(parcel) = serde_json::from_value::<CarriedParcel>(told.params) else {
+                        return ClientError::Malformed;
+                    };
+                    let id = parcel.id;
+                    under_way.push(report(id, carry(parcel, under_way.len())));
+                }
+                Some(_) => {}
+                None => return ClientError::Closed,
+            },
+            Some(reported) = under_way.next() => {
+                if let Err(error) = reported {
+                    return error;
+                }
+            }
+        }
+    }
+}
+
+/// Hands in these messages by that carrier, without waiting.
+pub(crate) fn delivery(carrier: &str, messages: Vec<String>) -> DeliverMessages {
+    DeliverMessages {
+        carrier: carrier.to_owned(),
+        messages,
+        ..DeliverMessages::default()
     }
 }
 
@@ -209,6 +265,8 @@ fn take(
 
 /// How long the daemon may take to be connected to.
 const PROMPT: Duration = Duration::from_secs(10);
+/// How long the daemon may take to rule: a slow disk is slow.
+pub(crate) const RULING: Duration = Duration::from_secs(30);
 /// Lines that wait to be written.
 const LINES: usize = 64;
 /// The longest line: what a channel missed, and a trust store of thousands of peers, fit.

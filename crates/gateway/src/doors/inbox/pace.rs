@@ -4,27 +4,20 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
+use crate::rate::RateBucket;
+
 /// The buckets of the addresses that were heard of last.
-pub(crate) struct Pace {
-    /// Envelopes that an address may send at once.
-    burst: f64,
-    /// How many more it may send each second.
-    rate: f64,
-    buckets: HashMap<IpAddr, Bucket>,
+pub(crate) struct AddressPace {
+    /// For which an address may send one envelope more.
+    pause: Duration,
+    buckets: HashMap<IpAddr, RateBucket>,
 }
 
-struct Bucket {
-    left: f64,
-    at: Instant,
-}
-
-impl Pace {
+impl AddressPace {
     /// So many envelopes each minute from one address, a third of them at once.
     pub(crate) fn per_minute(envelopes: u32) -> Self {
-        let envelopes = f64::from(envelopes.max(1));
         Self {
-            burst: (envelopes / 3.0).max(1.0),
-            rate: envelopes / 60.0,
+            pause: 3 * THIRD / envelopes.max(1),
             buckets: HashMap::new(),
         }
     }
@@ -40,49 +33,29 @@ impl Pace {
         envelopes: usize,
         now: Instant,
     ) -> Result<(), Duration> {
-        let (burst, rate) = (self.burst, self.rate);
         self.make_room(now);
-        let bucket = self.buckets.entry(network(from)).or_insert(Bucket {
-            left: burst,
-            at: now,
-        });
-        let passed = now.saturating_duration_since(bucket.at).as_secs_f64();
-        bucket.left = (bucket.left + passed * rate).min(burst);
-        bucket.at = now;
-        #[allow(
-            clippy::cast_precision_loss,
-            reason = "an array has 128 elements at most"
-        )]
-        let cost = envelopes.max(1) as f64;
-        let needed = cost.min(burst);
-        if bucket.left < needed {
-            return Err(Duration::from_secs_f64((needed - bucket.left) / rate));
-        }
-        bucket.left -= cost;
-        Ok(())
+        let full = RateBucket::of(self.pause, THIRD.max(self.pause), now);
+        let bucket = self.buckets.entry(network(from)).or_insert(full);
+        bucket.take(u32::try_from(envelopes.max(1)).unwrap_or(u32::MAX), now)
     }
 
-    /// Forgets the addresses whose buckets are full again; where all are in use, those that have most left, so that
-    /// nobody gains by being forgotten. Several at once, so that a new address costs little.
+    /// Forgets the addresses whose buckets are full again; where all are in use, those that are full soonest, so that nobody
+    /// who floods gains by being forgotten. Several at once, so that a new address costs little.
     fn make_room(&mut self, now: Instant) {
         if self.buckets.len() < MOST_ADDRESSES {
             return;
         }
-        let (burst, rate) = (self.burst, self.rate);
-        let left = |bucket: &Bucket| {
-            bucket.left + now.saturating_duration_since(bucket.at).as_secs_f64() * rate
-        };
-        self.buckets.retain(|_, bucket| left(bucket) < burst);
+        self.buckets.retain(|_, bucket| bucket.full_at() > now);
         if self.buckets.len() < MOST_ADDRESSES {
             return;
         }
-        let mut fullest: Vec<(IpAddr, f64)> = self
+        let mut soonest: Vec<(Instant, IpAddr)> = self
             .buckets
             .iter()
-            .map(|(address, bucket)| (*address, left(bucket)))
+            .map(|(address, bucket)| (bucket.full_at(), *address))
             .collect();
-        fullest.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        for (address, _) in fullest.iter().take(FORGOTTEN) {
+        soonest.sort();
+        for (_, address) in soonest.iter().take(FORGOTTEN) {
             self.buckets.remove(address);
         }
     }
@@ -102,7 +75,11 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
+/// Of a minute: what an address may send in this time it may send at once.
+const THIRD: Duration = Duration::from_secs(20);
+/// Addresses whose buckets are remembered: more would let whoever has many addresses fill memory.
 const MOST_ADDRESSES: usize = 4_096;
+/// Addresses that are forgotten at once.
 const FORGOTTEN: usize = 512;
 
 #[cfg(test)]
@@ -117,7 +94,7 @@ mod tests {
 
     #[test]
     fn an_address_that_floods_waits_and_another_does_not() {
-        let (mut pace, now) = (Pace::per_minute(60), Instant::now());
+        let (mut pace, now) = (AddressPace::per_minute(60), Instant::now());
         assert_eq!(pace.take(address(1), 20, now), Ok(()));
         let wait = pace.take(address(1), 1, now).unwrap_err();
         assert_eq!(wait, SECOND);
@@ -128,7 +105,7 @@ mod tests {
 
     #[test]
     fn an_array_over_the_burst_passes_once_and_is_paid_for() {
-        let (mut pace, now) = (Pace::per_minute(60), Instant::now());
+        let (mut pace, now) = (AddressPace::per_minute(60), Instant::now());
         assert_eq!(pace.take(address(1), 128, now), Ok(()));
         let wait = pace.take(address(1), 1, now).unwrap_err();
         assert!(wait > 100 * SECOND, "{wait:?}");
@@ -136,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_household_of_ipv6_is_one_address() {
-        let (mut pace, now) = (Pace::per_minute(3), Instant::now());
+        let (mut pace, now) = (AddressPace::per_minute(3), Instant::now());
         assert_eq!(pace.take("2001:db8::1".parse().unwrap(), 1, now), Ok(()));
         assert!(pace.take("2001:db8::2".parse().unwrap(), 1, now).is_err());
         assert_eq!(
@@ -152,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_addresses_take_bounded_room_and_free_nobody_who_floods() {
-        let (mut pace, now) = (Pace::per_minute(60), Instant::now());
+        let (mut pace, now) = (AddressPace::per_minute(60), Instant::now());
         pace.take(address(0), 200, now).unwrap();
         for other in 1..100_000 {
             pace.take(address(other), 2, now).unwrap();

@@ -8,16 +8,15 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use bytes::Bytes;
 use signet_api::{
-    CarrierRoute, ClientError, DELIVERED_AT_ONCE, DeliverMessages, KEPT_FOR_POLLS, ListRoutes,
-    MakePoll,
+    CarrierRoute, ClientError, DELIVERED_AT_ONCE, KEPT_FOR_POLLS, ListRoutes, MakePoll,
 };
 use signet_proto::envelope::Unverified;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
-use super::door::{InboxDoor, PROMPT, decode, encode};
+use super::door::{InboxDoor, decode, encode};
 use super::framing::{LONGEST_BODY, envelopes};
-use super::link::CarrierConnection;
+use super::link::{CarrierConnection, RULING, delivery};
 use super::outbound::{addresses, send};
 use crate::outgoing::How;
 
@@ -29,7 +28,7 @@ pub(crate) async fn run(room: &Arc<InboxDoor>, link: &CarrierConnection) -> Clie
         let request = ListRoutes {
             carrier: room.section.carrier.clone(),
         };
-        let routes = match link.call(&request, PROMPT).await {
+        let routes = match link.call(&request, RULING).await {
             Ok(routes) => routes,
             Err(error) => return error,
         };
@@ -104,7 +103,7 @@ async fn once(
         peer: peer.to_owned(),
         after: after.clone(),
     };
-    let made = link.call(&request, PROMPT).await?;
+    let made = link.call(&request, RULING).await?;
     let bytes = decode(&made.bytes).ok_or(ClientError::Malformed)?;
     let bytes = Bytes::from(bytes);
     let mut answer = None;
@@ -156,13 +155,9 @@ async fn deliver(
         let count = fits.count().max(1);
         let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
         rest = later;
-        let request = DeliverMessages {
-            carrier: room.section.carrier.clone(),
-            to: None,
-            messages: now.iter().map(|bytes| encode(bytes)).collect(),
-            wait: 0.0,
-        };
-        link.call(&request, PROMPT).await?;
+        let messages = now.iter().map(|bytes| encode(bytes)).collect();
+        let request = delivery(&room.section.carrier, messages);
+        link.call(&request, RULING).await?;
     }
     Ok(())
 }

@@ -7,23 +7,24 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Extension, Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use bytes::Bytes;
-use signet_api::{ClientError, DeliverMessages};
+use signet_api::DeliverMessages;
 use signet_proto::trust::TrustView;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::counts::Event;
+use super::counts::Counted;
 use super::desk::Unread;
-use super::door::{InboxDoor, PROMPT, decode, encode};
+use super::door::{InboxDoor, decode, encode};
 use super::framing::envelopes;
+use super::link::{RULING, delivery};
 use super::poll_places::{NotWaiting, PollPlace};
 use super::queue::{EnvelopeResult, NoPlace, QueuedEnvelope};
 use super::verdict::{Judged, Verdict};
-use crate::listener::{KnownCaller, Remote, Standing, refused};
+use crate::listener::{KnownCaller, Remote, Standing, json, later, media_type, refused};
 use crate::lock::Locked as _;
 
 /// The one route that is open to everybody.
@@ -42,7 +43,7 @@ async fn take(
 ) -> Response {
     let taken = taken(&room, &id, (remote.address, &standing), request).await;
     taken.unwrap_or_else(|refusal| {
-        room.counts.note(Event::Refused);
+        room.counts.note(Counted::Refused);
         refusal.into_response()
     })
 }
@@ -121,7 +122,7 @@ async fn ruled(
     for fate in fates {
         match timeout(RULED, fate).await {
             Ok(Ok(EnvelopeResult::Ruled)) => {}
-            Ok(Ok(EnvelopeResult::Shed)) => room.counts.note(Event::Shed),
+            Ok(Ok(EnvelopeResult::Shed)) => room.counts.note(Counted::Shed),
             Ok(Ok(EnvelopeResult::Away) | Err(_)) | Err(_) => return Err(Refusal::Away),
         }
     }
@@ -138,13 +139,7 @@ fn until_tick(elapsed: Duration) -> Duration {
 
 /// JSON, and as it is: a body that has to be unpacked could be a thousand times as large.
 fn admit_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(kind), None) = (types.next(), types.next()) else {
-        return Err(Refusal::Type);
-    };
-    let kind = kind.to_str().map_err(|_| Refusal::Type)?;
-    let media = kind.split(';').next().unwrap_or_default().trim();
-    let is_json = media.eq_ignore_ascii_case("application/json");
+    let is_json = media_type(headers).as_deref() == Some("application/json");
     match is_json && !headers.contains_key(header::CONTENT_ENCODING) {
         true => Ok(()),
         false => Err(Refusal::Type),
@@ -171,23 +166,25 @@ async fn judge(
     });
     let judged = judged.await.map_err(|_| Refusal::Away)?;
     for one in &judged {
-        room.counts.judged(one.verdict);
+        room.counts.note(match one.verdict {
+            Verdict::Verified => Counted::Verified,
+            Verdict::Flight => Counted::Flight,
+            Verdict::Unknown => Counted::Unknown,
+            Verdict::Forged => Counted::Forged,
+        });
     }
     Ok(judged)
 }
 
 /// What the daemon keeps for whoever has proved by this poll to be the peer, as soon as there is something.
 async fn poll(room: &InboxDoor, waits: &PollPlace, bytes: &Bytes) -> Result<Response, Refusal> {
-    let of_daemon = |_: ClientError| Refusal::Away;
     let request = DeliverMessages {
-        carrier: room.section.carrier.clone(),
-        to: None,
-        messages: vec![encode(bytes)],
         wait: LONG_POLL.as_secs_f64(),
+        ..delivery(&room.section.carrier, vec![encode(bytes)])
     };
-    let asked = room.poll_places.ask(waits, request, PROMPT + LONG_POLL);
-    let delivered = asked.await.map_err(of_daemon)?;
-    room.counts.note(Event::Poll);
+    let asked = room.poll_places.ask(waits, request, RULING + LONG_POLL);
+    let delivered = asked.await.map_err(|_| Refusal::Away)?;
+    room.counts.note(Counted::Poll);
     let kept = delivered.and_then(|delivered| delivered.kept);
     let kept = kept.unwrap_or_default();
     let kept: Vec<Vec<u8>> = kept.iter().filter_map(|text| decode(text)).collect();
@@ -207,8 +204,7 @@ fn array(envelopes: &[Vec<u8>]) -> Response {
         body.extend_from_slice(envelope);
     }
     body.push(b']');
-    let kind = HeaderValue::from_static("application/json");
-    (StatusCode::OK, [(header::CONTENT_TYPE, kind)], body).into_response()
+    json(body)
 }
 
 /// Why a request is not taken. It says nothing of what was in it.
@@ -250,18 +246,16 @@ impl Refusal {
             Self::Nobody | Self::Type | Self::Size | Self::Slow => None,
         };
         let (status, reason, message, next) = self.words();
-        let mut response = refused(status, reason, message, next);
-        if let Some(wait) = after {
-            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        let response = refused(status, reason, message, next);
+        match after {
+            Some(wait) => {
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                later(response, seconds.max(1))
+            }
+            None => response,
         }
-        response
     }
-}
 
-impl Refusal {
     const fn words(self) -> (StatusCode, &'static str, &'static str, &'static str) {
         match self {
             Self::Nobody => (

@@ -2,11 +2,10 @@
 //! what peers wrote stands in the documents, as in the results of tools.
 
 use rmcp::model::{Annotations, Resource, ResourceTemplate, Role};
-use serde::Serialize;
 
 use crate::doors::mcp::message::View;
 use crate::doors::mcp::tools::{
-    Agent, Turn, conversation, conversations, known, shown_agent, waiting,
+    Agent, Agents, Turn, conversation, conversations, known, shown, shown_agent, waiting,
 };
 use crate::fault::DoorError;
 use crate::shown::Shown;
@@ -84,18 +83,14 @@ pub(crate) async fn read(uri: &str, turn: &Turn<'_>) -> Result<Shown, DoorError>
     match uri {
         AGENTS => {
             let agents = known(turn.daemon).await?.into_iter();
-            let agents = agents.map(|peer| Agent::of(peer, None)).collect();
-            shown(&Agents { agents })
+            shown(&Agents {
+                agents: agents.map(|peer| Agent::of(peer, None)).collect(),
+            })
         }
         CONVERSATIONS => shown(&conversations(turn).await?),
         INBOX => shown(&waiting(turn, 0, 20, View::listed(turn.tier), |_| true).await?),
         _ => Err(DoorError::NoResource),
     }
-}
-
-#[derive(Serialize)]
-struct Agents {
-    agents: Vec<Agent>,
 }
 
 /// The last part of an address: an id of the protocol, none of whose characters is written otherwise in one.
@@ -105,10 +100,6 @@ fn named(uri: &str, below: &str) -> Option<String> {
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
     let fits = (1..=128).contains(&name.len()) && name.bytes().all(known);
     fits.then(|| name.to_owned())
-}
-
-fn shown(answer: &impl Serialize) -> Result<Shown, DoorError> {
-    Shown::of(answer).map_err(|_| DoorError::Own("an answer has no form"))
 }
 
 pub(crate) const JSON: &str = "application/json";

@@ -7,7 +7,7 @@ use signet_api::{ApiError, Call, Reason, Role, with_request};
 
 use super::Leases;
 use crate::context::Context;
-use crate::daemon::{Daemon, DaemonConnection, Lasting};
+use crate::daemon::{Daemon, DaemonConnection, Lasting, READING};
 use crate::doors::a2a;
 use crate::fault::DoorError;
 use crate::scope::Caller;
@@ -134,5 +134,3 @@ fn needs_stream() -> ApiError {
     ApiError::refused("needs-a-stream", text)
         .with_next("send it by itself, with an id and Accept: text/event-stream")
 }
-
-const READING: Duration = Duration::from_secs(60);

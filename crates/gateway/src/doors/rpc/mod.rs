@@ -20,7 +20,7 @@ use axum::{Extension, Router};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use hyper::StatusCode;
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::header::{self, HeaderMap};
 use serde_json::Value;
 use signet_api::rpc::{Asked, Id, Incoming, Item, batch as array};
 use signet_api::{ApiError, Call, Effect, Receive, Request as _};
@@ -28,7 +28,7 @@ use signet_api::{ApiError, Call, Effect, Receive, Request as _};
 use crate::context::Context;
 use crate::doors::a2a;
 use crate::fault::BUSY;
-use crate::listener::later;
+use crate::listener::{json, later};
 use crate::scope::Caller;
 use call::{Calls, is_streamed};
 use leases::Leases;
@@ -172,13 +172,7 @@ impl Space {
 
 fn answered(answer: Option<String>) -> Response {
     match answer {
-        Some(answer) => {
-            let kind = (
-                header::CONTENT_TYPE,
-                HeaderValue::from_static("application/json"),
-            );
-            ([kind], answer).into_response()
-        }
+        Some(answer) => json(answer),
         None => StatusCode::NO_CONTENT.into_response(),
     }
 }
@@ -211,6 +205,8 @@ const MOST_AT_ONCE: u64 = 6;
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderValue;
+
     use super::*;
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
+use data_encoding::HEXLOWER;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -15,12 +16,9 @@ pub(super) fn of(task: &Task<'_>) -> Option<String> {
     let message = task.message;
     let conversation = message.conversation_id.as_ref()?;
     let hash = Sha256::digest(json!([message.from, conversation]).to_string());
-    Some(
-        hash.iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
-    )
+    let mut name = HEXLOWER.encode(&hash);
+    name.truncate(32);
+    Some(name)
 }
 
 /// The agent's tasks that wait for more, the newest of each context. They are memory: after a start the agent hears a new

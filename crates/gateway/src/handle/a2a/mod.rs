@@ -27,7 +27,7 @@ use crate::doors::a2a::words::method::{Method, Version};
 use crate::doors::a2a::words::model::{Message, Role};
 use crate::doors::a2a::words::v03;
 use crate::handle::events::Events;
-use crate::handle::http::{self, EVENTS, Post, content_type};
+use crate::handle::http::{self, Post, is_stream};
 use crate::handle::jsonrpc::{self, RpcError, exchange};
 use crate::handle::trace::Trace;
 use crate::outgoing::Endpoint;
@@ -44,6 +44,13 @@ use stream::StreamedTask;
 /// Sends each message to one agent, and waits until its task is done.
 pub(crate) struct A2a {
     pub(crate) endpoint: Endpoint,
+    pub(crate) speaking: Speaking,
+    pub(crate) trace: Trace,
+}
+
+/// How the agent is spoken to.
+#[derive(Clone, Debug)]
+pub(crate) struct Speaking {
     pub(crate) version: Version,
     pub(crate) form: Form,
     /// Whether the agent is asked for a stream of what it does.
@@ -52,7 +59,6 @@ pub(crate) struct A2a {
     pub(crate) receiver: Option<Arc<Receiver>>,
     /// The tasks that wait for more: those of all workers of the handler.
     pub(crate) resting: Arc<Resting>,
-    pub(crate) trace: Trace,
 }
 
 /// What a call came to: its result, or the agent's refusal.
@@ -65,7 +71,7 @@ impl Handler for A2a {
             // The agent has forgotten the task that the message goes on with: it begins another one.
             if let Err(error) = &called
                 && error.code() == NO_TASK
-                && self.resting.forget(task)
+                && self.speaking.resting.forget(task)
             {
                 (called, bell) = self.begin(task).await?;
             }
@@ -78,13 +84,13 @@ impl Handler for A2a {
 impl A2a {
     /// Hands the message to the agent by the best of the ways that it has.
     async fn begin(&mut self, task: &Task<'_>) -> Result<(Called, Option<Bell>), Fault> {
-        if self.streams {
+        if self.speaking.streams {
             match self.stream(task).await? {
-                Err(error) if NOT_OFFERED.contains(&error.code()) => self.streams = false,
+                Err(error) if NOT_OFFERED.contains(&error.code()) => self.speaking.streams = false,
                 called => return Ok((called, None)),
             }
         }
-        let mut bell = match &self.receiver {
+        let mut bell = match &self.speaking.receiver {
             Some(receiver) => receiver.bell().await,
             None => None,
         };
@@ -92,7 +98,7 @@ impl A2a {
         if let (Some(_), Err(error)) = (&bell, &called)
             && NO_PUSH.contains(&error.code())
         {
-            (self.receiver, bell) = (None, None);
+            (self.speaking.receiver, bell) = (None, None);
             called = self.send(task, None).await?;
         }
         Ok((called, bell))
@@ -124,9 +130,9 @@ impl A2a {
                 result::prove_task(&result, asked)?;
             }
             let (word, rests) = (result::word(&result), result::resting(&result));
-            let id = match result::read(result, self.form)? {
+            let id = match result::read(result, self.speaking.form)? {
                 TaskProgress::Done(done) => {
-                    self.resting.note(task, rests);
+                    self.speaking.resting.note(task, rests);
                     return Ok(done);
                 }
                 TaskProgress::Working(id) => id,
@@ -145,7 +151,7 @@ impl A2a {
     }
 
     async fn call(&self, task: &Task<'_>, method: Method, params: Value) -> Result<Called, Fault> {
-        let request = jsonrpc::call(task.key, method.name(self.version), params);
+        let request = jsonrpc::call(task.key, method.name(self.speaking.version), params);
         let reply = exchange(&self.endpoint, &self.trace, task, &request, self.says()).await?;
         jsonrpc::outcome(&reply, &json!(task.key))
     }
@@ -153,7 +159,7 @@ impl A2a {
     /// The task as its stream has told it, when that ended.
     async fn stream(&self, task: &Task<'_>) -> Result<Called, Fault> {
         let params = self.message(task);
-        let request = jsonrpc::call(task.key, Method::Stream.name(self.version), params);
+        let request = jsonrpc::call(task.key, Method::Stream.name(self.speaking.version), params);
         let body = request.to_string().into_bytes();
         self.trace.sent(task, &body);
         let mut headers = http::who_asks(task);
@@ -192,14 +198,14 @@ impl A2a {
 
     /// The message, in its context, and for the task there that waits for more.
     fn message(&self, task: &Task<'_>) -> Value {
-        let parts = self.form.parts(task.body());
+        let parts = self.speaking.form.parts(task.body());
         let mut message = Message {
             context_id: context::of(task),
-            task_id: self.resting.of(task),
+            task_id: self.speaking.resting.of(task),
             ..Message::of(format!("msg-{}", task.key), Role::User, parts)
         };
         put_beside(&mut message);
-        let message = match self.version {
+        let message = match self.speaking.version {
             Version::V03 => v03::message(&message),
             Version::V1 => json!(message),
         };
@@ -208,7 +214,7 @@ impl A2a {
 
     /// That the agent answers at once, and says by push when its task has moved.
     fn pushed_to(&self, bell: &Bell) -> Value {
-        match self.version {
+        match self.speaking.version {
             Version::V03 => json!({ "blocking": false, "pushNotificationConfig": bell.config() }),
             Version::V1 => {
                 json!({ "returnImmediately": true, "taskPushNotificationConfig": bell.config() })
@@ -217,12 +223,8 @@ impl A2a {
     }
 
     fn says(&self) -> Vec<(&'static str, String)> {
-        vec![("a2a-version", self.version.name().to_owned())]
+        vec![("a2a-version", self.speaking.version.name().to_owned())]
     }
-}
-
-fn is_stream(headers: &HeaderMap) -> bool {
-    content_type(headers).as_deref() == Some(EVENTS)
 }
 
 /// What the daemon verified of the message: nothing here is free text but the conversation's name.

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustix::rand::{GetRandomFlags, getrandom};
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,6 +20,7 @@ use tokio::sync::{Notify, OnceCell, Semaphore};
 use tokio::time::timeout;
 
 use crate::lock::Locked as _;
+use crate::random::random;
 use crate::say::say;
 
 /// The listener of one handler, which all its workers share. It is bound when the first of them needs it.
@@ -207,9 +208,7 @@ impl PushHead {
 
 /// 128 bits that nobody guesses.
 fn token() -> Option<String> {
-    let mut bytes = [0_u8; 16];
-    let filled = getrandom(&mut bytes, GetRandomFlags::empty());
-    (filled == Ok(bytes.len())).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    random::<16>().map(|bytes| HEXLOWER.encode(&bytes))
 }
 
 /// Pushes that are read at once.

@@ -5,13 +5,13 @@ mod target;
 mod written;
 
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use signet_text::{twice as twice_in, word};
+use signet_text::word;
 use toml::Spanned;
 
 use crate::handle::trace::Trace;
+use crate::plain_file::{Unread, line_of, parse_toml, read_own};
 use signet_handlers::Worker;
 
 pub use section::HandlerSection;
@@ -79,19 +79,14 @@ impl Handlers {
             path: path.to_owned(),
             source,
         };
-        let metadata = std::fs::metadata(path).map_err(unreadable)?;
-        // A pipe in its place would be waited at.
-        if !metadata.is_file() {
-            return Err(unreadable(io::Error::other("it is no plain file")));
-        }
-        if metadata.mode() & 0o002 != 0 {
-            return Err(HandlersFault::Open(path.to_owned()));
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = read_own(path).map_err(|unread| match unread {
+            Unread::Io(source) => unreadable(source),
+            Unread::Open => HandlersFault::Open(path.to_owned()),
+        })?;
         let beside = path.parent().unwrap_or(Path::new("."));
         Self::parse(&text, beside).map_err(|(at, what)| HandlersFault::Wrong {
             path: path.to_owned(),
-            line: line(&text, at),
+            line: line_of(&text, at),
             what,
         })
     }
@@ -116,13 +111,7 @@ impl Handlers {
     }
 
     fn parse(text: &str, beside: &Path) -> Result<Self, (usize, String)> {
-        let file: HandlersFile = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            let twice = Some("duplicate key").filter(|told| error.message().contains(told));
-            let twice = twice.and_then(|_| twice_in(text, at));
-            let what = twice.map_or_else(|| error.message().to_owned(), |twice| twice.what());
-            (at, what)
-        })?;
+        let file: HandlersFile = parse_toml(text)?;
         let mut sections: Vec<HandlerSection> = Vec::new();
         for written in file.handler {
             let at = written.span().start;
@@ -167,10 +156,6 @@ struct HandlersFile {
     handler: Vec<Spanned<WrittenSection>>,
 }
 
-fn line(text: &str, at: usize) -> usize {
-    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
-}
-
 /// The agent's socket has 64 places, and others need some as well.
 const MOST_WORKERS: usize = 48;
 
@@ -180,7 +165,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<Handlers, (usize, String)> {
         let told = Handlers::parse(text, Path::new("/nowhere"));
-        told.map_err(|(at, what)| (line(text, at), what))
+        told.map_err(|(at, what)| (line_of(text, at), what))
     }
 
     const GOOD: &str =

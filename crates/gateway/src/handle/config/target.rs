@@ -1,14 +1,12 @@
 //! Where the messages of one `[[handler]]` go, by its kind.
 
 use std::ffi::OsString;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use signet_handlers::{Command, Environment, Handler};
 
-use crate::doors::a2a::words::method::Version;
-use crate::handle::a2a::{A2a, Form, Receiver, Resting};
+use crate::handle::a2a::{A2a, Speaking};
 use crate::handle::jsonrpc::JsonRpc;
 use crate::handle::mcp::{Mcp, McpServer, Stdio, Streamable};
 use crate::handle::simple_a2a::SimpleA2a;
@@ -42,16 +40,6 @@ pub(super) enum Target {
     McpUrl(Endpoint, String),
 }
 
-/// How an agent of A2A is spoken to.
-#[derive(Clone, Debug)]
-pub(super) struct Speaking {
-    pub(super) version: Version,
-    pub(super) form: Form,
-    pub(super) streams: bool,
-    pub(super) receiver: Option<Arc<Receiver>>,
-    pub(super) resting: Arc<Resting>,
-}
-
 impl Target {
     /// What tries its messages, each within `timeout`; its command finds `env` of our environment beside the usual.
     pub(super) fn handler(
@@ -70,11 +58,7 @@ impl Target {
             }),
             Self::A2a(endpoint, speaking) => Box::new(A2a {
                 endpoint: endpoint.clone(),
-                version: speaking.version,
-                form: speaking.form,
-                streams: speaking.streams,
-                receiver: speaking.receiver.clone(),
-                resting: Arc::clone(&speaking.resting),
+                speaking: speaking.clone(),
                 trace,
             }),
             Self::SimpleA2a(endpoint) => Box::new(SimpleA2a {

@@ -9,9 +9,9 @@ use serde_json::Value;
 use signet_api::OfferCapability;
 use signet_json::{Limits, parse_foreign};
 
-use super::target::{HandlerKind, Speaking, Target};
+use super::target::{HandlerKind, Target};
 use crate::doors::a2a::words::method::Version;
-use crate::handle::a2a::{Form, Receiver};
+use crate::handle::a2a::{Form, Receiver, Speaking};
 use crate::outgoing::{Endpoint, Token};
 
 /// A section as it is written.
@@ -70,13 +70,9 @@ impl WrittenSection {
                 let version = Version::named(name);
                 let version =
                     version.ok_or("`version` is neither \"0.3\" nor \"1.0\"; 0.3 is usual")?;
-                let form = match self.parts {
-                    true => Form::Parts,
-                    false => Form::Text,
-                };
                 let speaking = Speaking {
                     version,
-                    form,
+                    form: if self.parts { Form::Parts } else { Form::Text },
                     streams: self.stream,
                     receiver: self.receiver()?.map(Arc::new),
                     resting: Arc::default(),
@@ -92,37 +88,32 @@ impl WrittenSection {
     }
 
     fn has_only(&self, allowed: &[&str]) -> Result<(), String> {
-        let is_url = allowed.contains(&"url");
-        let found = [
-            (
-                "command",
-                self.command.is_some(),
-                allowed.contains(&"command"),
-            ),
-            ("env", self.env.is_some(), allowed.contains(&"env")),
-            ("url", self.url.is_some(), is_url),
-            (
-                "version",
-                self.version.is_some(),
-                allowed.contains(&"version"),
-            ),
-            ("parts", self.parts, allowed.contains(&"parts")),
-            ("stream", self.stream, allowed.contains(&"stream")),
-            ("push", self.push.is_some(), allowed.contains(&"push")),
-            (
-                "push-url",
-                self.push_url.is_some(),
-                allowed.contains(&"push-url"),
-            ),
-            ("method", self.method.is_some(), allowed.contains(&"method")),
-            ("tool", self.tool.is_some(), allowed.contains(&"tool")),
-            ("token-file", self.token_file.is_some(), is_url),
-            ("token-env", self.token_env.is_some(), is_url),
-            ("ca", self.ca.is_some(), is_url),
-            ("allow-cleartext", self.allow_cleartext, is_url),
+        let written = [
+            ("command", self.command.is_some()),
+            ("env", self.env.is_some()),
+            ("url", self.url.is_some()),
+            ("version", self.version.is_some()),
+            ("parts", self.parts),
+            ("stream", self.stream),
+            ("push", self.push.is_some()),
+            ("push-url", self.push_url.is_some()),
+            ("method", self.method.is_some()),
+            ("tool", self.tool.is_some()),
+            ("token-file", self.token_file.is_some()),
+            ("token-env", self.token_env.is_some()),
+            ("ca", self.ca.is_some()),
+            ("allow-cleartext", self.allow_cleartext),
         ];
-        match found.iter().find(|(_, is_there, may)| *is_there && !may) {
-            Some((key, ..)) => Err(format!("this handler takes no `{key}`; leave it out")),
+        // Whatever has an address may say how it is proved and how we prove ourselves.
+        let may = |key: &str| {
+            let key = if OF_URL.contains(&key) { "url" } else { key };
+            allowed.contains(&key)
+        };
+        let odd = written
+            .iter()
+            .find(|(key, is_there)| *is_there && !may(key));
+        match odd {
+            Some((key, _)) => Err(format!("this handler takes no `{key}`; leave it out")),
             None => Ok(()),
         }
     }
@@ -196,6 +187,9 @@ impl WrittenSection {
         Ok(self.offer.unwrap_or(true).then(offer))
     }
 }
+
+/// The keys that go with `url`.
+const OF_URL: [&str; 4] = ["token-file", "token-env", "ca", "allow-cleartext"];
 
 /// The schema itself, or the file beside this one that holds it.
 fn read_schema(schema: &str, beside: &Path) -> Result<Value, String> {

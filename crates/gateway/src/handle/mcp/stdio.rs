@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::process::Stdio as Pipe;
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
@@ -11,6 +10,7 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 use super::{Called, greeted, greeting, pass_on};
 use crate::handle::jsonrpc;
 use crate::handle::trace::Trace;
+use crate::random::random;
 use crate::say::say;
 use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Environment, ProcessGroup, look_up};
@@ -191,13 +191,9 @@ impl PipedSession {
 
 /// An id that is not `last`, and small enough for every JSON reader.
 fn new_id(last: u64) -> u64 {
-    let mut bytes = [0_u8; 8];
-    let filled = getrandom(&mut bytes, GetRandomFlags::empty());
-    let id = (u64::from_le_bytes(bytes) & LARGEST_ID).max(1);
-    match filled == Ok(bytes.len()) && id != last {
-        true => id,
-        false => last.wrapping_add(1),
-    }
+    let id = random().map(|bytes| (u64::from_le_bytes(bytes) & LARGEST_ID).max(1));
+    id.filter(|id| *id != last)
+        .unwrap_or_else(|| last.wrapping_add(1))
 }
 
 /// JSON readers of many languages hold 53 bits.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Called, greeted, greeting, pass_on};
 use crate::handle::events::Events;
-use crate::handle::http::{self, EVENTS, Post, content_type, who_asks};
+use crate::handle::http::{self, Post, is_stream, who_asks};
 use crate::handle::jsonrpc;
 use crate::handle::trace::Trace;
 use crate::outgoing::{Answer, Endpoint};
@@ -137,10 +137,6 @@ impl Streamable {
             headers,
         }
     }
-}
-
-fn is_stream(headers: &HeaderMap) -> bool {
-    content_type(headers).as_deref() == Some(EVENTS)
 }
 
 /// The answer, where the event is one; what else a stream says needs none.

@@ -9,13 +9,12 @@ use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LAST_MODIFIED};
 use serde_json::Value;
 
-use super::content::json_response;
 use super::{base, public};
 use crate::config::a2a::CardForm;
 use crate::doors::a2a::card;
 use crate::doors::a2a::door::A2aDoor;
 use crate::doors::a2a::fault::A2aError;
-use crate::listener::{later, refused};
+use crate::listener::{json, later, refused};
 use crate::scope::Caller;
 
 pub(super) async fn own_card(State(room): State<Arc<A2aDoor>>, headers: HeaderMap) -> Response {
@@ -123,7 +122,7 @@ fn card_response(
         .is_some_and(|known| known.as_bytes() == etag.as_bytes());
     let mut response = match is_known {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => json_response(card),
+        false => json(card),
     };
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=300"));

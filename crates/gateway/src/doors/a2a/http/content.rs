@@ -2,12 +2,13 @@
 
 use axum::response::{IntoResponse as _, Response};
 use hyper::StatusCode;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName};
 use signet_api::rpc::Id;
 
 use crate::doors::a2a::fault::{A2aError, A2aErrorKind};
 use crate::doors::a2a::version::asked;
 use crate::doors::a2a::words::method::Version;
+use crate::listener::json;
 
 /// What a body hears at an address of A2A that is not declared as JSON.
 pub(crate) fn wrong_content(headers: &HeaderMap, path: &str) -> Option<Response> {
@@ -17,14 +18,9 @@ pub(crate) fn wrong_content(headers: &HeaderMap, path: &str) -> Option<Response>
     let text = "Content type not supported: declare the body as application/json in UTF-8, without a content encoding";
     let error = A2aError::new(A2aErrorKind::ContentType, text).write(version);
     is_ours.then(|| {
-        let body = json_response(Id::null().error(&error));
+        let body = json(Id::null().error(&error));
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, body).into_response()
     })
-}
-
-pub(super) fn json_response(text: String) -> Response {
-    let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    ([kind], text).into_response()
 }
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("a2a-version");

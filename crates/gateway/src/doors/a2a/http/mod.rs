@@ -15,8 +15,8 @@ use hyper::{StatusCode, Uri};
 use signet_api::{A2A_EXTENSION, Offer};
 
 use self::cards::{keys, own_card, own_old_card, peers_card, peers_old_card};
+use self::content::VERSION;
 pub(crate) use self::content::wrong_content;
-use self::content::{VERSION, json_response};
 use super::call::{Asking, Outcome, admit_extensions};
 use super::door::A2aDoor;
 use super::fault::{A2aError, A2aErrorKind};
@@ -25,7 +25,7 @@ use super::stream;
 use super::unnamed;
 use super::version::{Strictness, admit, asked};
 use super::words::method::{Method, Version};
-use crate::listener::later;
+use crate::listener::{json, later};
 use crate::scope::Caller;
 
 /// Behind authentication.
@@ -162,7 +162,7 @@ pub(crate) async fn answer(
                 Strictness::Header => unnamed::fault(body).unwrap_or((fault, version)),
                 Strictness::Lenient => (fault, version),
             };
-            return json_response(id.error(&fault.write(version)));
+            return json(id.error(&fault.write(version)));
         }
     };
     let found = Method::named(&method);
@@ -198,7 +198,7 @@ pub(crate) async fn answer(
         asking.answer(method).await
     };
     let answered = match done.await {
-        Ok(Outcome::Result(result)) => Ok(json_response(id.result(&result))),
+        Ok(Outcome::Result(result)) => Ok(json(id.result(&result))),
         Ok(Outcome::Events(events)) => {
             stream::respond(Arc::clone(room), *events, id.clone(), version)
         }
@@ -209,7 +209,7 @@ pub(crate) async fn answer(
         // Who asks for a stream and reads nothing else hears in it why there is none.
         let mut response = match streams && heard.wants_events {
             true => stream::only(&text),
-            false => json_response(text),
+            false => json(text),
         };
         if fault.is_busy() {
             *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;

@@ -13,7 +13,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, StatusCode};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::ClientJsonRpcMessage;
@@ -25,7 +25,7 @@ use signet_api::rpc::{self, Frame, Id};
 use crate::context::Context;
 use crate::doors::mcp::receipts::HandedOver;
 use crate::doors::mcp::server::Gateway;
-use crate::listener::refused;
+use crate::listener::{json, refused};
 use crate::scope::Caller;
 use sessions::Sessions;
 
@@ -143,12 +143,8 @@ pub(crate) fn unreadable(body: &[u8]) -> Option<Response> {
 
 /// JSON-RPC's own answer.
 fn faulty(id: &Id, code: i64, message: String) -> Response {
-    let kind = (
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
     let error = ApiError::new(code, message);
-    (StatusCode::BAD_REQUEST, [kind], id.answer(&Err(error))).into_response()
+    (StatusCode::BAD_REQUEST, json(id.answer(&Err(error)))).into_response()
 }
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -16,14 +16,13 @@ use crate::fault::DoorError;
 #[serde(deny_unknown_fields)]
 pub(super) struct ListAgents {
     /// Only this agent, by its agent-id; all of them when absent.
-    #[serde(default)]
     agent: Option<String>,
 }
 
 /// The agents that the person of this agent trusts.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Agents {
-    agents: Vec<Agent>,
+pub(crate) struct Agents {
+    pub(crate) agents: Vec<Agent>,
 }
 
 /// An agent that is known.

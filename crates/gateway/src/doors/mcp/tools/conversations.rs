@@ -1,13 +1,13 @@
 //! `search_conversations`: what was said, out of the agent's own log, in tiers 1 and 2.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use signet_api::{ListHistory, Said};
 
 use super::{Asked, Does, Turn, with_data};
+use crate::daemon::READING;
 use crate::doors::mcp::message::{Message, View};
 use crate::fault::DoorError;
 
@@ -16,19 +16,14 @@ use crate::fault::DoorError;
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchConversations {
     /// A text that stands in the summary or the body, whatever its case; everything when absent.
-    #[serde(default)]
     text: Option<String>,
     /// Only with this agent.
-    #[serde(default)]
     agent: Option<String>,
     /// Only in this conversation.
-    #[serde(default)]
     conversation: Option<String>,
     /// Only what is older than this line: the `older_than` of an earlier result.
-    #[serde(default)]
     older_than: Option<u64>,
     /// At most so many: 20 when absent, 100 at most.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
 }
@@ -205,5 +200,3 @@ const MOST: usize = 100;
 /// How many are asked for at once, and how often: a text that stands nowhere does not keep the log busy for long.
 const PAGE: usize = 500;
 const PAGES: usize = 10;
-/// Others may be reading the log.
-const READING: Duration = Duration::from_secs(60);

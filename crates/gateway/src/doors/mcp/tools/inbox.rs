@@ -16,17 +16,13 @@ use crate::fault::DoorError;
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadInbox {
     /// Only what came after the message with this number; from the oldest on when absent.
-    #[serde(default)]
     after: Option<u64>,
     /// At most so many: 20 when absent, 100 at most.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
     /// Only from this agent.
-    #[serde(default)]
     from: Option<String>,
     /// Only this message, with all that it says.
-    #[serde(default)]
     message_id: Option<String>,
 }
 
@@ -62,7 +58,6 @@ pub(super) struct Answer {
     /// The answer: any JSON but null.
     body: Value,
     /// One line for the people who read the logs of both sides.
-    #[serde(default)]
     summary: Option<String>,
 }
 

@@ -27,7 +27,7 @@ use crate::fault::{Ceiling, DoorError};
 use crate::lock::Locked as _;
 use crate::shown::Shown;
 
-pub(crate) use agents::{Agent, known, shown_agent};
+pub(crate) use agents::{Agent, Agents, known, shown_agent};
 pub(crate) use conversations::{conversation, conversations};
 pub(crate) use inbox::waiting;
 
@@ -149,14 +149,18 @@ tools!(
 async fn answered<A: Asked>(arguments: JsonObject, turn: &Turn<'_>) -> Result<Shown, DoorError> {
     let asked: A = serde_json::from_value(Value::Object(arguments))
         .map_err(|error| DoorError::Arguments(error.to_string()))?;
-    let answer = asked.answer(turn).await?;
-    Shown::of(&answer).map_err(|_| DoorError::Own("an answer has no form"))
+    shown(&asked.answer(turn).await?)
+}
+
+/// An answer as it is fit to be shown.
+pub(crate) fn shown(answer: &impl Serialize) -> Result<Shown, DoorError> {
+    Shown::of(answer).map_err(|_| DoorError::Own("an answer has no form"))
 }
 
 fn tool<A: Asked>() -> Tool {
     let mut output = terse(schema_of::<A::Answer>());
     if let Some(Value::Object(members)) = output.get_mut("properties") {
-        members.insert("escaped".to_owned(), escaped());
+        members.insert("escaped".to_owned(), json!({ "type": "boolean" }));
     }
     let (looks, settles) = (A::DOES == Does::Looks, A::DOES == Does::Settles);
     let does = ToolAnnotations::with_title(A::TITLE)
@@ -213,10 +217,6 @@ fn of_value(value: Value) -> Value {
         Value::Array(items) => items.into_iter().map(of_value).collect(),
         plain => plain,
     }
-}
-
-fn escaped() -> Value {
-    json!({ "type": "boolean" })
 }
 
 /// How long a tool waits, where the client did not say, and at most.

@@ -22,34 +22,26 @@ pub(super) struct Ask {
     /// What to ask: any JSON. Where a capability is named, it has to fit that capability's schema.
     body: Value,
     /// The capability that is asked for, by its name.
-    #[serde(default)]
     capability: Option<String>,
     /// true: it is for the people of that agent, whatever capabilities the agent offers.
     #[serde(default)]
     for_people: bool,
     /// One line for the people who read the logs of both sides.
-    #[serde(default)]
     summary: Option<String>,
     /// Data tier of what is said: 1 public (when absent), 2 household, 3 sensitive, 4 restricted. From 3 on it
     /// leaves sealed.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 4))]
     tier: Option<u8>,
     /// The conversation that it belongs to: 1 to 128 of A-Z a-z 0-9 . _ : - as you like.
-    #[serde(default)]
     conversation: Option<String>,
     /// The message that it follows from, where you ask because another agent asked you.
-    #[serde(default)]
     continues: Option<MessageName>,
     /// Seconds to wait for the answer: 45 when absent, 600 at most, 0 for not at all.
-    #[serde(default)]
     #[schemars(range(max = 600))]
     wait_seconds: Option<u32>,
     /// Seconds that the request may wait and live: 72 hours when absent.
-    #[serde(default)]
     expires_seconds: Option<u64>,
     /// Your own name for this request: the same call with the same key is never sent twice. One is made when absent.
-    #[serde(default)]
     key: Option<String>,
 }
 
@@ -62,30 +54,22 @@ pub(super) struct Tell {
     /// What to tell: any JSON.
     body: Value,
     /// The capability that it is for, by its name.
-    #[serde(default)]
     capability: Option<String>,
     /// One line for the people who read the logs of both sides.
-    #[serde(default)]
     summary: Option<String>,
     /// Data tier of what is said: 1 public (when absent), 2 household, 3 sensitive, 4 restricted.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 4))]
     tier: Option<u8>,
     /// The conversation that it belongs to.
-    #[serde(default)]
     conversation: Option<String>,
     /// The message that it follows from, where you tell it because another agent asked you.
-    #[serde(default)]
     continues: Option<MessageName>,
     /// Seconds to wait until the other side has it: 10 when absent, 600 at most.
-    #[serde(default)]
     #[schemars(range(max = 600))]
     wait_seconds: Option<u32>,
     /// Seconds that it may wait and live: 72 hours when absent.
-    #[serde(default)]
     expires_seconds: Option<u64>,
     /// Your own name for it: the same call with the same key is never sent twice. One is made when absent.
-    #[serde(default)]
     key: Option<String>,
 }
 

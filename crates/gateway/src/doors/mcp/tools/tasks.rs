@@ -22,33 +22,24 @@ pub(super) struct HandOff {
     #[schemars(length(min = 1, max = 2_000))]
     goal: String,
     /// Any JSON that the work needs.
-    #[serde(default)]
     input: Option<Value>,
     /// The capabilities that the holder may ask others for; none when absent.
-    #[serde(default)]
     capabilities: Option<Vec<String>>,
     /// The highest data tier of what the holder may say for the task.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 4))]
     holder_tier: Option<u8>,
     /// How often the holder may hand it on: 0 when absent.
-    #[serde(default)]
     depth: Option<u8>,
     /// Seconds until all of it ends.
-    #[serde(default)]
     lasts_seconds: Option<u64>,
     /// The task of yours that it is handed on from; a new task when absent.
-    #[serde(default)]
     under: Option<String>,
     /// One line for the people who read the logs of both sides.
-    #[serde(default)]
     summary: Option<String>,
     /// Data tier of goal and input: 1 when absent.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 4))]
     tier: Option<u8>,
     /// Seconds to wait until the other side has it: 10 when absent, 600 at most.
-    #[serde(default)]
     #[schemars(range(max = 600))]
     wait_seconds: Option<u32>,
 }
@@ -58,7 +49,6 @@ pub(super) struct HandOff {
 #[serde(deny_unknown_fields)]
 pub(super) struct ListTasks {
     /// Only this task, with the chain of those who gave it.
-    #[serde(default)]
     task: Option<String>,
 }
 
@@ -89,10 +79,8 @@ pub(super) struct ReportTask {
     /// Where it stands. All but working end it.
     state: Reported,
     /// In words.
-    #[serde(default)]
     note: Option<String>,
     /// What came out: any JSON.
-    #[serde(default)]
     result: Option<Value>,
 }
 

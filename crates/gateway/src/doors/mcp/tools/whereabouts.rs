@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use signet_api::{ListHistory, ListInbox, ListOutbox, Outgoing, ShowMessage, State};
+use signet_api::{ListOutbox, Outgoing, ShowMessage, State};
 use tokio::time::{Instant, sleep};
 
 use super::rest::Rest;
 use super::send::next;
 use super::{Asked, Does, Turn, wait, with_data};
+use crate::daemon::Lasting;
 use crate::doors::mcp::message::{Message, View};
 use crate::fault::{DoorError, NAME_ONE};
 
@@ -18,10 +19,8 @@ use crate::fault::{DoorError, NAME_ONE};
 #[serde(deny_unknown_fields)]
 pub(super) struct MessageStatus {
     /// The message_id that ask, tell or hand_off gave; without it, everything that is still under way is listed.
-    #[serde(default)]
     message_id: Option<String>,
     /// Seconds to wait until it is answered, or settled otherwise: 0 when absent, 600 at most.
-    #[serde(default)]
     #[schemars(range(max = 600))]
     wait_seconds: Option<u32>,
 }
@@ -167,32 +166,11 @@ async fn settled(turn: &Turn<'_>, message_id: &str, until: Instant) -> Result<Ou
     }
 }
 
-/// The answer, from the inbox or, where it has left that, from the log.
+/// The answer, wherever it is.
 async fn answer_to(turn: &Turn<'_>, message_id: &str) -> Result<Option<Message>, DoorError> {
-    let is_answer =
-        |message: &signet_api::Message| message.in_reply_to.as_deref() == Some(message_id);
-    let mut asked = ListInbox::default();
-    loop {
-        let page = turn.daemon.call(&asked, Duration::ZERO).await?;
-        let Some(last) = page.messages.last() else {
-            break;
-        };
-        asked.after = last.number;
-        let mut messages = page.messages.into_iter().map(|waiting| waiting.message);
-        if let Some(answer) = messages.find(is_answer) {
-            return Ok(Some(View::whole(turn.tier).message(answer)));
-        }
-    }
-    let asked = ListHistory {
-        limit: Some(1_000),
-        ..ListHistory::default()
-    };
-    let said = turn.daemon.call(&asked, READING).await?;
-    let mut messages = said.messages.into_iter().map(|said| said.message);
-    let answer = messages.find(is_answer);
+    let mut link = turn.daemon.link(Lasting::AWhile).await?;
+    let answer = link.answer_to(message_id).await?;
     Ok(answer.map(|answer| View::whole(turn.tier).message(answer)))
 }
 
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// Others may be reading the log.
-const READING: Duration = Duration::from_secs(60);
