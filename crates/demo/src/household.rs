@@ -45,10 +45,10 @@ impl Household {
         let homes = AGENTS.map(|agent| Signet::new(program, scratch.join(agent), nats));
         let [alice, helper, bob, carol] = &homes;
         let root = alice.home().join("keys/root.pem");
-        init(alice, (AGENTS[0], "alice"), None, &audit)?;
-        init(helper, (AGENTS[1], "alice"), Some(&root), &audit)?;
-        init(bob, (AGENTS[2], "bob"), None, &audit)?;
-        init(carol, (AGENTS[3], "carol"), None, &audit)?;
+        init(alice, AGENTS[0], "alice", None, &audit)?;
+        init(helper, AGENTS[1], "alice", Some(&root), &audit)?;
+        init(bob, AGENTS[2], "bob", None, &audit)?;
+        init(carol, AGENTS[3], "carol", None, &audit)?;
         introduce(&[(alice, alice), (helper, alice), (bob, bob)])?;
         introduce(&[(bob, bob), (carol, carol)])?;
         let setup = ["nats", "setup", "--server", nats].into_iter();
@@ -80,15 +80,14 @@ fn control_key(first: &Signet) -> PathBuf {
 
 fn init(
     signet: &Signet,
-    (agent, principal): (&str, &str),
+    agent: &str,
+    principal: &str,
     root: Option<&Path>,
     audit: &Path,
 ) -> Result<(), DemoError> {
     let mut args = vec!["init", "--agent", agent, "--principal", principal];
     let root = root.map(Path::to_string_lossy);
-    if let Some(root) = &root {
-        args.extend(["--root", root]);
-    }
+    args.extend(root.iter().flat_map(|root| ["--root", root]));
     signet.output(&args)?;
     let path = signet.home().join("config.toml");
     let text = std::fs::read_to_string(&path).map_err(DriverError::io(&path))?;

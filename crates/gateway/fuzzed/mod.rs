@@ -16,19 +16,19 @@ use signet_proto::trust::TrustView;
 
 use crate::doors::a2a::fault::A2aError;
 use crate::doors::a2a::request::{RequestTerms, body_of};
-use crate::doors::a2a::words::method::{Method, Version};
+use crate::doors::a2a::words::method::{A2aMethod, A2aVersion};
 use crate::doors::a2a::words::read::{self, Fields};
 use crate::doors::a2a::words::{body, model};
 use crate::doors::a2a::{clock, frame};
-use crate::doors::discord::found::Post;
+use crate::doors::discord::found::ChannelPost;
 use crate::doors::discord::read::is_for;
 use crate::doors::discord::text::{ShownMessage, written};
 use crate::doors::inbox::framing::envelopes;
 use crate::doors::inbox::outbound::retry_after;
-use crate::doors::inbox::verdict::{Judged, Verdict};
+use crate::doors::inbox::verdict::{EnvelopeVerdict, JudgedEnvelope};
 use crate::doors::mcp::{http, tools};
 use crate::doors::rpc;
-use crate::handle::a2a::Form;
+use crate::handle::a2a::PartsForm;
 use crate::handle::a2a::result::{self, TaskProgress};
 use crate::handle::events::Events;
 use crate::handle::{jsonrpc, mcp as mcp_handler, simple_a2a};
@@ -56,14 +56,15 @@ pub fn a2a_body(body: &[u8]) -> [String; 2] {
     let asked = match frame::read(body) {
         Ok(asked) => asked,
         Err((id, fault)) => {
-            return [Version::V1, Version::V03].map(|version| id.error(&fault.write(version)));
+            return [A2aVersion::V1, A2aVersion::V03]
+                .map(|version| id.error(&fault.write(version)));
         }
     };
-    let found = match Method::named(&asked.method) {
+    let found = match A2aMethod::named(&asked.method) {
         Some(_) => read_params(&asked.params),
         None => Ok(()),
     };
-    [Version::V1, Version::V03].map(|version| match &found {
+    [A2aVersion::V1, A2aVersion::V03].map(|version| match &found {
         Ok(()) => asked.id.result(&Value::Null),
         Err(fault) => asked.id.error(&fault.write(version)),
     })
@@ -87,7 +88,7 @@ fn read_params(params: &Map<String, Value>) -> Result<(), A2aError> {
     if let Some(text) = fields.text("statusTimestampAfter")? {
         clock::parse(&text);
     }
-    fields.member("status").and_then(model::TaskState::read);
+    fields.member("status").and_then(model::A2aTaskState::read);
     Ok(())
 }
 
@@ -110,8 +111,10 @@ pub fn mcp_body(body: &[u8]) -> bool {
 /// The envelopes of a body of the inbox, each with whether it was found to be a peer's.
 pub fn inbox_body(body: &[u8], view: &TrustView) -> Option<Vec<(Bytes, bool)>> {
     let pieces = envelopes(&Bytes::copy_from_slice(body)).ok()?;
-    let judged = pieces.into_iter().map(|bytes| Judged::of(bytes, view));
-    let known = judged.map(|one| (one.bytes, one.verdict == Verdict::Verified));
+    let judged = pieces
+        .into_iter()
+        .map(|bytes| JudgedEnvelope::of(bytes, view));
+    let known = judged.map(|one| (one.bytes, one.verdict == EnvelopeVerdict::Verified));
     Some(known.collect())
 }
 
@@ -128,7 +131,7 @@ pub fn peer_answer(after: &[u8], body: &[u8]) -> (Option<u64>, Vec<Bytes>) {
 
 /// The envelopes for `agent` in an answer of Discord's.
 pub fn discord_answer(body: &[u8], agent: &str) -> Vec<Vec<u8>> {
-    let posts: Vec<Post> = serde_json::from_slice(body).unwrap_or_default();
+    let posts: Vec<ChannelPost> = serde_json::from_slice(body).unwrap_or_default();
     let blocks = posts.iter().filter_map(|post| {
         // What a file is called and where it lies is read as well.
         post.file(MAX_MESSAGE);
@@ -172,7 +175,7 @@ pub fn tokens_file(text: &str) -> bool {
 
 /// Whether this text is a configuration of the gateway.
 pub fn config_file(text: &str) -> bool {
-    config::Config::parse(text).is_ok_and(|config| config.unfit().is_none())
+    config::GatewayConfig::parse(text).is_ok_and(|config| config.unfit().is_none())
 }
 
 /// What the peer that asked is sent.
@@ -199,7 +202,11 @@ pub fn jsonrpc_answer(body: &[u8], id: &str) -> Option<ForeignAnswer> {
 
 /// What an agent of A2A, of whichever version, answers to the request of this id, as parts or as text.
 pub fn a2a_answer(body: &[u8], id: &str, as_parts: bool) -> Option<ForeignAnswer> {
-    let form = if as_parts { Form::Parts } else { Form::Text };
+    let form = if as_parts {
+        PartsForm::Parts
+    } else {
+        PartsForm::Text
+    };
     match result::read(called(body, id)?.ok()?, form).ok()? {
         TaskProgress::Done(done) => said(done),
         TaskProgress::Working(task) => Some(ForeignAnswer::Body(task.to_string())),

@@ -7,30 +7,32 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::Config;
+use crate::config::GatewayConfig;
 use crate::doors::mcp::server;
 use crate::handle::Handlers;
 use crate::say::{NO_ROOM, REFUSED, failed, told};
-use crate::tokens::{self, TokenCommand};
+use crate::tokens::{self, TokenFileCommand};
 use crate::{handle, pages, serve};
 
 /// Reads the command line and serves until the client goes, or somebody asks it to end.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match GatewayCli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return unread(&error),
     };
     let args = match cli.command {
-        Command::Mcp(args) => args,
-        Command::Serve(args) => return serve::serve(&args),
-        Command::Token { file, command } => return token(&file, &command),
-        Command::Handle(args) => return handle::handle(&args),
-        Command::Handler { command } => return handle::handler(&command),
-        Command::Check { config, handlers } => {
+        GatewayCommand::Mcp(args) => args,
+        GatewayCommand::Serve(args) => return serve::serve(&args),
+        GatewayCommand::Token { file, command } => return token(&file, &command),
+        GatewayCommand::Handle(args) => return handle::handle(&args),
+        GatewayCommand::Handler { command } => return handle::handler(&command),
+        GatewayCommand::Check { config, handlers } => {
             return check(config.as_deref(), handlers.as_deref());
         }
-        Command::Man { out } => return pages::man(Cli::command(), &out),
-        Command::Completions { shell } => return pages::completions(Cli::command(), shell),
+        GatewayCommand::Man { out } => return pages::man(GatewayCli::command(), &out),
+        GatewayCommand::Completions { shell } => {
+            return pages::completions(GatewayCli::command(), shell);
+        }
     };
     match mcp(&args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,7 +65,7 @@ fn unread(error: &clap::Error) -> ExitCode {
 }
 
 fn check(config: Option<&Path>, handlers: Option<&Path>) -> ExitCode {
-    let unfit = config.and_then(|file| Config::load(file).err());
+    let unfit = config.and_then(|file| GatewayConfig::load(file).err());
     if let Some(fault) = unfit {
         return failed(&told(&fault.to_string(), &fault.next()), USAGE);
     }
@@ -73,7 +75,7 @@ fn check(config: Option<&Path>, handlers: Option<&Path>) -> ExitCode {
     }
 }
 
-fn token(file: &Path, command: &TokenCommand) -> ExitCode {
+fn token(file: &Path, command: &TokenFileCommand) -> ExitCode {
     match tokens::command(command, file) {
         Ok(text) => match std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -89,15 +91,15 @@ fn token(file: &Path, command: &TokenCommand) -> ExitCode {
 /// Lets programs that speak a foreign protocol use an agent, without its keys.
 #[derive(Debug, Parser)]
 #[command(name = "signet-gateway", version, arg_required_else_help = true)]
-struct Cli {
+struct GatewayCli {
     #[command(subcommand)]
-    command: Command,
+    command: GatewayCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum GatewayCommand {
     /// Serve one client of the Model Context Protocol, on standard input and output
-    Mcp(McpArgs),
+    Mcp(McpStdioArgs),
     /// Let programs speak for the agent over HTTP, as a file says
     Serve(serve::ServeArgs),
     /// Who may do so: make, list and revoke tokens
@@ -106,14 +108,14 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         file: PathBuf,
         #[command(subcommand)]
-        command: TokenCommand,
+        command: TokenFileCommand,
     },
     /// Handle what comes to the agent, as a file says
-    Handle(handle::HandleArgs),
+    Handle(handle::HandlersArgs),
     /// Try one handler of a file, or look at what goes to and fro
     Handler {
         #[command(subcommand)]
-        command: handle::HandlerCommand,
+        command: handle::HandlerAction,
     },
     /// Read the files of the gateway and of the handlers, as a start would, and say what is wrong
     #[command(hide = true)]
@@ -140,7 +142,7 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
-struct McpArgs {
+struct McpStdioArgs {
     /// The agent's socket (agent.sock), as `signet mcp` finds it
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
@@ -149,7 +151,7 @@ struct McpArgs {
     tier: u8,
 }
 
-fn mcp(args: &McpArgs) -> Result<(), String> {
+fn mcp(args: &McpStdioArgs) -> Result<(), String> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| told(&error.to_string(), NO_ROOM))?;

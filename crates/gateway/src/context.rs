@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
+use crate::config::GatewayConfig;
 use crate::daemon::Daemon;
-use crate::outgoing::Outgoing;
+use crate::outgoing::HttpClient;
 use crate::scope::{Caller, Scope};
 use crate::tokens::{Holder, Tokens};
 
@@ -15,8 +15,8 @@ pub(crate) struct Context {
     /// The daemon, without any scope: a door asks it for a caller by [`Context::daemon_of`].
     pub(crate) daemon: Arc<Daemon>,
     /// The one way out.
-    pub(crate) outgoing: Outgoing,
-    pub(crate) config: Config,
+    pub(crate) outgoing: HttpClient,
+    pub(crate) config: GatewayConfig,
     /// Who is let in; `None` where everybody is.
     pub(crate) tokens: Option<Arc<Tokens>>,
     /// Cancelled when the gateway is to end.

@@ -27,7 +27,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 
 /// Why a file that says who is let in, or what is run, is not read.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum UnreadFile {
     /// What the system says, or that it is no plain file.
     Io(io::Error),
     /// Everybody may write it.
@@ -35,13 +35,13 @@ pub(crate) enum Unread {
 }
 
 /// The text of a plain file that not everybody may write.
-pub(crate) fn read_own(path: &Path) -> Result<String, Unread> {
-    let mut file = open(path).map_err(Unread::Io)?;
-    if file.metadata().map_err(Unread::Io)?.mode() & 0o002 != 0 {
-        return Err(Unread::Open);
+pub(crate) fn read_own(path: &Path) -> Result<String, UnreadFile> {
+    let mut file = open(path).map_err(UnreadFile::Io)?;
+    if file.metadata().map_err(UnreadFile::Io)?.mode() & 0o002 != 0 {
+        return Err(UnreadFile::Open);
     }
     let mut text = String::new();
-    file.read_to_string(&mut text).map_err(Unread::Io)?;
+    file.read_to_string(&mut text).map_err(UnreadFile::Io)?;
     Ok(text)
 }
 

@@ -16,6 +16,13 @@ pub(crate) struct Caller {
     pub(crate) gone: CancellationToken,
 }
 
+/// A peer, as far as that caller may see it.
+#[derive(Clone, Copy)]
+pub(crate) struct SeenPeer<'a> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) peer: &'a str,
+}
+
 /// What a token allows, within what the socket does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scope {

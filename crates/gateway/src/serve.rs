@@ -11,15 +11,15 @@ use signet_text::visible;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Auth, Config};
+use crate::config::{Auth, GatewayConfig};
 use crate::context::Context;
 use crate::daemon::Daemon;
 use crate::doors::a2a;
-use crate::doors::carriers::Carriers;
+use crate::doors::carriers::ConfiguredCarriers;
 use crate::doors::{mcp, rpc};
 use crate::hint;
-use crate::listener::{Door, Listener};
-use crate::outgoing::Outgoing;
+use crate::listener::{Door, Doors, Listener};
+use crate::outgoing::HttpClient;
 use crate::say::{NO_ROOM, REFUSED, failed, told};
 use crate::tokens::{Anybody, Tokens};
 
@@ -39,7 +39,7 @@ pub(crate) struct ServeArgs {
 
 /// Serves until somebody asks it to end.
 pub(crate) fn serve(args: &ServeArgs) -> ExitCode {
-    let config = match Config::load(&args.config) {
+    let config = match GatewayConfig::load(&args.config) {
         Ok(config) => config,
         Err(fault) => return failed(&told(&fault.to_string(), &fault.next()), USAGE),
     };
@@ -61,8 +61,8 @@ pub(crate) fn serve(args: &ServeArgs) -> ExitCode {
 /// What went wrong, what to do about it, and the exit code that says so.
 type ExitReason = (String, String, u8);
 
-async fn run(args: &ServeArgs, config: Config) -> Result<(), ExitReason> {
-    let outgoing = Outgoing::new(&config.outgoing, &config.beside);
+async fn run(args: &ServeArgs, config: GatewayConfig) -> Result<(), ExitReason> {
+    let outgoing = HttpClient::new(&config.outgoing, &config.beside);
     let outgoing = outgoing.map_err(|what| (what, CORRECT.to_owned(), USAGE))?;
     make_room(config.limits.connections);
     let listener = Listener::bind(&config).await;
@@ -79,7 +79,7 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), ExitReason> {
     let stopping = stop_when_asked(stop.clone());
     stopping.map_err(|error| (error.to_string(), NO_ROOM.to_owned(), REFUSED))?;
     let a2a = open_a2a(&context)?;
-    let carriers = Carriers::of(&context, args.carrier_socket.as_deref());
+    let carriers = ConfiguredCarriers::of(&context, args.carrier_socket.as_deref());
     let carriers =
         carriers.map_err(|lacking| (lacking.to_string(), lacking.next().to_owned(), USAGE))?;
     // Whoever reads that it listens reads no error of the start behind it, and what is said from then on is shown.
@@ -89,25 +89,19 @@ async fn run(args: &ServeArgs, config: Config) -> Result<(), ExitReason> {
     if let Some(room) = &a2a {
         context.spawn(a2a::warn_at_start(Arc::clone(room)));
     }
-    let rooms = (
-        open_rooms(a2a.as_ref()).merge(inbox),
-        rooms(&context, a2a.as_ref()),
-    );
-    listener.serve(&context.config, rooms, door, stop).await;
+    let doors = Doors {
+        open: a2a
+            .as_ref()
+            .map(a2a::open_routes)
+            .unwrap_or_default()
+            .merge(inbox),
+        closed: Router::new()
+            .merge(rpc::routes(&context, a2a.clone()))
+            .merge(mcp::http::routes(&context))
+            .merge(a2a.as_ref().map(a2a::routes).unwrap_or_default()),
+    };
+    listener.serve(&context.config, doors, door, stop).await;
     Ok(())
-}
-
-/// The doors behind authentication.
-fn rooms(context: &Arc<Context>, a2a: Option<&Arc<a2a::A2aDoor>>) -> Router {
-    Router::new()
-        .merge(rpc::routes(context, a2a.cloned()))
-        .merge(mcp::http::routes(context))
-        .merge(a2a.map(a2a::routes).unwrap_or_default())
-}
-
-/// The doors for everybody.
-fn open_rooms(a2a: Option<&Arc<a2a::A2aDoor>>) -> Router {
-    a2a.map(a2a::open_routes).unwrap_or_default()
 }
 
 /// The door of A2A has a file of its own, and goes on with what was under way.
@@ -120,7 +114,7 @@ fn open_a2a(context: &Arc<Context>) -> Result<Option<Arc<a2a::A2aDoor>>, ExitRea
         .map_err(|fault| (fault.to_string(), fault.next().to_owned(), REFUSED))
 }
 
-pub(crate) fn door(config: &Config, stop: &CancellationToken) -> Door {
+pub(crate) fn door(config: &GatewayConfig, stop: &CancellationToken) -> Door {
     match config.listen.auth {
         Auth::None => Door::Open(Box::new(Anybody::new(config.limits))),
         Auth::Token => {
@@ -133,7 +127,7 @@ pub(crate) fn door(config: &Config, stop: &CancellationToken) -> Door {
 }
 
 /// One line for whoever started it, and what they should know.
-pub(crate) fn say_where(config: &Config, listener: &Listener, door: &Door) {
+pub(crate) fn say_where(config: &GatewayConfig, listener: &Listener, door: &Door) {
     let scheme = if listener.is_secure() {
         "https"
     } else {

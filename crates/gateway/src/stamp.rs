@@ -6,13 +6,13 @@ use std::path::Path;
 
 /// What tells one state of the file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     inode: u64,
     bytes: u64,
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileStamp {
     /// The stamp of the file at `path`; `None` where there is none.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let facts = fs::metadata(path).ok()?;

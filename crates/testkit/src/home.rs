@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use signet_api::{Client, ClientError};
 use signet_driver::{Process, Signet};
 
-use crate::process::{says, signet};
+use crate::process::says;
 use crate::{PATIENCE, eventually};
 
 /// One agent: its home, and its daemon when it runs.
@@ -20,16 +20,12 @@ pub struct Home {
 }
 
 impl Home {
-    /// `signet init` in that directory.
-    pub fn init(dir: PathBuf, who: (&str, &str), more: &[&str], url: &str) -> Self {
-        Self::init_by(signet(), dir, who, more, url)
-    }
-
-    /// The same by another `program`, which runs the daemon and every command of this home as well.
+    /// `signet init` in that directory by that `program`, which runs the daemon and every command of this home as well.
     pub fn init_by(
         program: PathBuf,
         dir: PathBuf,
-        (agent, principal): (&str, &str),
+        agent: &str,
+        principal: &str,
         more: &[&str],
         url: &str,
     ) -> Self {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::home::Home;
+use crate::process::signet;
 use crate::server::{MAILBOXES, Server};
 
 /// A server and a directory for the homes.
@@ -49,29 +50,30 @@ impl House {
 
     /// `signet init`: `agent-<name>` of the principal `<name>`.
     pub fn home(&self, name: &str) -> Home {
-        self.made(name, (&format!("agent-{name}"), name), &[])
+        self.made(name, &format!("agent-{name}"), name, &[])
     }
 
     /// Another agent of the same person, `agent-<name>`.
     pub fn sibling(&self, of: &Home, name: &str) -> Home {
         let root = of.dir.join("keys/root.pem");
         let root = ["--root", root.to_str().unwrap()];
-        let home = self.made(name, (&format!("agent-{name}"), &of.principal), &root);
+        let home = self.made(name, &format!("agent-{name}"), &of.principal, &root);
         // The person's control key stays in the first home.
         home.configure("# sign = \"all\"", "sign = \"none\"");
         home
     }
 
     /// `signet init` in a directory of its own, for any agent of any principal.
-    pub fn made(&self, name: &str, who: (&str, &str), more: &[&str]) -> Home {
-        self.furnished(Home::init(self.path(name), who, more, &self.server.url()))
+    pub fn made(&self, name: &str, agent: &str, principal: &str, more: &[&str]) -> Home {
+        let (dir, url) = (self.path(name), self.server.url());
+        self.furnished(Home::init_by(signet(), dir, agent, principal, more, &url))
     }
 
     /// `agent-<name>` of the principal `<name>`, whose program is another one.
     pub fn home_by(&self, program: &Path, name: &str) -> Home {
         let (program, agent) = (program.to_owned(), format!("agent-{name}"));
         let (place, url) = (self.path(name), self.server.url());
-        self.furnished(Home::init_by(program, place, (&agent, name), &[], &url))
+        self.furnished(Home::init_by(program, place, &agent, name, &[], &url))
     }
 
     fn furnished(&self, home: Home) -> Home {

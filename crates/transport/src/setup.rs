@@ -143,10 +143,9 @@ async fn make_stream(
         Some(is) if stream_differences(&asked, is).is_empty() => Ok((SetupStep::Kept, is.clone())),
         Some(is) => context.update_stream(&asked).await.map(|made| {
             let same = stream_differences(&made.config, is).is_empty();
-            let done = if same {
-                SetupStep::Kept
-            } else {
-                SetupStep::Updated
+            let done = match same {
+                true => SetupStep::Kept,
+                false => SetupStep::Updated,
             };
             (done, made.config)
         }),
@@ -154,8 +153,7 @@ async fn make_stream(
     let (done, mut is) = match made {
         Ok(made) => made,
         Err(error) if is_no_room(&error) => {
-            let has = found.as_ref().map_or(0, |found| found.max_bytes);
-            return Err(no_room(context, what, (&asked, has), &error).await);
+            return Err(no_room(context, what, &asked, found.as_ref(), &error).await);
         }
         Err(error) => return Err(failed(&what, &error.to_string())),
     };
@@ -173,7 +171,8 @@ async fn make_stream(
 async fn no_room(
     context: &Context,
     what: String,
-    (asked, has): (&Stream, i64),
+    asked: &Stream,
+    found: Option<&Stream>,
     error: &CreateStreamError,
 ) -> Error {
     let bytes = |signed: i64| u64::try_from(signed).unwrap_or(0);
@@ -190,7 +189,7 @@ async fn no_room(
         reason: error.to_string(),
         mailboxes: asked.subjects.len(),
         wanted: bytes(asked.max_bytes),
-        has: bytes(has),
+        has: bytes(found.map_or(0, |found| found.max_bytes)),
         reserved,
         limit: limit.map(bytes),
     }

@@ -11,12 +11,12 @@ use axum::Router;
 use rmcp::handler::server::ServerHandler;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
+use crate::config::GatewayConfig;
 use crate::context::Context;
 use crate::daemon::Daemon;
 use crate::doors::mcp::http;
-use crate::listener::Listener;
-use crate::outgoing::Outgoing;
+use crate::listener::{Doors, Listener};
+use crate::outgoing::HttpClient;
 use crate::serve::{door, say_where};
 
 /// Serves by a file that `signet gateway` would read, until the process ends. Each session has a server of its own.
@@ -27,7 +27,7 @@ pub fn serve<S: ServerHandler>(
     file: &Path,
     server: impl Fn() -> S + Send + Sync + 'static,
 ) -> Result<(), String> {
-    let config = Config::load(file).map_err(|fault| fault.to_string())?;
+    let config = GatewayConfig::load(file).map_err(|fault| fault.to_string())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -36,7 +36,7 @@ pub fn serve<S: ServerHandler>(
 }
 
 async fn run<S: ServerHandler>(
-    config: Config,
+    config: GatewayConfig,
     server: impl Fn() -> S + Send + Sync + 'static,
 ) -> Result<(), String> {
     let listener = Listener::bind(&config).await.map_err(|(what, _)| what)?;
@@ -46,14 +46,15 @@ async fn run<S: ServerHandler>(
     let context = Arc::new(Context {
         // Nothing of the server asks it anything.
         daemon: Arc::new(Daemon::at(Path::new("no-daemon"))),
-        outgoing: Outgoing::new(&config.outgoing, &config.beside)?,
+        outgoing: HttpClient::new(&config.outgoing, &config.beside)?,
         config,
         tokens: door.tokens(),
         stop: stop.clone(),
     });
-    let room = http::serving(&context, server);
-    listener
-        .serve(&context.config, (Router::new(), room), door, stop)
-        .await;
+    let doors = Doors {
+        open: Router::new(),
+        closed: http::serving(&context, server),
+    };
+    listener.serve(&context.config, doors, door, stop).await;
     Ok(())
 }

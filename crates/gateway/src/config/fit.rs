@@ -2,9 +2,9 @@
 
 use std::net::Ipv6Addr;
 
-use super::{Auth, CallerLimits, Config};
+use super::{Auth, CallerLimits, GatewayConfig};
 
-impl Config {
+impl GatewayConfig {
     /// The first fault, and what to write.
     pub(crate) fn unfit(&self) -> Option<String> {
         let listen = &self.listen;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn unfit(text: &str) -> Option<String> {
-        Config::parse(text).unwrap().unfit()
+        GatewayConfig::parse(text).unwrap().unfit()
     }
 
     #[test]

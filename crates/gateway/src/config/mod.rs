@@ -16,12 +16,12 @@ use serde::{Deserialize, Deserializer};
 use signet_text::word;
 
 use crate::outgoing;
-use crate::plain_file::{Unread, line_of, parse_toml, read_own};
+use crate::plain_file::{UnreadFile, line_of, parse_toml, read_own};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(crate) struct Config {
+pub(crate) struct GatewayConfig {
     pub(crate) listen: Listen,
     pub(crate) limits: CallerLimits,
     pub(crate) tls: Option<Tls>,
@@ -152,7 +152,7 @@ impl ConfigFault {
     }
 }
 
-impl Config {
+impl GatewayConfig {
     /// Reads the file.
     ///
     /// # Errors
@@ -166,8 +166,8 @@ impl Config {
             },
         };
         let text = read_own(path).map_err(|unread| match unread {
-            Unread::Io(source) => unreadable(source),
-            Unread::Open => ConfigFault::Open(path.to_owned()),
+            UnreadFile::Io(source) => unreadable(source),
+            UnreadFile::Open => ConfigFault::Open(path.to_owned()),
         })?;
         let mut config = Self::parse(&text).map_err(|(line, what)| ConfigFault::Wrong {
             path: path.to_owned(),
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_a_listener_on_loopback_that_wants_tokens() {
-        let config = Config::parse("").unwrap();
+        let config = GatewayConfig::parse("").unwrap();
         assert!(config.listen.address.ip().is_loopback());
         assert_eq!((config.listen.auth, config.unfit()), (Auth::Token, None));
         assert!(config.rpc.enabled && config.mcp.enabled);
@@ -269,10 +269,11 @@ mod tests {
 
     #[test]
     fn a_misspelt_key_is_refused_with_its_line() {
-        let (line, what) = Config::parse("[listen]\nadress = \"127.0.0.1:1\"\n").unwrap_err();
+        let (line, what) =
+            GatewayConfig::parse("[listen]\nadress = \"127.0.0.1:1\"\n").unwrap_err();
         assert_eq!(line, 2);
         assert!(what.contains("adress"), "{what}");
-        assert!(Config::parse("[limits]\nconnections = -1\n").is_err());
+        assert!(GatewayConfig::parse("[limits]\nconnections = -1\n").is_err());
     }
 
     #[test]
@@ -287,7 +288,10 @@ mod tests {
                 "`enabled` in [rpc] stands twice, and first in line 2",
             ),
         ] {
-            assert_eq!(Config::parse(text).unwrap_err(), (3, told.to_owned()));
+            assert_eq!(
+                GatewayConfig::parse(text).unwrap_err(),
+                (3, told.to_owned())
+            );
         }
     }
 
@@ -295,7 +299,7 @@ mod tests {
     fn an_address_by_name_or_without_a_port_is_refused_with_one_to_write() {
         for odd in ["localhost:8801", "127.0.0.1", "8787", ""] {
             let text = format!("[listen]\naddress = \"{odd}\"\n");
-            let (line, what) = Config::parse(&text).unwrap_err();
+            let (line, what) = GatewayConfig::parse(&text).unwrap_err();
             assert!(
                 line == 2 && what.contains("127.0.0.1:8787"),
                 "{odd}: {what}"
@@ -307,12 +311,15 @@ mod tests {
     fn without_a_file_it_says_what_to_write() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("gateway.toml");
-        let fault = Config::load(&path).unwrap_err();
+        let fault = GatewayConfig::load(&path).unwrap_err();
         assert!(matches!(fault, ConfigFault::Absent(_)));
         assert!(fault.next().contains("[listen]"));
         std::fs::write(&path, "").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         std::fs::set_permissions(&path, mode).unwrap();
-        assert!(matches!(Config::load(&path), Err(ConfigFault::Open(_))));
+        assert!(matches!(
+            GatewayConfig::load(&path),
+            Err(ConfigFault::Open(_))
+        ));
     }
 }

@@ -2,8 +2,8 @@
 //! again for the next one, and a call that nobody waits for any more ends with its connection. Calls of the gateway's own
 //! find the connections of those before, which are kept for some seconds.
 
-mod places;
 mod search;
+mod slots;
 mod waits;
 
 use std::collections::VecDeque;
@@ -22,20 +22,20 @@ use tokio::time::{Instant, timeout};
 use crate::fault::DoorError;
 use crate::lock::Locked as _;
 use crate::scope::{Caller, Scope};
-pub(crate) use places::Lasting;
-use places::{CallPlace, CallPlaces};
 pub(crate) use search::READING;
+pub(crate) use slots::Lasting;
+use slots::{CallSlot, CallSlots};
 pub(crate) use waits::fresh_key;
 
 /// Where the daemon listens, and how many calls are under way; perhaps as one caller may use it.
 pub(crate) struct Daemon {
-    shared: Arc<Shared>,
+    shared: Arc<DaemonShared>,
     whose: OnBehalf,
 }
 
-struct Shared {
+struct DaemonShared {
     socket: PathBuf,
-    places: CallPlaces,
+    places: CallSlots,
     /// Whether the socket has shown that it is the agent's.
     is_agents: AtomicBool,
     /// Connections that nobody uses.
@@ -60,9 +60,9 @@ struct IdleLink {
 impl Daemon {
     pub(crate) fn at(socket: &Path) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(DaemonShared {
                 socket: socket.to_owned(),
-                places: CallPlaces::new(),
+                places: CallSlots::new(),
                 is_agents: AtomicBool::new(false),
                 idle: Mutex::default(),
             }),
@@ -123,7 +123,7 @@ impl Daemon {
         method: &str,
         params: &impl serde::Serialize,
         wait: Duration,
-        place: CallPlace,
+        place: CallSlot,
     ) -> Result<Value, DoorError> {
         let mut link = match self.shared.idle(&self.whose) {
             Some(stream) => DaemonConnection::over(stream, Some(place)),
@@ -164,7 +164,7 @@ impl Daemon {
         self.begin(None).await
     }
 
-    async fn begin(&self, place: Option<CallPlace>) -> Result<DaemonConnection, DoorError> {
+    async fn begin(&self, place: Option<CallSlot>) -> Result<DaemonConnection, DoorError> {
         let shared = &self.shared;
         let stream = timeout(PROMPT, UnixStream::connect(&shared.socket));
         let stream = stream
@@ -190,7 +190,7 @@ impl Daemon {
     }
 }
 
-impl Shared {
+impl DaemonShared {
     /// The connection of a call before for the same caller, where the daemon has neither closed it nor said more on it.
     fn idle(&self, whose: &OnBehalf) -> Option<BufReader<UnixStream>> {
         let mut idle = self.idle.locked();
@@ -237,11 +237,11 @@ pub(crate) struct DaemonConnection {
     last_id: u64,
     /// What came while an answer was awaited.
     told: VecDeque<Notification>,
-    _place: Option<CallPlace>,
+    _place: Option<CallSlot>,
 }
 
 impl DaemonConnection {
-    fn over(stream: BufReader<UnixStream>, place: Option<CallPlace>) -> Self {
+    fn over(stream: BufReader<UnixStream>, place: Option<CallSlot>) -> Self {
         Self {
             stream,
             begun: Vec::new(),

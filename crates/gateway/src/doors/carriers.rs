@@ -9,13 +9,13 @@ use super::{discord, inbox};
 use crate::config::carriers::Lacking;
 use crate::context::Context;
 
-/// Carriers that can begin.
-pub(crate) struct Carriers {
+/// ConfiguredCarriers that can begin.
+pub(crate) struct ConfiguredCarriers {
     channel: Option<discord::DiscordDoor>,
-    inbox: Option<Arc<inbox::InboxDoor>>,
+    inbox: Option<Arc<inbox::HttpCarrier>>,
 }
 
-impl Carriers {
+impl ConfiguredCarriers {
     /// Those of the configuration. Nothing is carried yet.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl Carriers {
         let channel = channel.map(|section| discord::DiscordDoor::of(context, section, socket));
         let inbox = inbox.as_ref().map(|section| {
             let socket = socket.ok_or(Lacking::Socket)?;
-            Ok(inbox::InboxDoor::of(context, section, socket.to_owned()))
+            Ok(inbox::HttpCarrier::of(context, section, socket.to_owned()))
         });
         Ok(Self {
             channel: channel.transpose()?,

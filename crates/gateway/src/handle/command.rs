@@ -18,7 +18,7 @@ use crate::{hint, say};
 
 /// Handle what comes to the agent, as a file says
 #[derive(Debug, Args)]
-pub(crate) struct HandleArgs {
+pub(crate) struct HandlersArgs {
     /// The agent's socket (agent.sock), as `signet handle` finds it
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
@@ -35,15 +35,15 @@ pub(crate) struct HandleArgs {
 
 /// Try one handler, or look at what it says
 #[derive(Debug, Subcommand)]
-pub(crate) enum HandlerCommand {
+pub(crate) enum HandlerAction {
     /// Let the handler of a capability try a body, without a peer
-    Test(TestArgs),
-    /// Switch on, switch off or show what goes to and fro
-    Trace(TraceArgs),
+    Test(TrialArgs),
+    /// TraceSwitch on, switch off or show what goes to and fro
+    Trace(SwitchTraceArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TestArgs {
+pub(crate) struct TrialArgs {
     /// Which capability is handled by what
     #[arg(long, value_name = "FILE")]
     handlers: PathBuf,
@@ -54,40 +54,40 @@ pub(crate) struct TestArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TraceArgs {
+pub(crate) struct SwitchTraceArgs {
     /// The file
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
     #[arg(value_enum)]
-    switch: Switch,
+    switch: TraceSwitch,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Switch {
+enum TraceSwitch {
     On,
     Off,
     Show,
 }
 
 /// How a command ends that does not end well: its code, what is wrong, and what to do.
-struct Failed(u8, String, String);
+struct CommandFault(u8, String, String);
 
-fn failed(code: u8, what: String, next: &str) -> Failed {
-    Failed(code, what, next.to_owned())
+fn failed(code: u8, what: String, next: &str) -> CommandFault {
+    CommandFault(code, what, next.to_owned())
 }
 
-pub(crate) fn handle(args: &HandleArgs) -> ExitCode {
+pub(crate) fn handle(args: &HandlersArgs) -> ExitCode {
     ended(handle_all(args))
 }
 
-pub(crate) fn handler(command: &HandlerCommand) -> ExitCode {
+pub(crate) fn handler(command: &HandlerAction) -> ExitCode {
     ended(match command {
-        HandlerCommand::Test(args) => try_one(args),
-        HandlerCommand::Trace(args) => trace(args),
+        HandlerAction::Test(args) => try_one(args),
+        HandlerAction::Trace(args) => trace(args),
     })
 }
 
-fn handle_all(args: &HandleArgs) -> Result<(), Failed> {
+fn handle_all(args: &HandlersArgs) -> Result<(), CommandFault> {
     let handlers = load(&args.handlers)?;
     let place = args.trace.clone();
     let place = place.unwrap_or_else(|| args.handlers.with_extension("trace"));
@@ -110,7 +110,7 @@ fn handle_all(args: &HandleArgs) -> Result<(), Failed> {
     }
 }
 
-fn try_one(args: &TestArgs) -> Result<(), Failed> {
+fn try_one(args: &TrialArgs) -> Result<(), CommandFault> {
     let handlers = load(&args.handlers)?;
     let section = handlers.get(&args.capability);
     let section = section.ok_or_else(|| {
@@ -140,12 +140,12 @@ fn told(done: Done) -> Value {
     }
 }
 
-fn trace(args: &TraceArgs) -> Result<(), Failed> {
+fn trace(args: &SwitchTraceArgs) -> Result<(), CommandFault> {
     let of_file = |fault: TraceFault| failed(USAGE, fault.to_string(), RIGHTS);
     match args.switch {
-        Switch::On => Trace::switch_on(&args.trace).map_err(of_file),
-        Switch::Off => Trace::switch_off(&args.trace).map_err(of_file),
-        Switch::Show => {
+        TraceSwitch::On => Trace::switch_on(&args.trace).map_err(of_file),
+        TraceSwitch::Off => Trace::switch_off(&args.trace).map_err(of_file),
+        TraceSwitch::Show => {
             match Trace::show(&args.trace, &mut io::stdout().lock()).map_err(of_file)? {
                 true => Ok(()),
                 false => Err(failed(
@@ -158,12 +158,12 @@ fn trace(args: &TraceArgs) -> Result<(), Failed> {
     }
 }
 
-fn load(path: &Path) -> Result<Handlers, Failed> {
+fn load(path: &Path) -> Result<Handlers, CommandFault> {
     Handlers::load(path).map_err(|fault| failed(USAGE, fault.to_string(), &fault.next()))
 }
 
 /// Nothing that is longer than a message is read.
-fn body(given: &str) -> Result<Value, Failed> {
+fn body(given: &str) -> Result<Value, CommandFault> {
     let mut bytes = Vec::new();
     let most = Limits::MESSAGE.bytes as u64 + 1;
     let read = match (given, given.strip_prefix('@')) {
@@ -190,7 +190,7 @@ fn body(given: &str) -> Result<Value, Failed> {
     })
 }
 
-fn print(value: &Value) -> Result<(), Failed> {
+fn print(value: &Value) -> Result<(), CommandFault> {
     let said = writeln!(io::stdout(), "{}", visible(&value.to_string()));
     said.map_err(|error| {
         failed(
@@ -201,14 +201,14 @@ fn print(value: &Value) -> Result<(), Failed> {
     })
 }
 
-fn ended(result: Result<(), Failed>) -> ExitCode {
+fn ended(result: Result<(), CommandFault>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failed(code, what, next)) => say::failed(&say::told(&what, &next), code),
+        Err(CommandFault(code, what, next)) => say::failed(&say::told(&what, &next), code),
     }
 }
 
-fn no_room(error: io::Error) -> Failed {
+fn no_room(error: io::Error) -> CommandFault {
     failed(REFUSED, error.to_string(), say::NO_ROOM)
 }
 

@@ -5,32 +5,32 @@ use signet_handlers::answer::ANSWER;
 use signet_handlers::{Fault, Task};
 
 use crate::listener::{is_json, media_type};
-use crate::outgoing::{Answer, Endpoint, OutgoingError};
+use crate::outgoing::{Endpoint, HttpAnswer, OutgoingError};
 
 /// What is posted.
-pub(crate) struct Post {
+pub(crate) struct HandlerPost {
     pub(crate) body: Vec<u8>,
     pub(crate) accept: &'static str,
     pub(crate) headers: Vec<(&'static str, String)>,
 }
 
 /// Looks at each piece of an answer as it comes; true ends the reading.
-pub(crate) type Watch<'a> = &'a mut dyn FnMut(&HeaderMap, &[u8]) -> Result<bool, Fault>;
+pub(crate) type SeenEnough<'a> = &'a mut dyn FnMut(&HeaderMap, &[u8]) -> Result<bool, Fault>;
 
 /// Posts and reads the answer to its end.
 ///
 /// # Errors
 /// A fault of the connection, of HTTP, or of the answer's size, and `Redirected`; every other status is an answer.
-pub(crate) async fn post(endpoint: &Endpoint, post: Post) -> Result<Answer, Fault> {
+pub(crate) async fn post(endpoint: &Endpoint, post: HandlerPost) -> Result<HttpAnswer, Fault> {
     post_until(endpoint, post, &mut |_, _| Ok(false)).await
 }
 
 /// The same, until `watch` has seen enough.
 pub(crate) async fn post_until(
     endpoint: &Endpoint,
-    post: Post,
-    watch: Watch<'_>,
-) -> Result<Answer, Fault> {
+    post: HandlerPost,
+    watch: SeenEnough<'_>,
+) -> Result<HttpAnswer, Fault> {
     let headers = headers(endpoint, &post)?;
     match endpoint
         .post(headers, post.body, ANSWER.bytes, watch)
@@ -60,7 +60,7 @@ impl From<OutgoingError> for Fault {
     }
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -91,7 +91,7 @@ pub(crate) fn who_asks(task: &Task<'_>) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn headers(endpoint: &Endpoint, post: &Post) -> Result<HeaderMap, Fault> {
+fn headers(endpoint: &Endpoint, post: &HandlerPost) -> Result<HeaderMap, Fault> {
     let mut headers = HeaderMap::new();
     let mut put = |name: HeaderName, value: &str| {
         let value = HeaderValue::from_str(value).map_err(|_| UNWRITABLE)?;

@@ -4,9 +4,9 @@ use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
 use signet_text::visible;
 
-use crate::handle::http::{self, JSON, Post};
+use crate::handle::http::{self, HandlerPost, JSON};
 use crate::handle::trace::Trace;
-use crate::outgoing::{Answer, Endpoint};
+use crate::outgoing::{Endpoint, HttpAnswer};
 use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
@@ -43,12 +43,12 @@ pub(crate) async fn exchange(
     task: &Task<'_>,
     request: &Value,
     more: Vec<(&'static str, String)>,
-) -> Result<Answer, Fault> {
+) -> Result<HttpAnswer, Fault> {
     let body = request.to_string().into_bytes();
     trace.sent(task, &body);
     let mut headers = http::who_asks(task);
     headers.extend(more);
-    let post = Post {
+    let post = HandlerPost {
         body,
         accept: JSON,
         headers,
@@ -65,6 +65,9 @@ pub(crate) struct RpcError {
     message: String,
 }
 
+/// What a call came to: its result, or the other side's refusal.
+pub(crate) type RpcAnswer = Result<Value, RpcError>;
+
 impl RpcError {
     pub(crate) const fn code(&self) -> i64 {
         self.code
@@ -78,7 +81,7 @@ impl std::fmt::Display for RpcError {
 }
 
 /// Reads what came by HTTP: an error of JSON-RPC counts with any status, a result with a success alone.
-pub(crate) fn outcome(reply: &Answer, id: &Value) -> Result<Result<Value, RpcError>, Fault> {
+pub(crate) fn outcome(reply: &HttpAnswer, id: &Value) -> Result<RpcAnswer, Fault> {
     let failed = (!reply.status.is_success()).then(|| Fault::Status(reply.status.as_u16()));
     let read = || answer::read(reply.json_bytes()?, ANSWER).and_then(|value| answer(value, id));
     match (read(), failed) {
@@ -89,7 +92,7 @@ pub(crate) fn outcome(reply: &Answer, id: &Value) -> Result<Result<Value, RpcErr
 }
 
 /// Reads one response of JSON-RPC 2.0 to the request `id`.
-pub(crate) fn answer(value: Value, id: &Value) -> Result<Result<Value, RpcError>, Fault> {
+pub(crate) fn answer(value: Value, id: &Value) -> Result<RpcAnswer, Fault> {
     let Value::Object(mut members) = value else {
         return Err(Fault::Shape("its answer is no object of JSON-RPC"));
     };

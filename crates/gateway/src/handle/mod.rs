@@ -19,6 +19,6 @@ pub(crate) mod simple_a2a;
 mod trace;
 mod trial;
 
-pub(crate) use command::{HandleArgs, HandlerCommand, handle, handler};
+pub(crate) use command::{HandlerAction, HandlersArgs, handle, handler};
 pub use config::{HandlerKind, HandlerSection, Handlers, HandlersFault};
 pub use trace::{Trace, TraceFault};

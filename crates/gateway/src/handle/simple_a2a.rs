@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::handle::jsonrpc::{exchange, tamed};
 use crate::handle::trace::Trace;
-use crate::outgoing::{Answer, Endpoint};
+use crate::outgoing::{Endpoint, HttpAnswer};
 use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
@@ -27,7 +27,7 @@ impl Handler for SimpleA2a {
 }
 
 /// An error counts with any status of HTTP, a success with a success alone.
-fn outcome(reply: &Answer, id: &str) -> Result<Done, Fault> {
+fn outcome(reply: &HttpAnswer, id: &str) -> Result<Done, Fault> {
     let failed = (!reply.status.is_success()).then(|| Fault::Status(reply.status.as_u16()));
     let read = || answer::read(reply.json_bytes()?, ANSWER).and_then(|value| answer(value, id));
     match (read(), failed) {

@@ -23,16 +23,16 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::Remote;
-use super::io::Patient;
-use super::places::{ConnectionSlot, ConnectionSlots, Standing};
+use super::slots::{ConnectionActivity, ListenerSlot, ListenerSlots};
 use super::tls::Secured;
+use super::write_timeout::Patient;
 use crate::config::CallerLimits;
 
 /// What accepts connections.
 pub(super) struct Accept {
     pub(super) limits: CallerLimits,
     pub(super) tls: Option<Secured>,
-    pub(super) router: Served,
+    pub(super) router: GatedRouter,
     pub(super) stop: CancellationToken,
 }
 
@@ -40,7 +40,7 @@ impl Accept {
     /// Serves whoever connects until it is told to stop.
     pub(super) async fn run(self, socket: TcpListener) {
         let (limits, stop) = (self.limits, self.stop.clone());
-        let places = Arc::new(ConnectionSlots::new(limits.connections));
+        let places = Arc::new(ListenerSlots::new(limits.connections));
         let shared = Arc::new(self);
         let mut connections = JoinSet::new();
         loop {
@@ -71,7 +71,7 @@ impl Accept {
         let _ = timeout(GRACE, ended).await;
     }
 
-    async fn connection(&self, stream: TcpStream, address: IpAddr, place: &ConnectionSlot) {
+    async fn connection(&self, stream: TcpStream, address: IpAddr, place: &ListenerSlot) {
         // Small answers are many.
         let _ = stream.set_nodelay(true);
         let remote = |certificate| Remote {
@@ -91,7 +91,7 @@ impl Accept {
         self.converse(stream, remote(certificate), place).await;
     }
 
-    async fn converse<S>(&self, stream: S, remote: Remote, place: &ConnectionSlot)
+    async fn converse<S>(&self, stream: S, remote: Remote, place: &ListenerSlot)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -119,9 +119,9 @@ impl Accept {
 
 /// The doors behind their gate.
 #[derive(Clone)]
-pub(super) struct Served(Router);
+pub(super) struct GatedRouter(Router);
 
-impl Served {
+impl GatedRouter {
     pub(super) fn new(router: Router) -> Self {
         Self(router.with_state(()))
     }
@@ -129,9 +129,9 @@ impl Served {
 
 /// Serves the requests of one connection, each of which knows whose it is.
 struct Rooms {
-    router: Served,
+    router: GatedRouter,
     remote: Remote,
-    standing: Standing,
+    standing: ConnectionActivity,
 }
 
 impl Service<Request<Incoming>> for Rooms {

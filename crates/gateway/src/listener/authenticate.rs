@@ -12,9 +12,9 @@ use super::Remote;
 use super::body::discard;
 use super::gate::{KnownCaller, only};
 use super::guarded::guarded;
-use super::places::Standing;
 use super::refusal::{later, refused};
-use crate::tokens::{Admitted, Anybody, Refused, Tokens};
+use super::slots::ConnectionActivity;
+use crate::tokens::{Admitted, Anybody, NotAdmitted, Tokens};
 
 /// How callers prove who they are.
 pub(crate) enum Door {
@@ -34,8 +34,8 @@ pub(super) async fn authenticate(
         Ok(Admitted { caller, place }) => {
             let kind = shown(&request).kind();
             let gone = caller.gone.clone();
-            let standing = request.extensions().get::<Standing>();
-            let held = (place, standing.map(Standing::of_caller));
+            let standing = request.extensions().get::<ConnectionActivity>();
+            let held = (place, standing.map(ConnectionActivity::of_caller));
             request.extensions_mut().insert(caller);
             // What the token lets in ends with it, also in the middle of an answer.
             let mut response = tokio::select! {
@@ -75,7 +75,7 @@ impl Door {
         let admitted = match shown {
             Credential::Token(token) => tokens.admit(token),
             Credential::Certificate(hash) => tokens.admit_certificate(&hash),
-            Credential::Nothing => Err(Refused::Unknown),
+            Credential::Nothing => Err(NotAdmitted::Unknown),
         };
         admitted.map_err(|refusal| response(refusal, shown))
     }
@@ -118,11 +118,11 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-fn response(refusal: Refused, shown: Credential<'_>) -> Response {
+fn response(refusal: NotAdmitted, shown: Credential<'_>) -> Response {
     let (reason, seconds) = match refusal {
-        Refused::Unknown => return unknown(shown),
-        Refused::TooMany(seconds) => ("too-many-requests", seconds),
-        Refused::TooManyAtOnce => ("too-many-at-once", 1),
+        NotAdmitted::Unknown => return unknown(shown),
+        NotAdmitted::TooMany(seconds) => ("too-many-requests", seconds),
+        NotAdmitted::TooManyAtOnce => ("too-many-at-once", 1),
     };
     let busy = refused(
         StatusCode::TOO_MANY_REQUESTS,

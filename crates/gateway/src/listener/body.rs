@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::refusal::{later, refused};
-use crate::config::Config;
+use crate::config::GatewayConfig;
 
 /// What a body is held against.
 pub(super) struct Bodies {
@@ -67,7 +67,7 @@ pub(crate) async fn discard_up_to(body: Body, most: usize, time: Duration) {
 }
 
 impl Bodies {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &GatewayConfig) -> Self {
         let most = config.limits.body_bytes;
         Self {
             most,
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     fn bodies(most: usize) -> Bodies {
-        let mut config = Config::default();
+        let mut config = GatewayConfig::default();
         config.limits.body_bytes = most;
         Bodies::new(&config)
     }

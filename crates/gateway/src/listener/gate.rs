@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::body::discard;
 use super::refusal::refused;
-use crate::config::Config;
+use crate::config::GatewayConfig;
 use crate::lock::Locked as _;
 use crate::rate::RateBucket;
 
@@ -33,7 +33,7 @@ pub(super) struct Gate {
 pub(crate) struct KnownCaller;
 
 impl Gate {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &GatewayConfig) -> Self {
         let own = [
             "localhost".to_owned(),
             "127.0.0.1".to_owned(),
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn gate() -> Gate {
-        let mut config = Config::default();
+        let mut config = GatewayConfig::default();
         config.listen.hosts = vec!["Agent.Example.org".to_owned()];
         config.listen.origins = vec!["https://app.example.org/".to_owned()];
         Gate::new(&config)

@@ -1,4 +1,4 @@
-//! The listener: connections within bounds (`accept`, `places`, `io`, `tls`), what every request has to be before a door
+//! The listener: connections within bounds (`accept`, `slots`, `write_timeout`, `tls`), what every request has to be before a door
 //! sees it (`gate`), who sends it (`authenticate`), and what it brings (`body`).
 //!
 //! ```text
@@ -14,10 +14,10 @@ mod body;
 mod dates;
 mod gate;
 mod guarded;
-mod io;
-mod places;
 mod refusal;
+mod slots;
 mod tls;
+mod write_timeout;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -30,11 +30,11 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use authenticate::Door;
 pub(crate) use body::discard_up_to;
 pub(crate) use gate::{KnownCaller, is_json, media_type};
-pub(crate) use places::Standing;
 pub(crate) use refusal::{json, later, refused};
+pub(crate) use slots::ConnectionActivity;
 
-use crate::config::Config;
-use accept::{Accept, Served};
+use crate::config::GatewayConfig;
+use accept::{Accept, GatedRouter};
 use body::Bodies;
 use gate::Gate;
 use tls::Secured;
@@ -48,6 +48,14 @@ pub(crate) struct Remote {
     pub(crate) certificate: Option<[u8; 32]>,
 }
 
+/// The routes of all doors.
+pub(crate) struct Doors {
+    /// For everybody.
+    pub(crate) open: Router,
+    /// For those who have proved who they are.
+    pub(crate) closed: Router,
+}
+
 /// A listener that is bound, and serves nobody yet.
 pub(crate) struct Listener {
     socket: TcpListener,
@@ -59,7 +67,7 @@ impl Listener {
     ///
     /// # Errors
     /// What is wrong with the address or the certificate, and what to do.
-    pub(crate) async fn bind(config: &Config) -> Result<Self, (String, &'static str)> {
+    pub(crate) async fn bind(config: &GatewayConfig) -> Result<Self, (String, &'static str)> {
         let tls = config
             .tls
             .as_ref()
@@ -87,16 +95,16 @@ impl Listener {
     /// Serves the doors until it is told to stop; what is under way then has a moment to end.
     pub(crate) async fn serve(
         self,
-        config: &Config,
-        (open, closed): (Router, Router),
+        config: &GatewayConfig,
+        doors: Doors,
         door: Door,
         stop: CancellationToken,
     ) {
-        let router = router(config, open, closed, door);
+        let router = router(config, doors, door);
         let accept = Accept {
             limits: config.limits,
             tls: self.tls,
-            router: Served::new(router),
+            router: GatedRouter::new(router),
             stop,
         };
         accept.run(self.socket).await;
@@ -104,13 +112,15 @@ impl Listener {
 }
 
 /// Every door behind what it relies on.
-fn router(config: &Config, open: Router, closed: Router, door: Door) -> Router {
+fn router(config: &GatewayConfig, doors: Doors, door: Door) -> Router {
     let gate = Arc::new(Gate::new(config));
     let bodies = from_fn_with_state(Arc::new(Bodies::new(config)), body::whole);
     // Only what a door serves asks for a token: that there is nothing at an address is no secret.
     let authenticate = from_fn_with_state(Arc::new(door), authenticate::authenticate);
-    let closed = closed.route_layer(bodies).route_layer(authenticate);
-    open.merge(closed)
+    let closed = doors.closed.route_layer(bodies).route_layer(authenticate);
+    doors
+        .open
+        .merge(closed)
         .fallback(refusal::nothing_here)
         .method_not_allowed_fallback(refusal::not_so)
         .layer(from_fn_with_state(gate, gate::pass))

@@ -10,22 +10,22 @@ use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
 use super::dates;
-use crate::config::{Config, Tls};
+use crate::config::{GatewayConfig, Tls};
 use crate::lock::Locked as _;
 use crate::outgoing::{CERTIFICATE, PemFault, certificates, private_key};
 use crate::say::say;
-use crate::stamp::Stamp;
+use crate::stamp::FileStamp;
 
 /// The listener's TLS, by the files as they are: a certificate that is renewed is shown from the next connection on.
 pub(super) struct Secured {
-    config: Config,
+    config: GatewayConfig,
     section: Tls,
-    now: Mutex<Now>,
+    now: Mutex<CurrentCertificate>,
 }
 
-struct Now {
+struct CurrentCertificate {
     shown: ServedCertificate,
-    stamps: Vec<Option<Stamp>>,
+    stamps: Vec<Option<FileStamp>>,
     looked: Instant,
     /// When the dates of the certificate were looked at.
     dated: Instant,
@@ -42,11 +42,14 @@ impl Secured {
     ///
     /// # Errors
     /// Which file is at fault, and what to do.
-    pub(super) fn of(config: &Config, section: &Tls) -> Result<Self, (String, &'static str)> {
+    pub(super) fn of(
+        config: &GatewayConfig,
+        section: &Tls,
+    ) -> Result<Self, (String, &'static str)> {
         let stamps = stamps(config, section);
         let shown = shown(config, section)?;
         shown.warn();
-        let now = Now {
+        let now = CurrentCertificate {
             shown,
             stamps,
             looked: Instant::now(),
@@ -96,7 +99,7 @@ impl ServedCertificate {
     }
 }
 
-fn stamps(config: &Config, section: &Tls) -> Vec<Option<Stamp>> {
+fn stamps(config: &GatewayConfig, section: &Tls) -> Vec<Option<FileStamp>> {
     let files = [
         Some(&section.certificate),
         Some(&section.key),
@@ -106,11 +109,14 @@ fn stamps(config: &Config, section: &Tls) -> Vec<Option<Stamp>> {
         .into_iter()
         .flatten()
         .map(|file: &PathBuf| config.path(file));
-    files.map(|file| Stamp::of(&file)).collect()
+    files.map(|file| FileStamp::of(&file)).collect()
 }
 
 /// What accepts connections over TLS, by the files as they are.
-fn shown(config: &Config, section: &Tls) -> Result<ServedCertificate, (String, &'static str)> {
+fn shown(
+    config: &GatewayConfig,
+    section: &Tls,
+) -> Result<ServedCertificate, (String, &'static str)> {
     let (certificate, key) = (config.path(&section.certificate), config.path(&section.key));
     let unfit = |fault: PemFault| (fault.to_string(), NAME_FILES);
     let chain = certificates(&certificate).map_err(unfit)?;

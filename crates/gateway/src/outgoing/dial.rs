@@ -10,9 +10,9 @@ use url::{Host, Url};
 
 use super::guard::AddressKind;
 use super::tls::Roots;
-use super::{How, Outgoing, OutgoingError};
+use super::{How, HttpClient, OutgoingError};
 
-impl Outgoing {
+impl HttpClient {
     /// Resolves, judges and connects; a name that resolves to another address a moment later changes nothing.
     pub(super) async fn connect(
         &self,

@@ -10,12 +10,12 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 
 use super::dial::Stream;
-use super::{Answer, OutgoingError};
+use super::{HttpAnswer, OutgoingError};
 
 /// What looks at each piece of an answer as it comes; true ends the reading.
-pub(crate) trait Watch<E>: FnMut(&HeaderMap, &[u8]) -> Result<bool, E> {}
+pub(crate) trait WatchPieces<E>: FnMut(&HeaderMap, &[u8]) -> Result<bool, E> {}
 
-impl<E, F: FnMut(&HeaderMap, &[u8]) -> Result<bool, E> + ?Sized> Watch<E> for F {}
+impl<E, F: FnMut(&HeaderMap, &[u8]) -> Result<bool, E> + ?Sized> WatchPieces<E> for F {}
 
 /// Sends a request and reads its answer, of at most `longest` bytes, to its end or until `watch` has seen enough. Says besides
 /// whether more came behind the answer than belongs to it.
@@ -26,8 +26,8 @@ pub(super) async fn exchange<E: From<OutgoingError>>(
     stream: TokioIo<Box<dyn Stream>>,
     request: Request<Full<Bytes>>,
     longest: usize,
-    watch: &mut (impl Watch<E> + ?Sized),
-) -> Result<(Answer, bool), E> {
+    watch: &mut (impl WatchPieces<E> + ?Sized),
+) -> Result<(HttpAnswer, bool), E> {
     let (mut sender, connection) = http1::Builder::new()
         .max_headers(MOST_HEADERS)
         .max_buf_size(LONGEST_HEAD)
@@ -62,8 +62,8 @@ fn is_of_more(error: &hyper::Error) -> bool {
 async fn read<E: From<OutgoingError>>(
     response: Response<Incoming>,
     longest: usize,
-    watch: &mut (impl Watch<E> + ?Sized),
-) -> Result<Answer, E> {
+    watch: &mut (impl WatchPieces<E> + ?Sized),
+) -> Result<HttpAnswer, E> {
     let (head, mut incoming) = response.into_parts();
     if head.status.is_redirection() {
         return Err(OutgoingError::Redirected.into());
@@ -83,7 +83,7 @@ async fn read<E: From<OutgoingError>>(
             break;
         }
     }
-    Ok(Answer {
+    Ok(HttpAnswer {
         status: head.status,
         headers: head.headers,
         body: body.into(),

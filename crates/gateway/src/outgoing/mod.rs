@@ -52,7 +52,7 @@ pub(crate) struct OutgoingSection {
 
 /// The one way out. Clones share what it has read of this machine.
 #[derive(Clone, Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct HttpClient {
     guard: Guard,
     proxies: Proxies,
     roots: Roots,
@@ -81,7 +81,7 @@ impl Default for How {
 
 /// What came back.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -122,7 +122,7 @@ pub(crate) enum OutgoingError {
     Redirected,
 }
 
-impl Outgoing {
+impl HttpClient {
     /// Reads what this machine says of roots and proxies.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl Outgoing {
         headers: HeaderMap,
         body: Bytes,
         how: &How,
-    ) -> Result<Answer, OutgoingError> {
+    ) -> Result<HttpAnswer, OutgoingError> {
         self.request(Method::POST, url, headers, body, how).await
     }
 
@@ -184,7 +184,7 @@ impl Outgoing {
         headers: HeaderMap,
         body: Bytes,
         how: &How,
-    ) -> Result<Answer, OutgoingError> {
+    ) -> Result<HttpAnswer, OutgoingError> {
         let request = written(method, url, headers, body)?;
         let answered = timeout(how.time, async {
             let stream = self.connect(url, how).await?;

@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 use url::Url;
 
 use super::dial::secured;
-use super::exchange::{Watch, exchange};
+use super::exchange::{WatchPieces, exchange};
 use super::tls::Roots;
-use super::{Answer, OutgoingError, written};
+use super::{HttpAnswer, OutgoingError, written};
 
 /// An address, how it is proved to be itself, and how we prove to be allowed there.
 #[derive(Clone)]
@@ -120,8 +120,8 @@ impl Endpoint {
         headers: HeaderMap,
         body: Vec<u8>,
         longest: usize,
-        watch: &mut (impl Watch<E> + ?Sized),
-    ) -> Result<(Answer, bool), E> {
+        watch: &mut (impl WatchPieces<E> + ?Sized),
+    ) -> Result<(HttpAnswer, bool), E> {
         let request = written(Method::POST, &self.url, headers, Bytes::from(body))?;
         let stream = self.dial().await.ok_or(OutgoingError::Unreachable)?;
         let stream = secured(stream, &self.url, self.roots.as_ref(), None).await?;

@@ -16,13 +16,13 @@ use super::OutgoingError;
 /// The proxies of this machine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proxies {
-    http: Option<Arc<Proxy>>,
-    https: Option<Arc<Proxy>>,
+    http: Option<Arc<HttpProxy>>,
+    https: Option<Arc<HttpProxy>>,
     /// What is called without one.
     except: Arc<[String]>,
 }
 
-struct Proxy {
+struct HttpProxy {
     host: String,
     port: u16,
     authorization: Option<String>,
@@ -36,7 +36,7 @@ impl Proxies {
     pub(super) fn of(environment: &BTreeMap<String, String>) -> Result<Self, String> {
         let variable = |name: &str| {
             let value = environment.get(name).or_else(|| match name {
-                // A server that runs scripts hands the header `Proxy` to them by that name (CVE-2016-5385).
+                // A server that runs scripts hands the header `HttpProxy` to them by that name (CVE-2016-5385).
                 "http_proxy" => None,
                 _ => environment.get(&name.to_ascii_uppercase()),
             });
@@ -45,7 +45,7 @@ impl Proxies {
         let proxy = |name: &str| {
             let value = variable(name).or_else(|| variable("all_proxy"));
             value
-                .map(|value| Proxy::parse(name, value).map(Arc::new))
+                .map(|value| HttpProxy::parse(name, value).map(Arc::new))
                 .transpose()
         };
         let except = variable("no_proxy").map_or("", String::as_str).split(',');
@@ -72,7 +72,7 @@ impl Proxies {
         }
     }
 
-    fn of_url(&self, url: &Url, address: SocketAddr) -> Option<&Proxy> {
+    fn of_url(&self, url: &Url, address: SocketAddr) -> Option<&HttpProxy> {
         let host = url.host_str()?.to_ascii_lowercase();
         let address = address.ip();
         let is_excepted = address.is_loopback()
@@ -92,7 +92,7 @@ impl Proxies {
     }
 }
 
-impl Proxy {
+impl HttpProxy {
     fn parse(name: &str, value: &str) -> Result<Self, String> {
         let wrong = || {
             format!("{name} in the environment names no proxy; write http://host:port, or unset it")
@@ -157,7 +157,7 @@ fn is_good(head: &[u8]) -> bool {
             .is_some_and(|status| status.len() == 3 && status.starts_with(b"2"))
 }
 
-impl fmt::Debug for Proxy {
+impl fmt::Debug for HttpProxy {
     /// Without the user and the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Proxy({}:{})", self.host, self.port)

@@ -9,11 +9,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 
-fn outgoing(loopback: bool, environment: &[(&str, String)]) -> Outgoing {
+fn outgoing(loopback: bool, environment: &[(&str, String)]) -> HttpClient {
     let environment = environment
         .iter()
         .map(|(name, value)| (String::from(*name), value.clone()));
-    Outgoing {
+    HttpClient {
         guard: Guard::new(loopback, Vec::new()),
         proxies: Proxies::of(&environment.collect()).unwrap(),
         roots: Roots::load(None).unwrap(),
@@ -42,7 +42,7 @@ async fn server(answer: impl Into<Vec<u8>>) -> (u16, UnboundedReceiver<String>) 
     (port, told)
 }
 
-async fn post(outgoing: &Outgoing, url: &str, how: How) -> Result<Answer, OutgoingError> {
+async fn post(outgoing: &HttpClient, url: &str, how: How) -> Result<HttpAnswer, OutgoingError> {
     let url = Url::parse(url).unwrap();
     outgoing
         .post(&url, HeaderMap::new(), Bytes::from_static(b"{}"), &how)

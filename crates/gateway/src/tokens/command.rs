@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use signet_proto::ids::AgentId;
 use signet_text::counted;
 
-use super::file::{self, Entry, File, FileFault};
+use super::file::{self, File, FileFault, TokenEntry};
 use crate::hint;
 use crate::outgoing::{CERTIFICATE, PemFault, certificates};
 use crate::random::random;
@@ -20,9 +20,9 @@ use crate::scope::{May, Scope};
 
 /// What is done with the tokens.
 #[derive(Debug, Subcommand)]
-pub(crate) enum TokenCommand {
+pub(crate) enum TokenFileCommand {
     /// Make one and print it: nobody can read it again
-    Make(MakeArgs),
+    Make(MakeTokenArgs),
     /// Say which there are, and how far each reaches
     List,
     /// Take one back: what is under way with it ends within a second
@@ -33,7 +33,7 @@ pub(crate) enum TokenCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct MakeArgs {
+pub(crate) struct MakeTokenArgs {
     /// What it is called: whose program it is for
     name: String,
     /// An agent that it may speak with; may be given several times, everybody when absent
@@ -97,14 +97,14 @@ impl TokenFault {
 ///
 /// # Errors
 /// Why it is not done; then nothing is.
-pub(crate) fn command(asked: &TokenCommand, path: &Path) -> Result<String, TokenFault> {
+pub(crate) fn command(asked: &TokenFileCommand, path: &Path) -> Result<String, TokenFault> {
     match asked {
-        TokenCommand::List => Ok(listed(&File::load(path)?)),
-        TokenCommand::Make(args) => {
+        TokenFileCommand::List => Ok(listed(&File::load(path)?)),
+        TokenFileCommand::Make(args) => {
             let _lock = lock(path)?;
             make(args, path)
         }
-        TokenCommand::Revoke { name } => {
+        TokenFileCommand::Revoke { name } => {
             let _lock = lock(path)?;
             let mut file = File::load(path)?;
             let before = file.tokens.len();
@@ -120,7 +120,7 @@ pub(crate) fn command(asked: &TokenCommand, path: &Path) -> Result<String, Token
     }
 }
 
-fn make(args: &MakeArgs, path: &Path) -> Result<String, TokenFault> {
+fn make(args: &MakeTokenArgs, path: &Path) -> Result<String, TokenFault> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if !(1..=64).contains(&args.name.len()) || !args.name.bytes().all(fits) {
         return Err(TokenFault::Name);
@@ -146,10 +146,10 @@ fn make(args: &MakeArgs, path: &Path) -> Result<String, TokenFault> {
         may: if args.read { May::Read } else { May::Send },
     };
     let expires = args.days.map(|days| file::now() + u64::from(days) * DAY);
-    file.tokens.push(Entry {
+    file.tokens.push(TokenEntry {
         certificate: token.is_none(),
         requests_per_minute: args.requests_per_minute,
-        ..Entry::new(&args.name, hash, &scope, expires)
+        ..TokenEntry::new(&args.name, hash, &scope, expires)
     });
     file.store(path)?;
     Ok(match token {
@@ -231,8 +231,8 @@ const DAY: u64 = 24 * 3600;
 mod tests {
     use super::*;
 
-    fn make_args(name: &str) -> MakeArgs {
-        MakeArgs {
+    fn make_args(name: &str) -> MakeTokenArgs {
+        MakeTokenArgs {
             name: name.to_owned(),
             peers: vec!["agent-bob".parse().unwrap()],
             tier: 1,
@@ -247,7 +247,7 @@ mod tests {
     fn a_token_is_printed_once_listed_without_itself_and_revoked_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tokens.toml");
-        let make = |name: &str| command(&TokenCommand::Make(make_args(name)), &path);
+        let make = |name: &str| command(&TokenFileCommand::Make(make_args(name)), &path);
         let token = make("laptop").unwrap();
         assert!(token.starts_with(PREFIX) && token.trim().len() == PREFIX.len() + 43);
         assert_ne!(token, make("phone").unwrap());
@@ -255,7 +255,7 @@ mod tests {
         for odd in ["", "a b", "a\u{1b}[2J", "ü"] {
             assert!(matches!(make(odd), Err(TokenFault::Name)), "{odd:?}");
         }
-        let list = command(&TokenCommand::List, &path).unwrap();
+        let list = command(&TokenFileCommand::List, &path).unwrap();
         assert!(
             list.contains("laptop  token  read, tier 1, agent-bob  3 days left"),
             "{list}"
@@ -264,7 +264,7 @@ mod tests {
         assert!(!there.contains(token.trim().trim_start_matches(PREFIX)));
         let revoke = || {
             command(
-                &TokenCommand::Revoke {
+                &TokenFileCommand::Revoke {
                     name: "laptop".to_owned(),
                 },
                 &path,
@@ -273,7 +273,7 @@ mod tests {
         revoke().unwrap();
         assert!(matches!(revoke(), Err(TokenFault::Unknown)));
         assert!(
-            !command(&TokenCommand::List, &path)
+            !command(&TokenFileCommand::List, &path)
                 .unwrap()
                 .contains("laptop")
         );
@@ -287,12 +287,19 @@ mod tests {
             for number in 0..8 {
                 let path = &path;
                 scope.spawn(move || {
-                    command(&TokenCommand::Make(make_args(&format!("t{number}"))), path).unwrap()
+                    command(
+                        &TokenFileCommand::Make(make_args(&format!("t{number}"))),
+                        path,
+                    )
+                    .unwrap()
                 });
             }
         });
         assert_eq!(
-            command(&TokenCommand::List, &path).unwrap().lines().count(),
+            command(&TokenFileCommand::List, &path)
+                .unwrap()
+                .lines()
+                .count(),
             8
         );
     }

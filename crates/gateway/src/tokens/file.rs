@@ -20,13 +20,13 @@ use crate::scope::{May, Scope};
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
     #[serde(default, rename = "token")]
-    pub(super) tokens: Vec<Entry>,
+    pub(super) tokens: Vec<TokenEntry>,
 }
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Entry {
+pub(super) struct TokenEntry {
     pub(super) name: String,
     /// SHA-256 of a token, or of a certificate.
     pub(super) hash: Hash,
@@ -153,7 +153,7 @@ impl File {
     }
 }
 
-impl Entry {
+impl TokenEntry {
     /// What tells it from every other, also from one of the same name before or after it.
     pub(super) fn caller(&self) -> String {
         let hash = HEXLOWER.encode(&self.hash.0);
@@ -230,7 +230,7 @@ mod tests {
             tier: 2,
             may: May::Read,
         };
-        let entry = Entry::new("one", [7; 32], &scope, Some(9));
+        let entry = TokenEntry::new("one", [7; 32], &scope, Some(9));
         let file = File {
             tokens: vec![entry.clone()],
         };

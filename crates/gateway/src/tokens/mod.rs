@@ -15,15 +15,15 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use command::{TokenCommand, command};
-use file::{Entry, File};
+pub(crate) use command::{TokenFileCommand, command};
+use file::{File, TokenEntry};
 
 use crate::config::CallerLimits;
 use crate::lock::Locked as _;
 use crate::rate::RateBucket;
 use crate::say::say;
 use crate::scope::{Caller, Scope};
-use crate::stamp::Stamp;
+use crate::stamp::FileStamp;
 
 /// The tokens that hold now.
 pub(crate) struct Tokens {
@@ -46,7 +46,7 @@ pub(crate) enum Holder {
 
 #[derive(Default)]
 struct KnownTokens {
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
     /// Why the file lets nobody in, and what to do.
     fault: Option<Unusable>,
     /// By the hash of a token, or of a certificate.
@@ -57,7 +57,7 @@ struct KnownTokens {
 type Unusable = (String, String);
 
 struct LiveToken {
-    entry: Entry,
+    entry: TokenEntry,
     caller: Caller,
     bucket: RateBucket,
     places: Arc<Semaphore>,
@@ -85,7 +85,7 @@ pub(crate) struct Admitted {
 
 /// Why somebody is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum NotAdmitted {
     /// No such token, or none any more.
     Unknown,
     /// Too many requests: seconds until there is room for one.
@@ -122,7 +122,7 @@ impl Tokens {
     ///
     /// # Errors
     /// Why not.
-    pub(crate) fn admit(&self, token: &str) -> Result<Admitted, Refused> {
+    pub(crate) fn admit(&self, token: &str) -> Result<Admitted, NotAdmitted> {
         self.admit_hash(&Sha256::digest(token.as_bytes()).into(), false)
     }
 
@@ -130,16 +130,16 @@ impl Tokens {
     ///
     /// # Errors
     /// Why not.
-    pub(crate) fn admit_certificate(&self, hash: &[u8; 32]) -> Result<Admitted, Refused> {
+    pub(crate) fn admit_certificate(&self, hash: &[u8; 32]) -> Result<Admitted, NotAdmitted> {
         self.admit_hash(hash, true)
     }
 
-    fn admit_hash(&self, hash: &[u8; 32], of_certificate: bool) -> Result<Admitted, Refused> {
+    fn admit_hash(&self, hash: &[u8; 32], of_certificate: bool) -> Result<Admitted, NotAdmitted> {
         self.refresh();
         let mut known = self.known.locked();
         let live = known.live.get_mut(hash);
         let live = live.filter(|live| live.entry.certificate == of_certificate);
-        live.ok_or(Refused::Unknown)?.admit(Instant::now())
+        live.ok_or(NotAdmitted::Unknown)?.admit(Instant::now())
     }
 
     /// Whether that caller is let in still.
@@ -175,7 +175,7 @@ impl Tokens {
 
     /// What is to be said of it.
     fn read(&self) -> Option<String> {
-        let stamp = Stamp::of(&self.path);
+        let stamp = FileStamp::of(&self.path);
         let mut known = self.known.locked();
         let (is_changed, mut news) = (stamp != known.stamp, None);
         if is_changed || stamp.is_none() {
@@ -218,7 +218,7 @@ impl KnownTokens {
         }
     }
 
-    fn replace(&mut self, entries: Vec<Entry>, limits: CallerLimits) {
+    fn replace(&mut self, entries: Vec<TokenEntry>, limits: CallerLimits) {
         let mut before = std::mem::take(&mut self.live);
         for entry in entries {
             let live = match before.remove(&entry.hash.0) {
@@ -252,7 +252,7 @@ impl KnownTokens {
 }
 
 impl LiveToken {
-    fn of(entry: Entry, limits: CallerLimits) -> Self {
+    fn of(entry: TokenEntry, limits: CallerLimits) -> Self {
         let caller = Caller {
             name: entry.caller().into(),
             scope: entry.scope(),
@@ -270,13 +270,13 @@ impl LiveToken {
         }
     }
 
-    fn admit(&mut self, now: Instant) -> Result<Admitted, Refused> {
+    fn admit(&mut self, now: Instant) -> Result<Admitted, NotAdmitted> {
         let missing = self.bucket.take(1, now);
-        missing.map_err(|missing| Refused::TooMany(missing.as_secs() + 1))?;
+        missing.map_err(|missing| NotAdmitted::TooMany(missing.as_secs() + 1))?;
         let place = Arc::clone(&self.places).try_acquire_owned();
         Ok(Admitted {
             caller: self.caller.clone(),
-            place: place.map_err(|_| Refused::TooManyAtOnce)?,
+            place: place.map_err(|_| NotAdmitted::TooManyAtOnce)?,
         })
     }
 }
@@ -286,7 +286,7 @@ pub(crate) struct Anybody(Mutex<LiveToken>);
 
 impl Anybody {
     pub(crate) fn new(limits: CallerLimits) -> Self {
-        let entry = Entry::new("anybody", [0; 32], &Scope::default(), None);
+        let entry = TokenEntry::new("anybody", [0; 32], &Scope::default(), None);
         // The rate is that of every program of this machine together, conformance kits among them.
         let limits = CallerLimits {
             requests_per_minute: limits.requests_per_minute.saturating_mul(PROGRAMS),
@@ -299,7 +299,7 @@ impl Anybody {
     ///
     /// # Errors
     /// Where too many requests come.
-    pub(crate) fn admit(&self) -> Result<Admitted, Refused> {
+    pub(crate) fn admit(&self) -> Result<Admitted, NotAdmitted> {
         let mut live = self.0.locked();
         live.admit(Instant::now())
     }
@@ -332,12 +332,12 @@ mod tests {
         }
     }
 
-    fn write(path: &Path, tokens: Vec<Entry>) {
+    fn write(path: &Path, tokens: Vec<TokenEntry>) {
         File { tokens }.store(path).unwrap();
     }
 
-    fn entry(name: &str, token: &str, ends: Option<u64>) -> Entry {
-        Entry::new(
+    fn entry(name: &str, token: &str, ends: Option<u64>) -> TokenEntry {
+        TokenEntry::new(
             name,
             Sha256::digest(token.as_bytes()).into(),
             &Scope::default(),
@@ -350,14 +350,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tokens.toml");
         let tokens = Tokens::of(path.clone(), CallerLimits::default());
-        assert!(matches!(tokens.admit("secret"), Err(Refused::Unknown)));
+        assert!(matches!(tokens.admit("secret"), Err(NotAdmitted::Unknown)));
         write(&path, vec![entry("one", "secret", None)]);
         let admitted = tokens.admit("secret").unwrap_or_else(|_| panic!("refused"));
         assert!(admitted.caller.name.starts_with("one#"));
         assert!(tokens.is_held_by(&admitted.caller.name) && !tokens.is_held_by("one"));
         for other in ["", "Secret", "secret ", "secre", "one"] {
             assert!(
-                matches!(tokens.admit(other), Err(Refused::Unknown)),
+                matches!(tokens.admit(other), Err(NotAdmitted::Unknown)),
                 "{other}"
             );
         }
@@ -377,15 +377,15 @@ mod tests {
         write(&path, vec![entry("two", "b", None)]);
         tokens.refresh();
         assert!(one.gone.is_cancelled() && !two.gone.is_cancelled());
-        assert!(matches!(tokens.admit("a"), Err(Refused::Unknown)));
+        assert!(matches!(tokens.admit("a"), Err(NotAdmitted::Unknown)));
         write(&path, vec![entry("two", "b", Some(1))]);
         tokens.refresh();
         assert!(two.gone.is_cancelled());
-        assert!(matches!(tokens.admit("b"), Err(Refused::Unknown)));
+        assert!(matches!(tokens.admit("b"), Err(NotAdmitted::Unknown)));
         write(&path, vec![entry("two", "b", None)]);
         let again = tokens.admit("b").ok().unwrap().caller;
         std::fs::remove_file(&path).unwrap();
-        assert!(matches!(tokens.admit("b"), Err(Refused::Unknown)));
+        assert!(matches!(tokens.admit("b"), Err(NotAdmitted::Unknown)));
         assert!(again.gone.is_cancelled());
     }
 
@@ -403,7 +403,7 @@ mod tests {
                 said.contains("tokens.toml: line ") && said.contains("correct the file"),
                 "{said}"
             );
-            assert!(matches!(tokens.admit("a"), Err(Refused::Unknown)));
+            assert!(matches!(tokens.admit("a"), Err(NotAdmitted::Unknown)));
             assert_eq!(tokens.read(), None, "once");
         }
         let later = Tokens::of(path.clone(), CallerLimits::default());
@@ -423,12 +423,12 @@ mod tests {
         );
         let tokens = Tokens::of(path, limits(2, 10));
         let held: Vec<_> = (0..2).map(|_| tokens.admit("a").ok().unwrap()).collect();
-        assert!(matches!(tokens.admit("a"), Err(Refused::TooManyAtOnce)));
+        assert!(matches!(tokens.admit("a"), Err(NotAdmitted::TooManyAtOnce)));
         drop(held);
         let all: Vec<_> = (0..20).filter_map(|_| tokens.admit("a").err()).collect();
         assert!(
             all.iter()
-                .any(|refused| matches!(refused, Refused::TooMany(seconds) if *seconds >= 1))
+                .any(|refused| matches!(refused, NotAdmitted::TooMany(seconds) if *seconds >= 1))
         );
         assert!(
             tokens.admit("b").is_ok(),

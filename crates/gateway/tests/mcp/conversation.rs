@@ -108,8 +108,8 @@ fn one_model_asks_and_the_other_answers() {
 #[test]
 fn a_model_that_mistypes_a_name_hears_whom_it_may_mean() {
     let house = House::new();
-    let mut alice = house.made("alice", ("alice", "alice"), &[]);
-    let bob = house.made("bob", ("bob", "bob"), &[]);
+    let mut alice = house.made("alice", "alice", "alice", &[]);
+    let bob = house.made("bob", "bob", "bob", &[]);
     house.acquaint(&[&alice, &bob]);
     alice.start();
     let mut model = Client::of(&alice);

@@ -33,7 +33,7 @@ struct Person {
 impl Person {
     fn new() -> Self {
         let house = House::with_jetstream();
-        let mut alice = house.made("Alice's home", ("agent-alice", "alice"), &[]);
+        let mut alice = house.made("Alice's home", "agent-alice", "alice", &[]);
         alice.start();
         Self { house, alice }
     }

@@ -429,7 +429,7 @@ impl Household {
     fn found() -> Self {
         let house = House::new();
         let home = |name: &str| {
-            let home = house.made(name, (&format!("agent-{name}-001"), name), &[]);
+            let home = house.made(name, &format!("agent-{name}-001"), name, &[]);
             home.configure("# tier = 2", "tier = 4");
             home
         };
@@ -705,7 +705,7 @@ fn strangers(all: &Household) {
         &root(carol, alice),
     ]);
     takes(alice, carol, &hello);
-    let mut eve = house.made("eve", ("agent-eve-001", "eve"), &[]);
+    let mut eve = house.made("eve", "agent-eve-001", "eve", &[]);
     eve.start();
     says(
         &eve,

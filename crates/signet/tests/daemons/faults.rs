@@ -229,7 +229,7 @@ fn a_read_only_file_system_is_named_at_the_start() {
 fn a_second_daemon_with_the_same_log_directory_is_told_so() {
     let house = House::new();
     let mut alice = house.home("alice");
-    let other = house.made("other", (&alice.agent, &alice.principal), &[]);
+    let other = house.made("other", &alice.agent, &alice.principal, &[]);
     let dir = format!("dir = {:?}", alice.dir.join("audit"));
     other.configure("# dir = \"audit\"", &dir);
     alice.start();

@@ -148,8 +148,8 @@ fn a_mistyped_peer_is_refused_with_the_name_that_was_meant() {
 
 /// A household whose agents have short names, and Alice's alone runs.
 fn short_names(house: &House) -> (Home, Home) {
-    let alice = house.made("alice", ("alice", "alice"), &[]);
-    let bob = house.made("bob", ("bob", "bob"), &[]);
+    let alice = house.made("alice", "alice", "alice", &[]);
+    let bob = house.made("bob", "bob", "bob", &[]);
     house.acquaint(&[&alice, &bob]);
     (alice, bob)
 }
@@ -205,7 +205,7 @@ fn a_slip_in_a_name_is_told_without_a_daemon_too() {
 fn a_caller_with_few_peers_hears_of_those_alone_what_it_may_mean() {
     let house = House::new();
     let (mut alice, _bob) = short_names(&house);
-    let rob = house.made("rob", ("rob", "rob"), &[]);
+    let rob = house.made("rob", "rob", "rob", &[]);
     alice.knows(&rob);
     alice.configure("[agent-socket]", "[agent-socket]\npeers = [\"bob\"]");
     alice.start();

@@ -10,17 +10,17 @@ use signet_api::{AgentCard, CardAuth, passing_on, skill};
 
 use super::door::A2aDoor;
 use super::fault::A2aError;
-use super::words::method::Version;
+use super::words::method::A2aVersion;
 use crate::config::Auth;
 use crate::config::a2a::CardForm;
-use crate::scope::Caller;
+use crate::scope::{Caller, SeenPeer};
 use crate::shown::Shown;
 
 /// Whose card, and from where it is looked at.
 pub(crate) struct About<'a> {
     pub(crate) room: &'a A2aDoor,
-    /// The caller who looks, and the agent that the card is of, where it is not this one.
-    pub(crate) peer: Option<(&'a Caller, &'a str)>,
+    /// The peer that the card is of, where it is not this agent's own.
+    pub(crate) peer: Option<SeenPeer<'a>>,
     /// The address by which the listener was called, without a stroke at its end.
     pub(crate) base: &'a str,
     /// What is offered, where that may be told.
@@ -41,7 +41,7 @@ pub(crate) async fn own(room: &A2aDoor, base: &str, form: CardForm) -> Result<Va
 /// The card of a peer, where the configuration lets it be told.
 pub(crate) async fn of_peer(
     room: &A2aDoor,
-    peer: (&Caller, &str),
+    peer: SeenPeer<'_>,
     base: &str,
     form: CardForm,
 ) -> Result<Value, A2aError> {
@@ -60,13 +60,14 @@ pub(crate) async fn extended(
     caller: &Caller,
     peer: &str,
     base: &str,
-    version: Version,
+    version: A2aVersion,
 ) -> Result<Value, A2aError> {
     let form = match version {
-        Version::V1 => CardForm::V1,
-        Version::V03 => CardForm::V03,
+        A2aVersion::V1 => CardForm::V1,
+        A2aVersion::V03 => CardForm::V03,
     };
-    let peer = Some((caller, peer)).filter(|(_, peer)| caller.scope.knows(peer));
+    let is_seen = caller.scope.knows(peer);
+    let peer = is_seen.then_some(SeenPeer { caller, peer });
     let skills = match peer {
         Some(peer) => skills(room, peer).await?,
         None => vec![passing_on()],
@@ -115,7 +116,7 @@ impl About<'_> {
     async fn unsigned(self, form: CardForm) -> Result<Value, A2aError> {
         let (name, description) = self.words().await?;
         let url = match self.peer {
-            Some((_, peer)) => format!("{}/a2a/{peer}", self.base),
+            Some(SeenPeer { peer, .. }) => format!("{}/a2a/{peer}", self.base),
             None => format!("{}/a2a", self.base),
         };
         let section = self.room.section();
@@ -145,7 +146,7 @@ impl About<'_> {
 
     async fn words(&self) -> Result<(String, String), A2aError> {
         let section = self.room.section();
-        if let Some((_, peer)) = self.peer {
+        if let Some(SeenPeer { peer, .. }) = self.peer {
             let text = format!("{peer}, reached by signed messages between households");
             return Ok((peer.to_owned(), text));
         }
@@ -162,8 +163,11 @@ impl About<'_> {
 }
 
 /// What the peer offers, as skills; a plain one where that is unknown.
-async fn skills(room: &A2aDoor, (caller, peer): (&Caller, &str)) -> Result<Vec<Value>, A2aError> {
-    let offers = room.offers(caller, peer).await?.unwrap_or_default();
+async fn skills(room: &A2aDoor, seen: SeenPeer<'_>) -> Result<Vec<Value>, A2aError> {
+    let offers = room
+        .offers(seen.caller, seen.peer)
+        .await?
+        .unwrap_or_default();
     let skills = offers
         .iter()
         .map(|offer| skill(&offer.name, offer.description.as_deref()));

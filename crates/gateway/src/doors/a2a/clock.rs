@@ -10,9 +10,9 @@ use crate::random::random;
 
 /// One moment, as it is written and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Now(i64);
+pub(crate) struct Moment(i64);
 
-impl Now {
+impl Moment {
     /// The present.
     pub(crate) fn read() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -67,13 +67,13 @@ mod tests {
 
     #[test]
     fn a_moment_is_written_with_z_and_read_again() {
-        let now = Now(1_767_225_600_123);
+        let now = Moment(1_767_225_600_123);
         assert_eq!(now.text(), "2026-01-01T00:00:00.123Z");
         assert_eq!(now.http(), "Thu, 01 Jan 2026 00:00:00 GMT");
         assert_eq!(parse(&now.text()), Some(now.millis()));
         assert_eq!(parse("2026-01-01T01:00:00+01:00"), Some(1_767_225_600_000));
         assert_eq!(parse("yesterday"), None);
         assert_ne!(now.id(), now.id());
-        assert!(Now::read().millis() > 0);
+        assert!(Moment::read().millis() > 0);
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
 
 use super::fault::{A2aError, A2aErrorKind, BUSY_REASON};
 use super::push::Pushing;
-use super::remembered::{CardDates, Offered, dead_keys};
+use super::remembered::{CardDates, PeersOffers, dead_keys};
 use super::store::{Begin, Begun, Owner, Store};
 use super::task::{Change, Record};
 use crate::config::a2a::A2aSection;
@@ -20,7 +20,7 @@ use crate::daemon::{Daemon, Lasting};
 use crate::fault::{BUSY, DAEMON_AWAY, DoorError, OUTCOME_UNKNOWN};
 use crate::lock::Locked as _;
 use crate::say::say;
-use crate::scope::Caller;
+use crate::scope::{Caller, SeenPeer};
 
 /// The door of A2A.
 pub(crate) struct A2aDoor {
@@ -32,7 +32,7 @@ pub(crate) struct A2aDoor {
     /// This agent's own id, once the daemon has said it.
     pub(super) agent: OnceLock<String>,
     pub(super) card: Mutex<LastCard>,
-    pub(super) offered: Offered,
+    pub(super) offered: PeersOffers,
     /// For each peer whose budget is used up, the line of what waits for it.
     pub(super) lines: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
     /// When each card was another one last.
@@ -190,14 +190,13 @@ impl A2aDoor {
     /// this agent's is the one that it gave last.
     pub(crate) async fn signed_card(
         &self,
-        of_peer: Option<(&Caller, &str)>,
+        of_peer: Option<SeenPeer<'_>>,
     ) -> Result<Option<ShownCard>, A2aError> {
         let show = ShowCard {
-            peer: of_peer.map(|(_, peer)| peer.to_owned()),
+            peer: of_peer.map(|seen| seen.peer.to_owned()),
         };
-        let peer = of_peer.map(|(_, peer)| peer);
         let daemon = match of_peer {
-            Some((caller, _)) => self.context.daemon_of(caller),
+            Some(seen) => self.context.daemon_of(seen.caller),
             None => Arc::clone(&self.context.daemon),
         };
         let shown = match daemon.call(&show, Duration::ZERO).await {
@@ -206,13 +205,13 @@ impl A2aDoor {
             Err(DoorError::Daemon(ClientError::Refused(_))) => None,
             Err(fault) => {
                 let last = self.card.locked();
-                return match peer.is_none() && last.is_known {
+                return match of_peer.is_none() && last.is_known {
                     true => Ok(last.signed.clone()),
                     false => Err(of_daemon(fault)),
                 };
             }
         };
-        if peer.is_none() {
+        if of_peer.is_none() {
             let mut last = self.card.locked();
             if let Some(card) = shown.as_ref().filter(|_| last.signed != shown)
                 && let Some(warning) = dead_keys(&card.card)

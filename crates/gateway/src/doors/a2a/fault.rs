@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::words::method::Version;
+use super::words::method::A2aVersion;
 use super::words::read::Misread;
 
 /// Why a call of A2A was not done.
@@ -120,12 +120,12 @@ impl A2aError {
     }
 
     /// The error object of a response.
-    pub(crate) fn write(&self, version: Version) -> Value {
+    pub(crate) fn write(&self, version: A2aVersion) -> Value {
         let mut error = json!({ "code": self.kind.code(), "message": self.message });
         let data = match version {
-            Version::V1 => self.details(),
-            Version::V03 if self.metadata.is_empty() => None,
-            Version::V03 => Some(Value::Object(self.metadata.clone())),
+            A2aVersion::V1 => self.details(),
+            A2aVersion::V03 if self.metadata.is_empty() => None,
+            A2aVersion::V03 => Some(Value::Object(self.metadata.clone())),
         };
         if let (Some(data), Some(members)) = (data, error.as_object_mut()) {
             members.insert("data".to_owned(), data);
@@ -167,13 +167,13 @@ mod tests {
     #[test]
     fn an_error_of_1_0_says_its_reason_in_a_list_and_one_of_0_3_does_not() {
         let fault = A2aError::no_task("t-1");
-        let data = fault.write(Version::V1)["data"].clone();
+        let data = fault.write(A2aVersion::V1)["data"].clone();
         assert_eq!(
             data,
             json!([{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "TASK_NOT_FOUND",
                 "domain": "a2a-protocol.org", "metadata": {"taskId": "t-1"}}])
         );
-        let written = fault.write(Version::V03);
+        let written = fault.write(A2aVersion::V03);
         assert_eq!(
             (&written["code"], &written["data"]),
             (&json!(-32001), &json!({"taskId": "t-1"}))
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_wrong_parameter_is_named() {
-        let written = A2aError::params("message.parts", "is empty").write(Version::V1);
+        let written = A2aError::params("message.parts", "is empty").write(A2aVersion::V1);
         assert_eq!(written["code"], -32602);
         assert_eq!(
             written["data"][0]["fieldViolations"][0]["field"],
@@ -190,13 +190,13 @@ mod tests {
         );
         assert!(
             A2aError::params("x", "y")
-                .write(Version::V03)
+                .write(A2aVersion::V03)
                 .get("data")
                 .is_none()
         );
         assert!(
             A2aError::new(A2aErrorKind::Method, "x")
-                .write(Version::V1)
+                .write(A2aVersion::V1)
                 .get("data")
                 .is_none()
         );

@@ -8,7 +8,7 @@ use super::door::A2aDoor;
 use super::ended::settle_ended;
 use super::follow::follow;
 use super::push::Pushing;
-use super::remembered::{CardDates, Offered};
+use super::remembered::{CardDates, PeersOffers};
 use super::sending::resume;
 use super::store::{Store, StoreError, StoreLimits};
 use crate::context::Context;
@@ -35,7 +35,7 @@ impl A2aDoor {
             pushing: Pushing::default(),
             agent: OnceLock::new(),
             card: Mutex::default(),
-            offered: Offered::default(),
+            offered: PeersOffers::default(),
             lines: Mutex::default(),
             changes: CardDates::default(),
         });

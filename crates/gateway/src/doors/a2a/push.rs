@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 use super::store::{Due, Store};
-use super::words::model::{Event, PushConfig};
+use super::words::model::{A2aEvent, PushConfig};
 use super::words::v03;
 use crate::context::Context;
 use crate::lock::Locked as _;
@@ -25,18 +25,18 @@ use crate::say::say;
 #[derive(Clone)]
 pub(crate) struct Pushing {
     places: Arc<Semaphore>,
-    busy: Arc<Mutex<Busy>>,
+    busy: Arc<Mutex<UnderWayPushes>>,
     /// The hosts that are not called, of which the log has a line.
     told: Arc<Mutex<HashSet<String>>>,
 }
 
 /// A task and the id of one of its receivers.
-type Receiver = (String, String);
+type PushReceiver = (String, String);
 
 #[derive(Default)]
-struct Busy {
+struct UnderWayPushes {
     /// Those that something is under way to; true where there is news since.
-    receivers: HashMap<Receiver, bool>,
+    receivers: HashMap<PushReceiver, bool>,
     /// How many posts each caller has under way.
     posts: HashMap<String, Arc<Semaphore>>,
 }
@@ -78,7 +78,7 @@ impl Pushing {
         context.spawn(async move { pushing.push_all(&doors, &store, receiver, due).await });
     }
 
-    async fn push_all(&self, context: &Context, store: &Store, receiver: Receiver, first: Due) {
+    async fn push_all(&self, context: &Context, store: &Store, receiver: PushReceiver, first: Due) {
         let mut next = Some(first);
         loop {
             if let Some(due) = next.take() {
@@ -109,11 +109,11 @@ impl Pushing {
                 true => json!(event),
                 // In 0.3 the task itself is pushed.
                 false => match event {
-                    Event::Task(task) => v03::task(task),
+                    A2aEvent::Task(task) => v03::task(task),
                     _ => v03::task(&due.task),
                 },
             };
-            let post = Post {
+            let post = PushPost {
                 due: &due,
                 url: &url,
                 headers: &headers,
@@ -131,7 +131,7 @@ impl Pushing {
 
     /// Tries until it is taken, or will not be; false where nobody wants it any more: the receiver was taken away or given
     /// anew, or the token is revoked by which it was named.
-    async fn deliver(&self, context: &Context, store: &Store, post: &Post<'_>) -> bool {
+    async fn deliver(&self, context: &Context, store: &Store, post: &PushPost<'_>) -> bool {
         let own = self.posts_of(&post.due.caller);
         let mut pause = PAUSE;
         for _ in 0..TRIES {
@@ -194,7 +194,7 @@ impl Pushing {
 }
 
 /// One event on its way to one receiver.
-struct Post<'a> {
+struct PushPost<'a> {
     due: &'a Due,
     url: &'a Url,
     headers: &'a HeaderMap,

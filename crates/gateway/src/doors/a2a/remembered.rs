@@ -6,17 +6,17 @@ use std::sync::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::clock::Now;
+use super::clock::Moment;
 use crate::lock::Locked as _;
 
 /// When each card was another one last, by the address that it is given at.
 #[derive(Default)]
-pub(crate) struct CardDates(Mutex<HashMap<String, (String, Now)>>);
+pub(crate) struct CardDates(Mutex<HashMap<String, (String, Moment)>>);
 
 impl CardDates {
     /// Since when the card at that address is the one with this tag.
-    pub(crate) fn since(&self, address: &str, etag: &str) -> Now {
-        let now = Now::read();
+    pub(crate) fn since(&self, address: &str, etag: &str) -> Moment {
+        let now = Moment::read();
         let mut all = self.0.locked();
         match all.get_mut(address) {
             Some((known, since)) if known == etag => *since,
@@ -55,7 +55,7 @@ pub(crate) fn dead_keys(card: &Value) -> Option<String> {
 
 /// What is known of each peer.
 #[derive(Default)]
-pub(crate) struct Offered(Mutex<HashMap<String, PeerOffers>>);
+pub(crate) struct PeersOffers(Mutex<HashMap<String, PeerOffers>>);
 
 #[derive(Clone, Default)]
 pub(super) struct PeerOffers {
@@ -68,7 +68,7 @@ pub(super) struct PeerOffers {
     pub(super) asked: Option<Instant>,
 }
 
-impl Offered {
+impl PeersOffers {
     pub(super) fn with<T>(&self, peer: &str, of: impl FnOnce(&mut PeerOffers) -> T) -> T {
         let mut all = self.0.locked();
         of(all.entry(peer.to_owned()).or_default())

@@ -7,7 +7,7 @@ use signet_proto::envelope::MAX_MESSAGE;
 
 use super::fault::A2aError;
 use super::words::body;
-use super::words::model::Message;
+use super::words::model::A2aMessage;
 use super::words::read::Fields;
 
 /// What the call is about, beside its content.
@@ -23,7 +23,7 @@ pub(crate) struct RequestTerms {
 ///
 /// # Errors
 /// -32602 for what no message of the daemon's holds.
-pub(crate) fn body_of(message: &Message, tier: u8) -> Result<Value, A2aError> {
+pub(crate) fn body_of(message: &A2aMessage, tier: u8) -> Result<Value, A2aError> {
     let body = body::of(message, &[A2A_EXTENSION, SHORT]);
     match signed_length(&body, tier) > MAX_MESSAGE {
         true => Err(A2aError::params(
@@ -88,24 +88,24 @@ pub(crate) const SEALED: u8 = 3;
 mod tests {
     use serde_json::json;
 
-    use super::super::words::model::{Content, Part, Role};
+    use super::super::words::model::{A2aPart, A2aRole, PartContent};
     use super::*;
 
-    fn message(parts: Vec<Part>) -> Message {
-        Message::of("m", Role::User, parts)
+    fn message(parts: Vec<A2aPart>) -> A2aMessage {
+        A2aMessage::of("m", A2aRole::User, parts)
     }
 
     #[test]
     fn a_file_that_is_too_large_is_refused_before_it_is_sent() {
         let fits = |length: usize, tier: u8| {
-            body_of(&message(vec![Part::text("A".repeat(length))]), tier).map(drop)
+            body_of(&message(vec![A2aPart::text("A".repeat(length))]), tier).map(drop)
         };
         assert!(fits(MAX_MESSAGE - AROUND - 2, 1).is_ok());
         let fault = fits(MAX_MESSAGE - AROUND - 1, 1).unwrap_err();
         assert!(fault.to_string().contains("240 KiB"), "{fault}");
         assert!(fits(176 * 1024, 3).is_ok() && fits(178 * 1024, 3).is_err());
         // Each is five bytes here and seventeen more as the daemon signs it.
-        let numbers = Part::of(Content::Data(json!(vec![1e20; 15_000])));
+        let numbers = A2aPart::of(PartContent::Data(json!(vec![1e20; 15_000])));
         assert!(body_of(&message(vec![numbers]), 1).is_err());
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep};
 
 use super::door::{A2aDoor, Followed};
-use super::store::{Call, daemon_key};
+use super::store::{TaskCall, daemon_key};
 use super::task::{Change, told_why};
 use crate::fault::DoorError;
 use crate::lock::Locked as _;
@@ -17,12 +17,12 @@ use crate::shown::visible;
 use crate::tokens::Holder;
 
 impl A2aDoor {
-    pub(super) fn send_in_background(self: &Arc<Self>, call: Call) {
+    pub(super) fn send_in_background(self: &Arc<Self>, call: TaskCall) {
         self.context.spawn(Arc::clone(self).send(call));
     }
 
     /// Hands the message to the daemon, as often as it takes: its key makes all tries one message.
-    async fn send(self: Arc<Self>, call: Call) {
+    async fn send(self: Arc<Self>, call: TaskCall) {
         let Some(request) = call.request.clone() else {
             return self.find(call).await;
         };
@@ -84,7 +84,7 @@ impl A2aDoor {
     }
 
     /// The daemon has the message: it is followed from here on.
-    async fn has_left(&self, call: &Call, peer: String, message: String) {
+    async fn has_left(&self, call: &TaskCall, peer: String, message: String) {
         // Followed before the name is written, because the answer may come while it is.
         let _ = self.follow.send(Followed {
             message: message.clone(),
@@ -106,7 +106,7 @@ impl A2aDoor {
     }
 
     /// Whether its client gave the task up while the message was here: then nothing is sent.
-    async fn is_given_up(&self, call: &Call) -> bool {
+    async fn is_given_up(&self, call: &TaskCall) -> bool {
         let record = self.store.record(call.task.clone()).await;
         let is_over = record.is_ok_and(|record| record.is_none_or(|record| record.is_over()));
         if is_over {
@@ -167,7 +167,7 @@ impl A2aDoor {
     }
 
     /// What is above tier 2 is not kept: whether the daemon had it when the gateway was killed, it tells by the key.
-    async fn find(self: Arc<Self>, call: Call) {
+    async fn find(self: Arc<Self>, call: TaskCall) {
         let record = self.store.record(call.task.clone()).await;
         let Ok(Some(record)) = record else {
             return;
@@ -201,7 +201,7 @@ impl A2aDoor {
         }
     }
 
-    async fn not_sent(&self, call: Call, why: String) {
+    async fn not_sent(&self, call: TaskCall, why: String) {
         let _ = self.changed(call.task, Change::NotTaken(why)).await;
         let _ = self.store.settled(call.key).await;
     }

@@ -21,8 +21,8 @@ use super::call::EventRange;
 use super::door::A2aDoor;
 use super::fault::A2aError;
 use super::store::Seen;
-use super::words::method::Version;
-use super::words::model::{Event, TaskState};
+use super::words::method::A2aVersion;
+use super::words::model::{A2aEvent, A2aTaskState};
 use super::words::v03;
 use signet_api::rpc::Id;
 
@@ -31,7 +31,7 @@ pub(crate) fn respond(
     room: Arc<A2aDoor>,
     events: EventRange,
     id: Id,
-    version: Version,
+    version: A2aVersion,
 ) -> Result<Response, A2aError> {
     let place = Arc::clone(&room.streams).try_acquire_owned();
     let place = place.map_err(|_| {
@@ -52,7 +52,7 @@ pub(crate) fn respond(
     };
     if let Some(first) = events.first {
         let seq = telling.after;
-        telling.put(seq, &Event::Task(first));
+        telling.put(seq, &A2aEvent::Task(first));
     }
     let told = stream::unfold(telling, |mut telling| async move {
         let piece = telling.next().await?;
@@ -92,7 +92,7 @@ struct Telling {
     task: String,
     news: watch::Receiver<u64>,
     id: Id,
-    version: Version,
+    version: A2aVersion,
     after: u64,
     ready: VecDeque<Bytes>,
     ends_at_interrupts: bool,
@@ -132,7 +132,7 @@ impl Telling {
     fn take(&mut self, seen: Seen) {
         match seen.whole {
             Some(task) => {
-                self.put(seen.seq, &Event::Task(task));
+                self.put(seen.seq, &A2aEvent::Task(task));
                 self.is_over |= self.ends(seen.state);
             }
             None => {
@@ -145,19 +145,19 @@ impl Telling {
         self.after = seen.seq.max(self.after);
     }
 
-    fn put(&mut self, seq: u64, event: &Event) {
+    fn put(&mut self, seq: u64, event: &A2aEvent) {
         if self.is_over {
             return;
         }
         let result = match self.version {
-            Version::V1 => json!(event),
-            Version::V03 => v03::event(event),
+            A2aVersion::V1 => json!(event),
+            A2aVersion::V03 => v03::event(event),
         };
         self.ready.push_back(piece(seq, &self.id, &result));
         self.is_over = event.state().is_some_and(|state| self.ends(state));
     }
 
-    const fn ends(&self, state: TaskState) -> bool {
+    const fn ends(&self, state: A2aTaskState) -> bool {
         state.is_terminal() || (self.ends_at_interrupts && state.is_interrupted())
     }
 }

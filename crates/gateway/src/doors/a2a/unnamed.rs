@@ -3,23 +3,23 @@
 use serde_json::{Map, Value};
 use signet_json::{Limits, parse_foreign};
 
-use super::clock::Now;
+use super::clock::Moment;
 use super::fault::{A2aError, A2aErrorKind};
-use super::words::method::{Method, Version};
+use super::words::method::{A2aMethod, A2aVersion};
 use super::words::read::{self, Fields};
 
 /// What is wrong with such a call beside that it has no id, and the version to say it in; `None` where nothing is, or the body
 /// is another one.
-pub(crate) fn fault(body: &[u8]) -> Option<(A2aError, Version)> {
+pub(crate) fn fault(body: &[u8]) -> Option<(A2aError, A2aVersion)> {
     let value = parse_foreign(body, Limits::MESSAGE).ok()?;
     let members = value.as_object()?;
     if members.contains_key("id") || members.get("jsonrpc")? != "2.0" {
         return None;
     }
-    let Some((method, version)) = Method::named(members.get("method")?.as_str()?) else {
+    let Some((method, version)) = A2aMethod::named(members.get("method")?.as_str()?) else {
         return Some((
             A2aError::new(A2aErrorKind::Method, "Method not found"),
-            Version::V03,
+            A2aVersion::V03,
         ));
     };
     let none = Map::new();
@@ -33,17 +33,19 @@ pub(crate) fn fault(body: &[u8]) -> Option<(A2aError, Version)> {
 }
 
 /// That the parameters name what the method is about.
-fn named(method: Method, version: Version, fields: &Fields<'_>) -> Result<(), A2aError> {
+fn named(method: A2aMethod, version: A2aVersion, fields: &Fields<'_>) -> Result<(), A2aError> {
     let about = match (method, version) {
-        (Method::Send | Method::Stream, _) => {
+        (A2aMethod::Send | A2aMethod::Stream, _) => {
             let message = fields.object("message")?;
             let message = message.ok_or_else(|| fields.fault("message", "is missing"))?;
-            read::message(&message, || Now::read().id())?;
+            read::message(&message, || Moment::read().id())?;
             return Ok(());
         }
-        (Method::List | Method::ExtendedCard, _) => return Ok(()),
-        (Method::SetPush, _) => "taskId",
-        (Method::GetPush | Method::ListPush | Method::DeletePush, Version::V1) => "taskId",
+        (A2aMethod::List | A2aMethod::ExtendedCard, _) => return Ok(()),
+        (A2aMethod::SetPush, _) => "taskId",
+        (A2aMethod::GetPush | A2aMethod::ListPush | A2aMethod::DeletePush, A2aVersion::V1) => {
+            "taskId"
+        }
         _ => "id",
     };
     fields.needed(about)?;

@@ -1,9 +1,9 @@
 //! Which version a call is of: the name of its method says so, and the header must not say otherwise.
 
 use super::fault::{A2aError, A2aErrorKind};
-use super::words::method::Version;
+use super::words::method::A2aVersion;
 
-/// What `A2A-Version` has to say.
+/// What `A2A-A2aVersion` has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
     /// It names the version of the method; without one a call is of 0.3.
@@ -16,10 +16,10 @@ pub(crate) enum Strictness {
 ///
 /// # Errors
 /// -32009.
-pub(crate) fn asked(header: Option<&str>) -> Result<Version, A2aError> {
+pub(crate) fn asked(header: Option<&str>) -> Result<A2aVersion, A2aError> {
     match header.map(str::trim).filter(|text| !text.is_empty()) {
-        None => Ok(Version::V03),
-        Some(text) => Version::named(text).ok_or_else(|| not_supported(Some(text))),
+        None => Ok(A2aVersion::V03),
+        Some(text) => A2aVersion::named(text).ok_or_else(|| not_supported(Some(text))),
     }
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn asked(header: Option<&str>) -> Result<Version, A2aError> {
 /// # Errors
 /// -32009.
 pub(crate) fn admit(
-    version: Version,
+    version: A2aVersion,
     header: Option<&str>,
     strictness: Strictness,
 ) -> Result<(), A2aError> {
@@ -59,15 +59,15 @@ mod tests {
             let admitted = admit(version, header, strictness);
             admitted.is_err_and(|fault| fault.kind() == A2aErrorKind::VersionNotSupported)
         };
-        assert!(!refused(Version::V1, Some("1.0.1"), Header));
-        assert!(!refused(Version::V03, None, Header));
-        assert!(!refused(Version::V03, Some(""), Header));
-        assert!(refused(Version::V1, None, Header));
-        assert!(refused(Version::V1, Some("0.3"), Header));
-        assert!(refused(Version::V03, Some("1.0"), Header));
-        assert!(refused(Version::V03, Some("9.9"), Header));
-        assert!(!refused(Version::V1, None, Lenient));
-        assert!(!refused(Version::V1, Some("0.3"), Lenient));
-        assert!(refused(Version::V1, Some("9.9"), Lenient));
+        assert!(!refused(A2aVersion::V1, Some("1.0.1"), Header));
+        assert!(!refused(A2aVersion::V03, None, Header));
+        assert!(!refused(A2aVersion::V03, Some(""), Header));
+        assert!(refused(A2aVersion::V1, None, Header));
+        assert!(refused(A2aVersion::V1, Some("0.3"), Header));
+        assert!(refused(A2aVersion::V03, Some("1.0"), Header));
+        assert!(refused(A2aVersion::V03, Some("9.9"), Header));
+        assert!(!refused(A2aVersion::V1, None, Lenient));
+        assert!(!refused(A2aVersion::V1, Some("0.3"), Lenient));
+        assert!(refused(A2aVersion::V1, Some("9.9"), Lenient));
     }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// A message of a channel, as far as it is looked at.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Post {
+pub(crate) struct ChannelPost {
     pub(crate) id: Snowflake,
     #[serde(default)]
     pub(crate) content: String,
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for Snowflake {
     }
 }
 
-impl Post {
+impl ChannelPost {
     /// What may be an envelope in its text: the first block of code that begins as an object does.
     pub(crate) fn block(&self) -> Option<&str> {
         let mut rest = self.content.as_str();
@@ -71,7 +71,7 @@ const FENCE: &str = "```";
 mod tests {
     use super::*;
 
-    fn post(content: &str) -> Post {
+    fn post(content: &str) -> ChannelPost {
         serde_json::from_value(
             serde_json::json!({"id": "7", "content": content, "author": {"id": "1"}}),
         )
@@ -105,7 +105,7 @@ mod tests {
     fn a_file_counts_by_its_name_and_a_size_that_an_envelope_can_have() {
         let with = |name: &str, size: u64| {
             let file = serde_json::json!({"filename": name, "size": size, "url": "https://x/"});
-            let post: Post =
+            let post: ChannelPost =
                 serde_json::from_value(serde_json::json!({"id": "7", "attachments": [file]}))
                     .unwrap();
             post.file(100).is_some()
@@ -122,7 +122,7 @@ mod tests {
             r#"{"id":"99999999999999999999"}"#,
             "{}",
         ] {
-            assert!(serde_json::from_str::<Post>(odd).is_err(), "{odd}");
+            assert!(serde_json::from_str::<ChannelPost>(odd).is_err(), "{odd}");
         }
     }
 }

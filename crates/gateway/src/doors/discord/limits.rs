@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// What kind of request it is: Discord counts them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Route {
+pub(crate) enum RequestKind {
     /// A message is posted.
     Post,
     /// A channel is read.
@@ -18,7 +18,7 @@ pub(crate) enum Route {
 #[derive(Debug, Default)]
 pub(crate) struct RateLimits {
     global: Option<Instant>,
-    routes: HashMap<Route, Instant>,
+    routes: HashMap<RequestKind, Instant>,
     /// Faults in a row: each doubles the wait.
     faults: u32,
     /// Refusals of pace in a row: each doubles the least wait.
@@ -41,7 +41,7 @@ pub(crate) struct RateLimitHeaders {
 
 impl RateLimits {
     /// How long a request of this route has to wait.
-    pub(crate) fn wait(&self, route: Route, now: Instant) -> Duration {
+    pub(crate) fn wait(&self, route: RequestKind, now: Instant) -> Duration {
         let until = self
             .routes
             .get(&route)
@@ -52,7 +52,7 @@ impl RateLimits {
     }
 
     /// Takes what an answer says.
-    pub(crate) fn note(&mut self, route: Route, said: RateLimitHeaders, now: Instant) {
+    pub(crate) fn note(&mut self, route: RequestKind, said: RateLimitHeaders, now: Instant) {
         match said.status {
             429 => self.note_limit(route, said, now),
             // Whoever goes on asking with a token that is refused is banned by address.
@@ -70,7 +70,7 @@ impl RateLimits {
 
     /// What is said of the wait counts as far as it can be meant. Whoever asks for next to no wait again and again is asked
     /// ever more rarely.
-    fn note_limit(&mut self, route: Route, said: RateLimitHeaders, now: Instant) {
+    fn note_limit(&mut self, route: RequestKind, said: RateLimitHeaders, now: Instant) {
         let wait = match said.is_global {
             true => said.retry_after,
             false => said.retry_after.or(said.reset_after),
@@ -124,17 +124,17 @@ mod tests {
     fn a_limit_of_one_route_leaves_the_other_and_a_global_one_does_not() {
         let (mut limits, now) = (RateLimits::default(), Instant::now());
         limits.note(
-            Route::Post,
+            RequestKind::Post,
             RateLimitHeaders {
                 retry_after: Some(2.0),
                 ..said(429)
             },
             now,
         );
-        assert_eq!(limits.wait(Route::Post, now), Duration::from_secs(2));
-        assert_eq!(limits.wait(Route::Read, now), Duration::ZERO);
+        assert_eq!(limits.wait(RequestKind::Post, now), Duration::from_secs(2));
+        assert_eq!(limits.wait(RequestKind::Read, now), Duration::ZERO);
         limits.note(
-            Route::Post,
+            RequestKind::Post,
             RateLimitHeaders {
                 retry_after: Some(3.0),
                 is_global: true,
@@ -142,14 +142,14 @@ mod tests {
             },
             now,
         );
-        assert_eq!(limits.wait(Route::Read, now), Duration::from_secs(3));
+        assert_eq!(limits.wait(RequestKind::Read, now), Duration::from_secs(3));
     }
 
     #[test]
     fn the_last_of_a_bucket_waits_for_the_next() {
         let (mut limits, now) = (RateLimits::default(), Instant::now());
         limits.note(
-            Route::Post,
+            RequestKind::Post,
             RateLimitHeaders {
                 remaining: Some(1),
                 reset_after: Some(4.0),
@@ -157,9 +157,9 @@ mod tests {
             },
             now,
         );
-        assert_eq!(limits.wait(Route::Post, now), Duration::ZERO);
+        assert_eq!(limits.wait(RequestKind::Post, now), Duration::ZERO);
         limits.note(
-            Route::Post,
+            RequestKind::Post,
             RateLimitHeaders {
                 remaining: Some(0),
                 reset_after: Some(4.0),
@@ -167,9 +167,9 @@ mod tests {
             },
             now,
         );
-        assert_eq!(limits.wait(Route::Post, now), Duration::from_secs(4));
+        assert_eq!(limits.wait(RequestKind::Post, now), Duration::from_secs(4));
         assert_eq!(
-            limits.wait(Route::Post, now + Duration::from_secs(5)),
+            limits.wait(RequestKind::Post, now + Duration::from_secs(5)),
             Duration::ZERO
         );
     }
@@ -179,14 +179,14 @@ mod tests {
         let (mut limits, now) = (RateLimits::default(), Instant::now());
         for odd in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
             limits.note(
-                Route::Read,
+                RequestKind::Read,
                 RateLimitHeaders {
                     retry_after: Some(odd),
                     ..said(429)
                 },
                 now,
             );
-            let wait = limits.wait(Route::Read, now);
+            let wait = limits.wait(RequestKind::Read, now);
             assert!(wait >= LEAST && wait <= REFUSED * 6, "{odd}: {wait:?}");
         }
     }
@@ -201,8 +201,8 @@ mod tests {
                     is_global,
                     ..said(429)
                 };
-                limits.note(Route::Post, answer, now);
-                assert_eq!(limits.wait(Route::Post, now), UNSAID, "{odd}");
+                limits.note(RequestKind::Post, answer, now);
+                assert_eq!(limits.wait(RequestKind::Post, now), UNSAID, "{odd}");
             }
         }
     }
@@ -216,14 +216,14 @@ mod tests {
         };
         let mut asked = 0;
         while now < began + Duration::from_secs(60) {
-            limits.note(Route::Post, answer, now);
-            now += limits.wait(Route::Post, now);
+            limits.note(RequestKind::Post, answer, now);
+            now += limits.wait(RequestKind::Post, now);
             asked += 1;
         }
         assert!(asked < 15, "{asked}");
-        limits.note(Route::Post, said(200), now);
-        limits.note(Route::Post, answer, now);
-        assert_eq!(limits.wait(Route::Post, now), LEAST);
+        limits.note(RequestKind::Post, said(200), now);
+        limits.note(RequestKind::Post, answer, now);
+        assert_eq!(limits.wait(RequestKind::Post, now), LEAST);
     }
 
     #[test]
@@ -232,14 +232,14 @@ mod tests {
         let waits: Vec<u64> = (0..9)
             .map(|_| {
                 limits.note_fault(now);
-                limits.wait(Route::Post, now).as_secs()
+                limits.wait(RequestKind::Post, now).as_secs()
             })
             .collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
-        limits.note(Route::Post, said(200), now);
-        limits.note(Route::Post, said(503), now);
-        assert_eq!(limits.wait(Route::Post, now), FIRST);
-        limits.note(Route::Post, said(401), now);
-        assert_eq!(limits.wait(Route::Read, now), REFUSED);
+        limits.note(RequestKind::Post, said(200), now);
+        limits.note(RequestKind::Post, said(503), now);
+        assert_eq!(limits.wait(RequestKind::Post, now), FIRST);
+        limits.note(RequestKind::Post, said(401), now);
+        assert_eq!(limits.wait(RequestKind::Read, now), REFUSED);
     }
 }

@@ -8,7 +8,7 @@ use signet_proto::envelope::{MAX_MESSAGE, Unverified};
 use tokio::time::sleep;
 
 use super::door::DiscordDoor;
-use super::found::{Post, Snowflake};
+use super::found::{ChannelPost, Snowflake};
 use super::rest::RestFault;
 use crate::doors::inbox::encode;
 use crate::doors::inbox::link::{CarrierConnection, RULING, delivery};
@@ -110,7 +110,7 @@ async fn take(
     link: &CarrierConnection,
     carrier: &str,
     agent: &str,
-    post: &Post,
+    post: &ChannelPost,
 ) -> Result<(), ReadError> {
     let Some(bytes) = envelope(room, post).await? else {
         return Ok(());
@@ -125,7 +125,7 @@ async fn take(
     Ok(())
 }
 
-async fn envelope(room: &DiscordDoor, post: &Post) -> Result<Option<Bytes>, ReadError> {
+async fn envelope(room: &DiscordDoor, post: &ChannelPost) -> Result<Option<Bytes>, ReadError> {
     if let Some(block) = post.block() {
         return Ok(Some(Bytes::copy_from_slice(block.as_bytes())));
     }

@@ -12,22 +12,22 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 use url::Url;
 
-use super::found::{Attachment, Post, Snowflake};
-use super::limits::{REFUSED, RateLimitHeaders, RateLimits, Route};
+use super::found::{Attachment, ChannelPost, Snowflake};
+use super::limits::{REFUSED, RateLimitHeaders, RateLimits, RequestKind};
 use super::text::ChannelMessage;
 use crate::lock::Locked as _;
-use crate::outgoing::{Answer, How, Outgoing};
+use crate::outgoing::{How, HttpAnswer, HttpClient};
 
 /// A channel of Discord's.
 pub(crate) struct Channel {
-    outgoing: Outgoing,
+    outgoing: HttpClient,
     messages: Url,
     token: HeaderValue,
     limits: Mutex<RateLimits>,
 }
 
 /// One request.
-struct Ask {
+struct DiscordRequest {
     method: Method,
     url: Url,
     headers: HeaderMap,
@@ -57,7 +57,7 @@ pub(crate) enum RestFault {
 impl Channel {
     /// The channel of that id below `base`, for the bot of that token.
     pub(crate) fn of(
-        outgoing: &Outgoing,
+        outgoing: &HttpClient,
         base: &Url,
         channel: Snowflake,
         token: &str,
@@ -94,18 +94,21 @@ impl Channel {
         };
         let headers = self.headers(Some(&kind))?;
         let url = self.messages.clone();
-        let ask = Ask {
+        let ask = DiscordRequest {
             method: Method::POST,
             url,
             headers,
             body: body.into(),
         };
-        let posted: Posted = self.ask_for(Route::Post, ask).await?;
+        let posted: Posted = self.ask_for(RequestKind::Post, ask).await?;
         Ok(posted.id)
     }
 
     /// Up to a hundred messages behind that one, the oldest first; the newest alone without one.
-    pub(crate) async fn read(&self, after: Option<Snowflake>) -> Result<Vec<Post>, RestFault> {
+    pub(crate) async fn read(
+        &self,
+        after: Option<Snowflake>,
+    ) -> Result<Vec<ChannelPost>, RestFault> {
         let mut url = self.messages.clone();
         match after {
             Some(after) => url
@@ -115,13 +118,13 @@ impl Channel {
             None => url.query_pairs_mut().append_pair("limit", "1"),
         };
         let headers = self.headers(None)?;
-        let ask = Ask {
+        let ask = DiscordRequest {
             method: Method::GET,
             url,
             headers,
             body: Bytes::new(),
         };
-        let mut posts: Vec<Post> = self.ask_for(Route::Read, ask).await?;
+        let mut posts: Vec<ChannelPost> = self.ask_for(RequestKind::Read, ask).await?;
         posts.sort_by_key(|post| post.id);
         Ok(posts)
     }
@@ -129,13 +132,13 @@ impl Channel {
     /// A file that was posted. Its address is whatever the post says: no token goes there.
     pub(crate) async fn file(&self, file: &Attachment) -> Result<Bytes, RestFault> {
         let url = Url::parse(&file.url).map_err(|_| RestFault::Malformed)?;
-        let ask = Ask {
+        let ask = DiscordRequest {
             method: Method::GET,
             url,
             headers: HeaderMap::new(),
             body: Bytes::new(),
         };
-        Ok(self.ask(Route::File, ask).await?.body)
+        Ok(self.ask(RequestKind::File, ask).await?.body)
     }
 
     fn headers(&self, kind: Option<&str>) -> Result<HeaderMap, RestFault> {
@@ -151,7 +154,11 @@ impl Channel {
 
     /// Asks once, when the limits allow it, for JSON of that form. An answer of another form is as good as none: the next
     /// request waits as it does after a fault.
-    async fn ask_for<T: DeserializeOwned>(&self, route: Route, ask: Ask) -> Result<T, RestFault> {
+    async fn ask_for<T: DeserializeOwned>(
+        &self,
+        route: RequestKind,
+        ask: DiscordRequest,
+    ) -> Result<T, RestFault> {
         let answer = self.ask(route, ask).await?;
         let read = serde_json::from_slice(&answer.body);
         let mut limits = self.limits.locked();
@@ -163,7 +170,7 @@ impl Channel {
     }
 
     /// Asks once, when the limits allow it. What a good answer says of limits is for whoever reads it.
-    async fn ask(&self, route: Route, ask: Ask) -> Result<Answer, RestFault> {
+    async fn ask(&self, route: RequestKind, ask: DiscordRequest) -> Result<HttpAnswer, RestFault> {
         loop {
             let wait = self.limits.locked().wait(route, Instant::now());
             if wait.is_zero() {
@@ -171,7 +178,7 @@ impl Channel {
             }
             sleep(wait).await;
         }
-        let Ask {
+        let DiscordRequest {
             method,
             url,
             headers,
@@ -183,20 +190,20 @@ impl Channel {
             .await
         else {
             // A file that is not there says nothing of Discord.
-            if route != Route::File {
+            if route != RequestKind::File {
                 self.limits.locked().note_fault(Instant::now());
             }
             return Err(RestFault::Later);
         };
         let status = answer.status.as_u16();
-        if route != Route::File && !answer.status.is_success() {
+        if route != RequestKind::File && !answer.status.is_success() {
             self.limits
                 .locked()
                 .note(route, said(&answer), Instant::now());
         }
         match status {
             200..=299 => Ok(answer),
-            401 | 403 | 404 if route != Route::File => Err(RestFault::Refused(status)),
+            401 | 403 | 404 if route != RequestKind::File => Err(RestFault::Refused(status)),
             429 | 500.. => Err(RestFault::Later),
             _ => Err(RestFault::Unfit(status)),
         }
@@ -204,7 +211,7 @@ impl Channel {
 }
 
 /// What an answer says about limits, in its headers and, of a 429, in its body.
-fn said(answer: &Answer) -> RateLimitHeaders {
+fn said(answer: &HttpAnswer) -> RateLimitHeaders {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Limited {

@@ -11,14 +11,14 @@ use signet_proto::trust::TrustView;
 use tokio::time::{interval, sleep};
 
 use super::counts::Counted;
-use super::door::{InboxDoor, decode, encode};
+use super::door::{HttpCarrier, decode, encode};
 use super::link::{CarrierConnection, RULING, carry_parcels, delivery};
 use super::queue::EnvelopeResult;
 use super::{outbound, polls};
 use crate::say::say;
 
 /// Carries until the gateway is to end.
-pub(crate) async fn run(room: Arc<InboxDoor>) {
+pub(crate) async fn run(room: Arc<HttpCarrier>) {
     let stop = room.context.stop.clone();
     tokio::select! {
         () = stop.cancelled() => {}
@@ -29,7 +29,7 @@ pub(crate) async fn run(room: Arc<InboxDoor>) {
     count_once(&room);
 }
 
-async fn again_and_again(room: &Arc<InboxDoor>) {
+async fn again_and_again(room: &Arc<HttpCarrier>) {
     let mut told = BTreeSet::new();
     let mut pause = FIRST_PAUSE;
     loop {
@@ -65,7 +65,7 @@ pub(crate) fn cause(ended: &ClientError) -> String {
 }
 
 /// One connection to the daemon, to its end.
-async fn session(room: &Arc<InboxDoor>, told: &mut BTreeSet<String>) -> ClientError {
+async fn session(room: &Arc<HttpCarrier>, told: &mut BTreeSet<String>) -> ClientError {
     let begun = async {
         let (link, told) = CarrierConnection::open(&room.socket).await?;
         let carrier = room.section.carrier.clone();
@@ -89,7 +89,7 @@ async fn session(room: &Arc<InboxDoor>, told: &mut BTreeSet<String>) -> ClientEr
 }
 
 /// Hands in what came, batch by batch.
-async fn deliver(room: &InboxDoor, link: &CarrierConnection) -> ClientError {
+async fn deliver(room: &HttpCarrier, link: &CarrierConnection) -> ClientError {
     loop {
         let items = room.queue.take(DELIVERED_AT_ONCE, BATCH).await;
         let messages = items.iter().map(|item| encode(&item.bytes)).collect();
@@ -112,7 +112,7 @@ async fn deliver(room: &InboxDoor, link: &CarrierConnection) -> ClientError {
 
 /// Keeps the snapshot of the trust store fresh.
 async fn follow_trust(
-    room: &InboxDoor,
+    room: &HttpCarrier,
     link: &CarrierConnection,
     mut epoch: String,
 ) -> ClientError {
@@ -125,7 +125,7 @@ async fn follow_trust(
 }
 
 async fn snapshot(
-    room: &InboxDoor,
+    room: &HttpCarrier,
     link: &CarrierConnection,
     epoch: Option<String>,
     wait: Duration,
@@ -143,7 +143,7 @@ async fn snapshot(
 }
 
 /// Sends a parcel; whether the other side says that it has it.
-async fn carry(room: &InboxDoor, parcel: CarriedParcel) -> Result<bool, ClientError> {
+async fn carry(room: &HttpCarrier, parcel: CarriedParcel) -> Result<bool, ClientError> {
     let bytes = decode(&parcel.bytes).ok_or(ClientError::Malformed)?;
     let held = outbound::post(room, &parcel, bytes).await;
     room.counts.note(match held {
@@ -154,7 +154,7 @@ async fn carry(room: &InboxDoor, parcel: CarriedParcel) -> Result<bool, ClientEr
 }
 
 /// One line a minute, where there was anything.
-async fn count(room: &InboxDoor) {
+async fn count(room: &HttpCarrier) {
     let mut minutes = interval(COUNTED);
     loop {
         minutes.tick().await;
@@ -162,7 +162,7 @@ async fn count(room: &InboxDoor) {
     }
 }
 
-fn count_once(room: &InboxDoor) {
+fn count_once(room: &HttpCarrier) {
     if let Some(line) = room.counts.line() {
         say(&line);
     }

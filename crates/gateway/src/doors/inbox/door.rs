@@ -8,17 +8,17 @@ use data_encoding::BASE64URL_NOPAD;
 use signet_proto::trust::TrustView;
 use tokio::sync::Semaphore;
 
+use super::body_memory::BodyMemory;
 use super::counts::Counts;
-use super::desk::Desk;
 use super::lanes::Lanes;
 use super::pace::AddressPace;
-use super::poll_places::PollPlaces;
+use super::poll_slots::PollSlots;
 use super::queue::Queue;
 use crate::config::carriers::InboxSection;
 use crate::context::Context;
 
 /// The HTTP carrier of one agent.
-pub(crate) struct InboxDoor {
+pub(crate) struct HttpCarrier {
     pub(crate) context: Arc<Context>,
     pub(crate) section: InboxSection,
     /// `carrier.sock`.
@@ -26,28 +26,28 @@ pub(crate) struct InboxDoor {
     pub(crate) queue: Queue,
     pub(crate) pace: Mutex<AddressPace>,
     /// Where bodies are read.
-    pub(crate) desk: Desk,
+    pub(crate) body_memory: BodyMemory,
     pub(crate) counts: Counts,
     pub(crate) lanes: Lanes,
     /// Threads that verify at once.
     pub(crate) judges: Semaphore,
     /// Polls that wait.
-    pub(crate) poll_places: PollPlaces,
+    pub(crate) poll_slots: PollSlots,
     view: RwLock<Option<Arc<TrustView>>>,
     is_up: AtomicBool,
 }
 
-impl InboxDoor {
+impl HttpCarrier {
     pub(crate) fn of(context: &Arc<Context>, section: &InboxSection, socket: PathBuf) -> Arc<Self> {
         Arc::new(Self {
             context: Arc::clone(context),
             queue: Queue::of(section.queue_bytes),
             pace: Mutex::new(AddressPace::per_minute(section.envelopes_per_minute)),
-            desk: Desk::of(DESK),
+            body_memory: BodyMemory::of(DESK),
             counts: Counts::default(),
             lanes: Lanes::default(),
             judges: Semaphore::new(JUDGES),
-            poll_places: PollPlaces::at(&socket, context.config.limits.connections),
+            poll_slots: PollSlots::at(&socket, context.config.limits.connections),
             view: RwLock::default(),
             is_up: AtomicBool::new(false),
             section: section.clone(),

@@ -33,20 +33,20 @@ pub(crate) fn envelopes(body: &Bytes) -> Result<Vec<Bytes>, TooMuch> {
 /// no envelope, so that it is judged and counted as what it is.
 fn elements(body: &Bytes, from: usize) -> Result<Vec<Bytes>, TooMuch> {
     let mut found = Vec::new();
-    let (mut start, mut depth, mut place) = (from, 0_usize, Position::Outside);
+    let (mut start, mut depth, mut place) = (from, 0_usize, Scan::Outside);
     let mut rest = body.iter().enumerate().skip(from);
     for (at, byte) in rest.by_ref() {
         place = match (place, byte) {
-            (Position::Escaped, _) | (Position::Outside, b'"') => Position::Text,
-            (Position::Text, b'\\') => Position::Escaped,
-            (Position::Text, b'"') => Position::Outside,
-            (Position::Text, _) => Position::Text,
-            (Position::Outside, b',') if depth == 0 => {
+            (Scan::Escaped, _) | (Scan::Outside, b'"') => Scan::Text,
+            (Scan::Text, b'\\') => Scan::Escaped,
+            (Scan::Text, b'"') => Scan::Outside,
+            (Scan::Text, _) => Scan::Text,
+            (Scan::Outside, b',') if depth == 0 => {
                 push(&mut found, body, start, at)?;
                 start = at + 1;
-                Position::Outside
+                Scan::Outside
             }
-            (Position::Outside, b']') if depth == 0 => {
+            (Scan::Outside, b']') if depth == 0 => {
                 let is_empty = found.is_empty() && is_blank(body, start, at);
                 if !is_empty {
                     push(&mut found, body, start, at)?;
@@ -54,15 +54,15 @@ fn elements(body: &Bytes, from: usize) -> Result<Vec<Bytes>, TooMuch> {
                 start = at + 1;
                 break;
             }
-            (Position::Outside, b'{' | b'[') => {
+            (Scan::Outside, b'{' | b'[') => {
                 depth += 1;
-                Position::Outside
+                Scan::Outside
             }
-            (Position::Outside, b'}' | b']') => {
+            (Scan::Outside, b'}' | b']') => {
                 depth = depth.saturating_sub(1);
-                Position::Outside
+                Scan::Outside
             }
-            (Position::Outside, _) => Position::Outside,
+            (Scan::Outside, _) => Scan::Outside,
         };
     }
     if !is_blank(body, start, body.len()) {
@@ -72,7 +72,7 @@ fn elements(body: &Bytes, from: usize) -> Result<Vec<Bytes>, TooMuch> {
 }
 
 #[derive(Clone, Copy)]
-enum Position {
+enum Scan {
     Outside,
     Text,
     Escaped,

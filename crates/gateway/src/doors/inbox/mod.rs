@@ -10,15 +10,15 @@
 //! The gateway verifies what comes (V01 to V07) against a snapshot of the trust store. Its verdict sheds load under
 //! pressure and is counted; the daemon judges all of it from the beginning.
 
+mod body_memory;
 mod counts;
 mod courier;
-mod desk;
 mod door;
 pub(crate) mod framing;
 mod lanes;
 pub(crate) mod outbound;
 mod pace;
-mod poll_places;
+mod poll_slots;
 mod polls;
 mod queue;
 mod receive;
@@ -27,5 +27,5 @@ pub(crate) mod verdict;
 pub(crate) mod link;
 
 pub(crate) use courier::{cause, run};
-pub(crate) use door::{InboxDoor, decode, encode};
+pub(crate) use door::{HttpCarrier, decode, encode};
 pub(crate) use receive::open_routes;

@@ -11,13 +11,13 @@ use bytes::Bytes;
 use signet_api::CarriedParcel;
 use url::Url;
 
-use super::door::InboxDoor;
+use super::door::HttpCarrier;
 use super::lanes::{AFTER_FAULT, LONGEST_SKIP, TURN};
 use crate::config::carriers::Pins;
-use crate::outgoing::{Answer, How};
+use crate::outgoing::{How, HttpAnswer};
 
 /// Posts a parcel to the first of its addresses that takes it. Whether the other side says that it has it.
-pub(crate) async fn post(room: &InboxDoor, parcel: &CarriedParcel, bytes: Vec<u8>) -> bool {
+pub(crate) async fn post(room: &HttpCarrier, parcel: &CarriedParcel, bytes: Vec<u8>) -> bool {
     let bytes = Bytes::from(bytes);
     let count = addresses(&parcel.address).count();
     // The daemon waits for all of them together.
@@ -59,12 +59,12 @@ const fn is_for_a_while(status: StatusCode) -> bool {
 
 /// One POST of an envelope to the gateway of a peer.
 pub(crate) async fn send(
-    room: &InboxDoor,
+    room: &HttpCarrier,
     peer: &str,
     address: &str,
     bytes: Bytes,
     how: How,
-) -> Option<Answer> {
+) -> Option<HttpAnswer> {
     let url = Url::parse(address).ok()?;
     let mut headers = HeaderMap::new();
     headers.insert(

@@ -14,14 +14,14 @@ use signet_proto::envelope::Unverified;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
-use super::door::{InboxDoor, decode, encode};
+use super::door::{HttpCarrier, decode, encode};
 use super::framing::{LONGEST_BODY, envelopes};
 use super::link::{CarrierConnection, RULING, delivery};
 use super::outbound::{addresses, send};
 use crate::outgoing::How;
 
 /// Polls whomever this agent has to poll, for as long as the daemon is there.
-pub(crate) async fn run(room: &Arc<InboxDoor>, link: &CarrierConnection) -> ClientError {
+pub(crate) async fn run(room: &Arc<HttpCarrier>, link: &CarrierConnection) -> ClientError {
     let mut tasks = JoinSet::new();
     let mut polled: BTreeMap<String, AbortHandle> = BTreeMap::new();
     loop {
@@ -60,7 +60,7 @@ pub(crate) async fn run(room: &Arc<InboxDoor>, link: &CarrierConnection) -> Clie
 }
 
 /// Polls one peer again and again: at once after something came, and ever later while nothing answers.
-async fn poll(room: &InboxDoor, link: &CarrierConnection, peer: &str) -> ClientError {
+async fn poll(room: &HttpCarrier, link: &CarrierConnection, peer: &str) -> ClientError {
     let (mut after, mut faults) = (None, 0_u32);
     let period = Duration::from_secs(room.section.poll_seconds.max(1));
     loop {
@@ -92,7 +92,7 @@ enum Came {
 }
 
 async fn once(
-    room: &InboxDoor,
+    room: &HttpCarrier,
     link: &CarrierConnection,
     peer: &str,
     after: &mut Option<String>,
@@ -141,7 +141,7 @@ async fn once(
 
 /// Hands in what came, in pieces that a line of the socket takes.
 async fn deliver(
-    room: &InboxDoor,
+    room: &HttpCarrier,
     link: &CarrierConnection,
     kept: &[Bytes],
 ) -> Result<(), ClientError> {

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use tokio::sync::{Notify, oneshot};
 
 use super::pace::network;
-use super::verdict::Verdict;
+use super::verdict::EnvelopeVerdict;
 use crate::lock::Locked as _;
 
 /// What became of an envelope.
@@ -34,13 +34,13 @@ pub(crate) enum EnvelopeResult {
 pub(crate) struct QueuedEnvelope {
     pub(crate) bytes: Bytes,
     pub(crate) from: IpAddr,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: EnvelopeVerdict,
     pub(crate) done: oneshot::Sender<EnvelopeResult>,
 }
 
 /// Why there is no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoPlace {
+pub(crate) enum NoSlot {
     /// Peers' messages fill the queue.
     Full,
     /// This address has its share under way.
@@ -80,15 +80,15 @@ impl Queue {
     ///
     /// # Errors
     /// Why there is none.
-    pub(crate) fn reserve(&self, from: IpAddr, bytes: usize) -> Result<QueueSlot<'_>, NoPlace> {
+    pub(crate) fn reserve(&self, from: IpAddr, bytes: usize) -> Result<QueueSlot<'_>, NoSlot> {
         let mut waiting = self.waiting.locked();
         let from = network(from);
         let theirs = waiting.by_address.get(&from).copied().unwrap_or_default();
         if waiting.verified + waiting.reserved + bytes > self.limit {
-            return Err(NoPlace::Full);
+            return Err(NoSlot::Full);
         }
         if theirs > 0 && theirs + bytes > self.limit / SHARE {
-            return Err(NoPlace::Share);
+            return Err(NoSlot::Share);
         }
         waiting.reserved += bytes;
         *waiting.by_address.entry(from).or_default() += bytes;
@@ -158,7 +158,7 @@ impl QueuedEnvelopes {
     fn add(&mut self, item: QueuedEnvelope) {
         let length = item.bytes.len();
         self.bytes += length;
-        if item.verdict == Verdict::Verified {
+        if item.verdict == EnvelopeVerdict::Verified {
             self.verified += length;
         }
         *self.by_address.entry(network(item.from)).or_default() += length;
@@ -190,7 +190,10 @@ impl QueuedEnvelopes {
 
     /// The youngest of the least verdict, where any is no peer's.
     fn shed(&mut self) -> Option<QueuedEnvelope> {
-        let mut lesser = self.by_rank.iter_mut().take(Verdict::Verified as usize);
+        let mut lesser = self
+            .by_rank
+            .iter_mut()
+            .take(EnvelopeVerdict::Verified as usize);
         let item = lesser.find_map(VecDeque::pop_back)?;
         Some(self.left(item))
     }
@@ -198,7 +201,7 @@ impl QueuedEnvelopes {
     fn left(&mut self, item: QueuedEnvelope) -> QueuedEnvelope {
         let length = item.bytes.len();
         self.bytes -= length;
-        if item.verdict == Verdict::Verified {
+        if item.verdict == EnvelopeVerdict::Verified {
             self.verified -= length;
         }
         self.release(network(item.from), length);
@@ -232,7 +235,7 @@ mod tests {
     fn put(
         queue: &Queue,
         from: u8,
-        verdict: Verdict,
+        verdict: EnvelopeVerdict,
         length: usize,
     ) -> oneshot::Receiver<EnvelopeResult> {
         let mut place = queue.reserve(address(from), length).unwrap();
@@ -250,19 +253,23 @@ mod tests {
     #[test]
     fn forged_ones_go_first_and_a_peers_stays() {
         let queue = Queue::of(400);
-        let mut forged = put(&queue, 1, Verdict::Forged, 100);
-        let mut unknown = put(&queue, 2, Verdict::Unknown, 100);
-        let mut flight = put(&queue, 3, Verdict::Flight, 100);
-        let mut first = put(&queue, 4, Verdict::Verified, 100);
-        let _second = put(&queue, 5, Verdict::Verified, 100);
+        let mut forged = put(&queue, 1, EnvelopeVerdict::Forged, 100);
+        let mut unknown = put(&queue, 2, EnvelopeVerdict::Unknown, 100);
+        let mut flight = put(&queue, 3, EnvelopeVerdict::Flight, 100);
+        let mut first = put(&queue, 4, EnvelopeVerdict::Verified, 100);
+        let _second = put(&queue, 5, EnvelopeVerdict::Verified, 100);
         assert_eq!(forged.try_recv(), Ok(EnvelopeResult::Shed));
         assert!(unknown.try_recv().is_err());
-        let mut late = put(&queue, 6, Verdict::Forged, 100);
+        let mut late = put(&queue, 6, EnvelopeVerdict::Forged, 100);
         assert_eq!(late.try_recv(), Ok(EnvelopeResult::Shed));
-        let _third = put(&queue, 6, Verdict::Verified, 100);
+        let _third = put(&queue, 6, EnvelopeVerdict::Verified, 100);
         assert_eq!(unknown.try_recv(), Ok(EnvelopeResult::Shed));
         let taken = queue.waiting.locked().take(2, 1_000);
-        assert!(taken.iter().all(|item| item.verdict == Verdict::Verified));
+        assert!(
+            taken
+                .iter()
+                .all(|item| item.verdict == EnvelopeVerdict::Verified)
+        );
         assert!(flight.try_recv().is_err() && first.try_recv().is_err());
     }
 
@@ -270,9 +277,9 @@ mod tests {
     fn a_refusal_comes_before_the_verdict_and_is_the_same_for_all() {
         let queue = Queue::of(400);
         let _peers: Vec<_> = (0..4)
-            .map(|n| put(&queue, n, Verdict::Verified, 100))
+            .map(|n| put(&queue, n, EnvelopeVerdict::Verified, 100))
             .collect();
-        assert_eq!(queue.reserve(address(9), 1).err(), Some(NoPlace::Full));
+        assert_eq!(queue.reserve(address(9), 1).err(), Some(NoSlot::Full));
         queue.give_up();
         assert!(queue.reserve(address(9), 1).is_ok());
     }
@@ -281,12 +288,12 @@ mod tests {
     fn one_address_has_its_share_and_no_more() {
         let queue = Queue::of(400);
         let place = queue.reserve(address(1), 300).unwrap();
-        assert_eq!(queue.reserve(address(1), 1).err(), Some(NoPlace::Share));
+        assert_eq!(queue.reserve(address(1), 1).err(), Some(NoSlot::Share));
         assert!(queue.reserve(address(2), 100).is_ok());
         drop(place);
         assert!(queue.reserve(address(1), 1).is_ok());
-        let _forged = put(&queue, 1, Verdict::Forged, 100);
-        assert_eq!(queue.reserve(address(1), 1).err(), Some(NoPlace::Share));
+        let _forged = put(&queue, 1, EnvelopeVerdict::Forged, 100);
+        assert_eq!(queue.reserve(address(1), 1).err(), Some(NoSlot::Share));
         queue.waiting.locked().take(9, 999);
         assert!(queue.waiting.locked().by_address.is_empty() && queue.waiting.locked().bytes == 0);
     }
@@ -295,7 +302,7 @@ mod tests {
     fn a_batch_is_bounded_and_never_empty() {
         let queue = Queue::of(4_000);
         let _all: Vec<_> = (0..4)
-            .map(|n| put(&queue, n, Verdict::Verified, 600))
+            .map(|n| put(&queue, n, EnvelopeVerdict::Verified, 600))
             .collect();
         assert_eq!(queue.waiting.locked().take(9, 1_300).len(), 2);
         assert_eq!(queue.waiting.locked().take(9, 1).len(), 1);

@@ -16,32 +16,32 @@ use signet_proto::trust::TrustView;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
+use super::body_memory::Unread;
 use super::counts::Counted;
-use super::desk::Unread;
-use super::door::{InboxDoor, decode, encode};
+use super::door::{HttpCarrier, decode, encode};
 use super::framing::envelopes;
 use super::link::{RULING, delivery};
-use super::poll_places::{NotWaiting, PollPlace};
-use super::queue::{EnvelopeResult, NoPlace, QueuedEnvelope};
-use super::verdict::{Judged, Verdict};
-use crate::listener::{KnownCaller, Remote, Standing, json, later, media_type, refused};
+use super::poll_slots::{NotWaiting, PollSlot};
+use super::queue::{EnvelopeResult, NoSlot, QueuedEnvelope};
+use super::verdict::{EnvelopeVerdict, JudgedEnvelope};
+use crate::listener::{ConnectionActivity, KnownCaller, Remote, json, later, media_type, refused};
 use crate::lock::Locked as _;
 
 /// The one route that is open to everybody.
-pub(crate) fn open_routes(room: &Arc<InboxDoor>) -> Router {
+pub(crate) fn open_routes(room: &Arc<HttpCarrier>) -> Router {
     Router::new()
         .route("/agent/{id}/inbox", post(take))
         .with_state(Arc::clone(room))
 }
 
 async fn take(
-    State(room): State<Arc<InboxDoor>>,
+    State(room): State<Arc<HttpCarrier>>,
     Path(id): Path<String>,
     Extension(remote): Extension<Remote>,
-    Extension(standing): Extension<Standing>,
+    Extension(activity): Extension<ConnectionActivity>,
     request: Request,
 ) -> Response {
-    let taken = taken(&room, &id, (remote.address, &standing), request).await;
+    let taken = taken(&room, &id, remote.address, &activity, request).await;
     taken.unwrap_or_else(|refusal| {
         room.counts.note(Counted::Refused);
         refusal.into_response()
@@ -49,52 +49,56 @@ async fn take(
 }
 
 async fn taken(
-    room: &InboxDoor,
+    room: &HttpCarrier,
     id: &str,
-    (from, standing): (IpAddr, &Standing),
+    from: IpAddr,
+    activity: &ConnectionActivity,
     request: Request,
-) -> Result<Response, Refusal> {
-    let view = room.view().ok_or(Refusal::Away)?;
+) -> Result<Response, InboxRefusal> {
+    let view = room.view().ok_or(InboxRefusal::Away)?;
     if id != view.me().as_str() {
-        return Err(Refusal::Nobody);
+        return Err(InboxRefusal::Nobody);
     }
     admit_type(request.headers())?;
     pass(room, from, 1)?;
     let time = room.context.config.limits.body_time();
-    let body = room.desk.read(from, request.into_body(), time).await?;
+    let body = room
+        .body_memory
+        .read(from, request.into_body(), time)
+        .await?;
     // From here on it is ours to answer, so the connection stays.
-    let _work = standing.at_work();
+    let _work = activity.at_work();
     let began = Instant::now();
-    let pieces = envelopes(&body).map_err(|_| Refusal::Size)?;
+    let pieces = envelopes(&body).map_err(|_| InboxRefusal::Size)?;
     if pieces.len() > 1 {
         pass(room, from, pieces.len() - 1)?;
     }
     let place = room.queue.reserve(from, body.len().max(1));
     let mut place = place.map_err(|no_place| match no_place {
-        NoPlace::Full => Refusal::Full,
-        NoPlace::Share => Refusal::Rate(SOON),
+        NoSlot::Full => InboxRefusal::Full,
+        NoSlot::Share => InboxRefusal::Rate(SOON),
     })?;
     let judged = judge(room, pieces, view).await?;
     if let [
-        Judged {
-            verdict: Verdict::Verified,
+        JudgedEnvelope {
+            verdict: EnvelopeVerdict::Verified,
             poll: Some(poller),
             bytes,
         },
     ] = &judged[..]
     {
-        match room.poll_places.admit(poller.clone()) {
+        match room.poll_slots.admit(poller.clone()) {
             Ok(waits) => {
                 drop(place);
                 return poll(room, &waits, bytes).await;
             }
-            Err(NotWaiting::Full) => return Err(Refusal::Full),
+            Err(NotWaiting::Full) => return Err(InboxRefusal::Full),
             // Its daemon counts it, as it does every copy.
             Err(NotWaiting::Older) => {}
         }
     }
     let mut fates = Vec::new();
-    for Judged { bytes, verdict, .. } in judged {
+    for JudgedEnvelope { bytes, verdict, .. } in judged {
         let (done, fate) = oneshot::channel();
         place.put(QueuedEnvelope {
             bytes,
@@ -116,14 +120,14 @@ async fn taken(
 
 /// Waits until the daemon has ruled on all of them.
 async fn ruled(
-    room: &InboxDoor,
+    room: &HttpCarrier,
     fates: Vec<oneshot::Receiver<EnvelopeResult>>,
-) -> Result<(), Refusal> {
+) -> Result<(), InboxRefusal> {
     for fate in fates {
         match timeout(RULED, fate).await {
             Ok(Ok(EnvelopeResult::Ruled)) => {}
             Ok(Ok(EnvelopeResult::Shed)) => room.counts.note(Counted::Shed),
-            Ok(Ok(EnvelopeResult::Away) | Err(_)) | Err(_) => return Err(Refusal::Away),
+            Ok(Ok(EnvelopeResult::Away) | Err(_)) | Err(_) => return Err(InboxRefusal::Away),
         }
     }
     Ok(())
@@ -138,52 +142,62 @@ fn until_tick(elapsed: Duration) -> Duration {
 }
 
 /// JSON, and as it is: a body that has to be unpacked could be a thousand times as large.
-fn admit_type(headers: &HeaderMap) -> Result<(), Refusal> {
+fn admit_type(headers: &HeaderMap) -> Result<(), InboxRefusal> {
     let is_json = media_type(headers).as_deref() == Some("application/json");
     match is_json && !headers.contains_key(header::CONTENT_ENCODING) {
         true => Ok(()),
-        false => Err(Refusal::Type),
+        false => Err(InboxRefusal::Type),
     }
 }
 
-fn pass(room: &InboxDoor, from: IpAddr, envelopes: usize) -> Result<(), Refusal> {
+fn pass(room: &HttpCarrier, from: IpAddr, envelopes: usize) -> Result<(), InboxRefusal> {
     let mut pace = room.pace.locked();
     pace.take(from, envelopes, Instant::now())
-        .map_err(Refusal::Rate)
+        .map_err(InboxRefusal::Rate)
 }
 
 /// The verdicts, on a thread that may compute: a signature takes as long as a thousand small requests' routing.
 async fn judge(
-    room: &InboxDoor,
+    room: &HttpCarrier,
     pieces: Vec<Bytes>,
     view: Arc<TrustView>,
-) -> Result<Vec<Judged>, Refusal> {
+) -> Result<Vec<JudgedEnvelope>, InboxRefusal> {
     // Nobody closes it.
-    let _turn = room.judges.acquire().await.map_err(|_| Refusal::Away)?;
+    let _turn = room
+        .judges
+        .acquire()
+        .await
+        .map_err(|_| InboxRefusal::Away)?;
     let judged = tokio::task::spawn_blocking(move || {
-        let judged = pieces.into_iter().map(|bytes| Judged::of(bytes, &view));
+        let judged = pieces
+            .into_iter()
+            .map(|bytes| JudgedEnvelope::of(bytes, &view));
         judged.collect::<Vec<_>>()
     });
-    let judged = judged.await.map_err(|_| Refusal::Away)?;
+    let judged = judged.await.map_err(|_| InboxRefusal::Away)?;
     for one in &judged {
         room.counts.note(match one.verdict {
-            Verdict::Verified => Counted::Verified,
-            Verdict::Flight => Counted::Flight,
-            Verdict::Unknown => Counted::Unknown,
-            Verdict::Forged => Counted::Forged,
+            EnvelopeVerdict::Verified => Counted::Verified,
+            EnvelopeVerdict::Flight => Counted::Flight,
+            EnvelopeVerdict::Unknown => Counted::Unknown,
+            EnvelopeVerdict::Forged => Counted::Forged,
         });
     }
     Ok(judged)
 }
 
 /// What the daemon keeps for whoever has proved by this poll to be the peer, as soon as there is something.
-async fn poll(room: &InboxDoor, waits: &PollPlace, bytes: &Bytes) -> Result<Response, Refusal> {
+async fn poll(
+    room: &HttpCarrier,
+    waits: &PollSlot,
+    bytes: &Bytes,
+) -> Result<Response, InboxRefusal> {
     let request = DeliverMessages {
         wait: LONG_POLL.as_secs_f64(),
         ..delivery(&room.section.carrier, vec![encode(bytes)])
     };
-    let asked = room.poll_places.ask(waits, request, RULING + LONG_POLL);
-    let delivered = asked.await.map_err(|_| Refusal::Away)?;
+    let asked = room.poll_slots.ask(waits, request, RULING + LONG_POLL);
+    let delivered = asked.await.map_err(|_| InboxRefusal::Away)?;
     room.counts.note(Counted::Poll);
     let kept = delivered.and_then(|delivered| delivered.kept);
     let kept = kept.unwrap_or_default();
@@ -209,7 +223,7 @@ fn array(envelopes: &[Vec<u8>]) -> Response {
 
 /// Why a request is not taken. It says nothing of what was in it.
 #[derive(Clone, Copy, Debug)]
-enum Refusal {
+enum InboxRefusal {
     /// No agent of that name is here.
     Nobody,
     /// It is no JSON, or is packed.
@@ -226,7 +240,7 @@ enum Refusal {
     Away,
 }
 
-impl From<Unread> for Refusal {
+impl From<Unread> for InboxRefusal {
     fn from(unread: Unread) -> Self {
         match unread {
             Unread::TooLong => Self::Size,
@@ -237,7 +251,7 @@ impl From<Unread> for Refusal {
     }
 }
 
-impl Refusal {
+impl InboxRefusal {
     fn into_response(self) -> Response {
         let after = match self {
             Self::Rate(wait) => Some(wait),

@@ -8,11 +8,11 @@ use signet_proto::envelope::{Method, Unverified};
 use signet_proto::reject::Reason;
 use signet_proto::trust::TrustView;
 
-use super::poll_places::Poller;
+use super::poll_slots::Poller;
 
 /// How bytes stand to what is known. The order is that in which they are shed: the last keeps its place longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
+pub(crate) enum EnvelopeVerdict {
     /// No message, not for us, or not signed by whom it names.
     Forged,
     /// A message of somebody whom the trust store does not have, or not any more.
@@ -24,19 +24,19 @@ pub(crate) enum Verdict {
 }
 
 /// An envelope and the verdict over it.
-pub(crate) struct Judged {
+pub(crate) struct JudgedEnvelope {
     pub(crate) bytes: Bytes,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: EnvelopeVerdict,
     /// Who asks for what is kept, as far as it is verified.
     pub(crate) poll: Option<Poller>,
 }
 
-impl Judged {
+impl JudgedEnvelope {
     /// The verdict over these bytes.
     pub(crate) fn of(bytes: Bytes, view: &TrustView) -> Self {
         let (verdict, poll) = match Unverified::parse(&bytes) {
             Ok(message) => judge(message, view),
-            Err(_) => (Verdict::Forged, None),
+            Err(_) => (EnvelopeVerdict::Forged, None),
         };
         Self {
             bytes,
@@ -46,7 +46,7 @@ impl Judged {
     }
 }
 
-fn judge(message: Unverified, view: &TrustView) -> (Verdict, Option<Poller>) {
+fn judge(message: Unverified, view: &TrustView) -> (EnvelopeVerdict, Option<Poller>) {
     let method = message.claims().form.method();
     let headers = &message.claims().headers;
     let poll = (method == Some(Method::Poll)).then(|| Poller {
@@ -54,14 +54,14 @@ fn judge(message: Unverified, view: &TrustView) -> (Verdict, Option<Poller>) {
         made: headers.timestamp,
     });
     let verdict = match message.verify(view).verified() {
-        Ok(_) => Verdict::Verified,
+        Ok(_) => EnvelopeVerdict::Verified,
         Err(reason) => match reason {
             Reason::WrongRecipient | Reason::Reflected | Reason::SignatureInvalid => {
-                Verdict::Forged
+                EnvelopeVerdict::Forged
             }
-            _ if method.is_some_and(Method::is_handshake) => Verdict::Flight,
+            _ if method.is_some_and(Method::is_handshake) => EnvelopeVerdict::Flight,
             // Among them whoever has a key that is newer than the snapshot.
-            _ => Verdict::Unknown,
+            _ => EnvelopeVerdict::Unknown,
         },
     };
     (verdict, poll)

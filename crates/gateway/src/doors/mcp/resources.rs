@@ -5,7 +5,7 @@ use rmcp::model::{Annotations, Resource, ResourceTemplate, Role};
 
 use crate::doors::mcp::message::View;
 use crate::doors::mcp::tools::{
-    Agent, Agents, Turn, conversation, conversations, known, shown, shown_agent, waiting,
+    Agent, Agents, ToolTurn, conversation, conversations, known, shown, shown_agent, waiting,
 };
 use crate::fault::DoorError;
 use crate::shown::Shown;
@@ -73,7 +73,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 ///
 /// # Errors
 /// `resource-unknown`, or what the daemon says.
-pub(crate) async fn read(uri: &str, turn: &Turn<'_>) -> Result<Shown, DoorError> {
+pub(crate) async fn read(uri: &str, turn: &ToolTurn<'_>) -> Result<Shown, DoorError> {
     if let Some(agent) = named(uri, "signet://agents/") {
         return shown(&shown_agent(turn.daemon, agent).await?);
     }

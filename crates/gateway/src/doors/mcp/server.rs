@@ -23,8 +23,8 @@ use crate::daemon::Daemon;
 use crate::doors::mcp::progress::ClientProgress;
 use crate::doors::mcp::receipts::{HandedOver, Receipts, acknowledge};
 use crate::doors::mcp::resources;
-use crate::doors::mcp::stdio::Stdio;
-use crate::doors::mcp::tools::{self, Turn};
+use crate::doors::mcp::stdio::ClientStdio;
+use crate::doors::mcp::tools::{self, ToolTurn};
 use crate::fault::{Ceiling, DoorError};
 use crate::lock::Locked as _;
 use crate::scope::Caller;
@@ -45,7 +45,7 @@ pub(crate) async fn serve(socket: &Path, tier: u8) -> Result<(), ServerInitializ
     };
     let ended = converse(
         gateway,
-        Stdio::new(tokio::io::stdin(), tokio::io::stdout(), receipts),
+        ClientStdio::new(tokio::io::stdin(), tokio::io::stdout(), receipts),
     )
     .await;
     // What the client has read need not be shown again.
@@ -53,7 +53,7 @@ pub(crate) async fn serve(socket: &Path, tier: u8) -> Result<(), ServerInitializ
     ended
 }
 
-async fn converse(gateway: Gateway, stdio: Stdio) -> Result<(), ServerInitializeError> {
+async fn converse(gateway: Gateway, stdio: ClientStdio) -> Result<(), ServerInitializeError> {
     loop {
         match gateway.clone().serve(stdio.clone()).await {
             Ok(running) => {
@@ -141,9 +141,9 @@ impl Gateway {
 }
 
 impl As {
-    fn turn(&self, context: &RequestContext<RoleServer>) -> Turn<'_> {
+    fn turn(&self, context: &RequestContext<RoleServer>) -> ToolTurn<'_> {
         let token = context.meta.get_progress_token();
-        Turn {
+        ToolTurn {
             daemon: &self.daemon,
             tier: self.tier,
             ceiling: self.ceiling,

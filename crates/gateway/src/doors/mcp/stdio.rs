@@ -18,16 +18,16 @@ use crate::doors::mcp::receipts::Receipts;
 use crate::shown::escaped_line;
 
 /// Standard input and output. Clones are the same streams.
-pub(crate) struct Stdio<R = Stdin, W = Stdout> {
-    lines: Arc<Mutex<Lines<R>>>,
+pub(crate) struct ClientStdio<R = Stdin, W = Stdout> {
+    lines: Arc<Mutex<BoundedLines<R>>>,
     out: Arc<Mutex<W>>,
     receipts: Receipts,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Stdio<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ClientStdio<R, W> {
     pub(crate) fn new(input: R, out: W, receipts: Receipts) -> Self {
         Self {
-            lines: Arc::new(Mutex::new(Lines::new(input))),
+            lines: Arc::new(Mutex::new(BoundedLines::new(input))),
             out: Arc::new(Mutex::new(out)),
             receipts,
         }
@@ -40,7 +40,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Stdio<R, W> {
     }
 }
 
-impl<R, W> Clone for Stdio<R, W> {
+impl<R, W> Clone for ClientStdio<R, W> {
     fn clone(&self) -> Self {
         Self {
             lines: Arc::clone(&self.lines),
@@ -50,7 +50,7 @@ impl<R, W> Clone for Stdio<R, W> {
     }
 }
 
-impl<R, W> Transport<RoleServer> for Stdio<R, W>
+impl<R, W> Transport<RoleServer> for ClientStdio<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -75,9 +75,9 @@ where
         loop {
             let line = self.lines.lock().await.next().await.ok()??;
             let fault = match line {
-                Line::TooLong => Unreadable::too_long(),
-                Line::Whole(line) if line.trim_ascii().is_empty() => continue,
-                Line::Whole(line) => match parse(&line) {
+                BoundedLine::TooLong => Unreadable::too_long(),
+                BoundedLine::Whole(line) if line.trim_ascii().is_empty() => continue,
+                BoundedLine::Whole(line) => match parse(&line) {
                     Ok(message) => return Some(message),
                     Err(fault) => fault,
                 },
@@ -139,19 +139,19 @@ fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable> {
 
 /// What stands between two line feeds.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+enum BoundedLine {
     Whole(Vec<u8>),
     TooLong,
 }
 
-/// Lines of a stream, with no more of one in memory than is wanted. A read that is dropped loses nothing.
-struct Lines<R> {
+/// BoundedLines of a stream, with no more of one in memory than is wanted. A read that is dropped loses nothing.
+struct BoundedLines<R> {
     input: BufReader<R>,
     begun: Vec<u8>,
     is_too_long: bool,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> BoundedLines<R> {
     fn new(input: R) -> Self {
         Self {
             input: BufReader::new(input),
@@ -161,7 +161,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// The next line; `None` at the end of the stream, where a line that is cut off counts for nothing.
-    async fn next(&mut self) -> io::Result<Option<Line>> {
+    async fn next(&mut self) -> io::Result<Option<BoundedLine>> {
         loop {
             let chunk = self.input.fill_buf().await?;
             if chunk.is_empty() {
@@ -179,8 +179,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if end.is_some() {
                 let line = std::mem::take(&mut self.begun);
                 return Ok(Some(match std::mem::take(&mut self.is_too_long) {
-                    true => Line::TooLong,
-                    false => Line::Whole(line),
+                    true => BoundedLine::TooLong,
+                    false => BoundedLine::Whole(line),
                 }));
             }
         }
@@ -196,8 +196,8 @@ mod tests {
 
     use super::*;
 
-    async fn lines(text: &[u8]) -> Vec<Line> {
-        let mut lines = Lines::new(text);
+    async fn lines(text: &[u8]) -> Vec<BoundedLine> {
+        let mut lines = BoundedLines::new(text);
         let mut all = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             all.push(line);
@@ -210,16 +210,19 @@ mod tests {
         let text = [&vec![b'x'; LINE_MAX + 1][..], b"\nnext\ncut"].concat();
         assert_eq!(
             lines(&text).await,
-            [Line::TooLong, Line::Whole(b"next".to_vec())]
+            [BoundedLine::TooLong, BoundedLine::Whole(b"next".to_vec())]
         );
         let text = [&vec![b'x'; LINE_MAX][..], b"\n"].concat();
-        assert_eq!(lines(&text).await, [Line::Whole(vec![b'x'; LINE_MAX])]);
+        assert_eq!(
+            lines(&text).await,
+            [BoundedLine::Whole(vec![b'x'; LINE_MAX])]
+        );
     }
 
     /// What a client got for each line, and how many messages arrived.
     async fn spoken(text: String) -> (Vec<Value>, usize) {
         let (receipts, _wrote) = Receipts::new();
-        let mut stdio = Stdio::new(Cursor::new(text.into_bytes()), Vec::new(), receipts);
+        let mut stdio = ClientStdio::new(Cursor::new(text.into_bytes()), Vec::new(), receipts);
         let mut arrived = 0;
         while stdio.receive().await.is_some() {
             arrived += 1;

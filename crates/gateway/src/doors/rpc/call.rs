@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use signet_api::{ApiError, Call, Reason, Role, with_request};
 
-use super::Leases;
+use super::CallerLeases;
 use crate::context::Context;
 use crate::daemon::{Daemon, DaemonConnection, Lasting, READING};
 use crate::doors::a2a;
@@ -17,7 +17,7 @@ pub(super) struct Calls<'a> {
     pub(super) context: &'a Context,
     pub(super) caller: Caller,
     daemon: Daemon,
-    leases: &'a Leases,
+    leases: &'a CallerLeases,
 }
 
 /// Whether what the call asks for lasts as long as a connection.
@@ -26,7 +26,7 @@ pub(super) fn is_streamed(method: &str) -> bool {
 }
 
 impl<'a> Calls<'a> {
-    pub(super) fn of(context: &'a Context, leases: &'a Leases, caller: Caller) -> Self {
+    pub(super) fn of(context: &'a Context, leases: &'a CallerLeases, caller: Caller) -> Self {
         Self {
             daemon: context.daemon.narrowed(&caller),
             context,

@@ -1,4 +1,4 @@
-//! Leases of callers. The daemon ends a lease with its connection, and a request of HTTP is over with its answer: the
+//! CallerLeases of callers. The daemon ends a lease with its connection, and a request of HTTP is over with its answer: the
 //! connection of a `receive` stays until its leases are settled, have ended, or their token is gone.
 
 use std::collections::HashMap;
@@ -16,14 +16,14 @@ use crate::scope::Caller;
 
 /// The leases that are kept, each with whose it is and until when.
 #[derive(Clone, Default)]
-pub(super) struct Leases(Arc<Mutex<HashMap<String, KeptLease>>>);
+pub(super) struct CallerLeases(Arc<Mutex<HashMap<String, KeptLease>>>);
 
 struct KeptLease {
     caller: Arc<str>,
     until: watch::Sender<Instant>,
 }
 
-impl Leases {
+impl CallerLeases {
     /// Whether that caller may receive more.
     pub(super) fn admit(&self, caller: &Arc<str>) -> Result<(), ApiError> {
         let held = self.lock(|kept| kept.values().filter(|kept| kept.caller == *caller).count());

@@ -31,7 +31,7 @@ use crate::fault::BUSY;
 use crate::listener::{json, later};
 use crate::scope::Caller;
 use call::{Calls, is_streamed};
-use leases::Leases;
+use leases::CallerLeases;
 
 /// Behind authentication.
 pub(crate) fn routes(context: &Arc<Context>, a2a: Option<Arc<a2a::A2aDoor>>) -> Router {
@@ -40,7 +40,7 @@ pub(crate) fn routes(context: &Arc<Context>, a2a: Option<Arc<a2a::A2aDoor>>) -> 
     }
     let room = Arc::new(RpcDoor {
         context: Arc::clone(context),
-        leases: Leases::default(),
+        leases: CallerLeases::default(),
         a2a,
     });
     Router::new().route("/rpc", post(rpc)).with_state(room)
@@ -48,7 +48,7 @@ pub(crate) fn routes(context: &Arc<Context>, a2a: Option<Arc<a2a::A2aDoor>>) -> 
 
 struct RpcDoor {
     context: Arc<Context>,
-    leases: Leases,
+    leases: CallerLeases,
     /// Where the methods of A2A are answered, which may be called here too.
     a2a: Option<Arc<a2a::A2aDoor>>,
 }

@@ -23,21 +23,21 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::doors::a2a::words::body::put_beside;
-use crate::doors::a2a::words::method::{Method, Version};
-use crate::doors::a2a::words::model::{Message, Role};
+use crate::doors::a2a::words::method::{A2aMethod, A2aVersion};
+use crate::doors::a2a::words::model::{A2aMessage, A2aRole};
 use crate::doors::a2a::words::v03;
 use crate::handle::events::Events;
-use crate::handle::http::{self, Post, is_stream};
-use crate::handle::jsonrpc::{self, RpcError, exchange};
+use crate::handle::http::{self, HandlerPost, is_stream};
+use crate::handle::jsonrpc::{self, RpcAnswer, exchange};
 use crate::handle::trace::Trace;
 use crate::outgoing::Endpoint;
 use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
 pub(crate) use context::Resting;
-pub(crate) use parts::{Form, one_or_list, read_text};
+pub(crate) use parts::{PartsForm, one_or_list, read_text};
 use push::Bell;
-pub(crate) use push::Receiver;
+pub(crate) use push::PushListener;
 use result::TaskProgress;
 use stream::StreamedTask;
 
@@ -51,18 +51,15 @@ pub(crate) struct A2a {
 /// How the agent is spoken to.
 #[derive(Clone, Debug)]
 pub(crate) struct Speaking {
-    pub(crate) version: Version,
-    pub(crate) form: Form,
+    pub(crate) version: A2aVersion,
+    pub(crate) form: PartsForm,
     /// Whether the agent is asked for a stream of what it does.
     pub(crate) streams: bool,
     /// Where it says by push that its task has moved.
-    pub(crate) receiver: Option<Arc<Receiver>>,
+    pub(crate) receiver: Option<Arc<PushListener>>,
     /// The tasks that wait for more: those of all workers of the handler.
     pub(crate) resting: Arc<Resting>,
 }
-
-/// What a call came to: its result, or the agent's refusal.
-type Called = Result<Value, RpcError>;
 
 impl Handler for A2a {
     fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
@@ -83,7 +80,7 @@ impl Handler for A2a {
 
 impl A2a {
     /// Hands the message to the agent by the best of the ways that it has.
-    async fn begin(&mut self, task: &Task<'_>) -> Result<(Called, Option<Bell>), Fault> {
+    async fn begin(&mut self, task: &Task<'_>) -> Result<(RpcAnswer, Option<Bell>), Fault> {
         if self.speaking.streams {
             match self.stream(task).await? {
                 Err(error) if NOT_OFFERED.contains(&error.code()) => self.speaking.streams = false,
@@ -104,20 +101,20 @@ impl A2a {
         Ok((called, bell))
     }
 
-    async fn send(&self, task: &Task<'_>, bell: Option<&Bell>) -> Result<Called, Fault> {
+    async fn send(&self, task: &Task<'_>, bell: Option<&Bell>) -> Result<RpcAnswer, Fault> {
         let mut params = self.message(task);
         if let (Some(bell), Some(members)) = (bell, params.as_object_mut()) {
             let configuration = self.pushed_to(bell);
             members.insert("configuration".to_owned(), configuration);
         }
-        self.call(task, Method::Send, params).await
+        self.call(task, A2aMethod::Send, params).await
     }
 
     /// Asks for the task until it is over.
     async fn finish(
         &self,
         task: &Task<'_>,
-        called: Called,
+        called: RpcAnswer,
         bell: Option<Bell>,
     ) -> Result<Done, Fault> {
         let (mut called, mut asked) = (called, None);
@@ -145,26 +142,35 @@ impl A2a {
                 None => tokio::time::sleep(LOOK_AGAIN).await,
             }
             let params = json!({ "id": &id });
-            called = self.call(task, Method::Get, params).await?;
+            called = self.call(task, A2aMethod::Get, params).await?;
             asked = Some(id);
         }
     }
 
-    async fn call(&self, task: &Task<'_>, method: Method, params: Value) -> Result<Called, Fault> {
+    async fn call(
+        &self,
+        task: &Task<'_>,
+        method: A2aMethod,
+        params: Value,
+    ) -> Result<RpcAnswer, Fault> {
         let request = jsonrpc::call(task.key, method.name(self.speaking.version), params);
         let reply = exchange(&self.endpoint, &self.trace, task, &request, self.says()).await?;
         jsonrpc::outcome(&reply, &json!(task.key))
     }
 
     /// The task as its stream has told it, when that ended.
-    async fn stream(&self, task: &Task<'_>) -> Result<Called, Fault> {
+    async fn stream(&self, task: &Task<'_>) -> Result<RpcAnswer, Fault> {
         let params = self.message(task);
-        let request = jsonrpc::call(task.key, Method::Stream.name(self.speaking.version), params);
+        let request = jsonrpc::call(
+            task.key,
+            A2aMethod::Stream.name(self.speaking.version),
+            params,
+        );
         let body = request.to_string().into_bytes();
         self.trace.sent(task, &body);
         let mut headers = http::who_asks(task);
         headers.extend(self.says());
-        let post = Post {
+        let post = HandlerPost {
             body,
             accept: "text/event-stream, application/json",
             headers,
@@ -199,15 +205,15 @@ impl A2a {
     /// The message, in its context, and for the task there that waits for more.
     fn message(&self, task: &Task<'_>) -> Value {
         let parts = self.speaking.form.parts(task.body());
-        let mut message = Message {
+        let mut message = A2aMessage {
             context_id: context::of(task),
             task_id: self.speaking.resting.of(task),
-            ..Message::of(format!("msg-{}", task.key), Role::User, parts)
+            ..A2aMessage::of(format!("msg-{}", task.key), A2aRole::User, parts)
         };
         put_beside(&mut message);
         let message = match self.speaking.version {
-            Version::V03 => v03::message(&message),
-            Version::V1 => json!(message),
+            A2aVersion::V03 => v03::message(&message),
+            A2aVersion::V1 => json!(message),
         };
         json!({ "message": message, "metadata": { "signet": about(task) } })
     }
@@ -215,8 +221,10 @@ impl A2a {
     /// That the agent answers at once, and says by push when its task has moved.
     fn pushed_to(&self, bell: &Bell) -> Value {
         match self.speaking.version {
-            Version::V03 => json!({ "blocking": false, "pushNotificationConfig": bell.config() }),
-            Version::V1 => {
+            A2aVersion::V03 => {
+                json!({ "blocking": false, "pushNotificationConfig": bell.config() })
+            }
+            A2aVersion::V1 => {
                 json!({ "returnImmediately": true, "taskPushNotificationConfig": bell.config() })
             }
         }

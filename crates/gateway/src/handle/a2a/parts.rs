@@ -7,33 +7,34 @@ use signet_handlers::Fault;
 use signet_json::{Limits, parse_foreign};
 
 use crate::doors::a2a::words::body::{NamedArtifact, as_parts, of_artifacts, of_parts};
-use crate::doors::a2a::words::model::{Content, Part};
+use crate::doors::a2a::words::model::{A2aPart, PartContent};
 use crate::doors::a2a::words::read::{Fields, part};
 
 /// How bodies and parts stand for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum PartsForm {
     /// What is no text goes as a text of JSON, and a text that is JSON comes back as that.
     Text,
     /// Data goes as data, and everything comes back as it was said.
     Parts,
 }
 
-impl Form {
+impl PartsForm {
     /// The parts of a message.
-    pub(super) fn parts(self, body: &Value) -> Vec<Part> {
+    pub(super) fn parts(self, body: &Value) -> Vec<A2aPart> {
         let alone = || match (body, self) {
-            (Value::String(text), _) => Part::text(text),
-            (other, Self::Text) => Part::text(other.to_string()),
-            (other, Self::Parts) => Part::of(Content::Data(other.clone())),
+            (Value::String(text), _) => A2aPart::text(text),
+            (other, Self::Text) => A2aPart::text(other.to_string()),
+            (other, Self::Parts) => A2aPart::of(PartContent::Data(other.clone())),
         };
         as_parts(body).unwrap_or_else(|| vec![alone()])
     }
 
     /// The body of an answer; none of empty texts alone.
-    pub(super) fn body(self, mut parts: Vec<Part>) -> Option<Value> {
+    pub(super) fn body(self, mut parts: Vec<A2aPart>) -> Option<Value> {
         parts.retain(says_something);
-        let is_file = |part: &Part| matches!(part.content, Content::Raw(_) | Content::Url(_));
+        let is_file =
+            |part: &A2aPart| matches!(part.content, PartContent::Raw(_) | PartContent::Url(_));
         if self == Self::Text && !parts.iter().any(is_file) {
             return one_or_list(parts.into_iter().map(content).collect());
         }
@@ -67,7 +68,7 @@ pub(super) fn artifact(artifact: &Map<String, Value>) -> Result<Option<NamedArti
 }
 
 /// The parts of a message or an artifact. A file is never fetched.
-pub(super) fn parts_in(owner: &Map<String, Value>) -> Result<Vec<Part>, Fault> {
+pub(super) fn parts_in(owner: &Map<String, Value>) -> Result<Vec<A2aPart>, Fault> {
     let parts = owner.get("parts").and_then(Value::as_array);
     let parts = parts.ok_or(Fault::Shape("a message or artifact has no parts"))?;
     let read = |item: &Value| {
@@ -80,19 +81,19 @@ pub(super) fn parts_in(owner: &Map<String, Value>) -> Result<Vec<Part>, Fault> {
 }
 
 /// What a part says, for whoever wants no parts.
-fn content(part: Part) -> Value {
+fn content(part: A2aPart) -> Value {
     match part.content {
-        Content::Text(text) => read_text(&text),
-        Content::Data(data) => data,
-        Content::Raw(_) | Content::Url(_) => json!(part),
+        PartContent::Text(text) => read_text(&text),
+        PartContent::Data(data) => data,
+        PartContent::Raw(_) | PartContent::Url(_) => json!(part),
     }
 }
 
-fn says_something(part: &Part) -> bool {
+fn says_something(part: &A2aPart) -> bool {
     match &part.content {
-        Content::Text(text) => !text.is_empty(),
-        Content::Data(data) => !data.is_null() && data.as_str() != Some(""),
-        Content::Raw(_) | Content::Url(_) => true,
+        PartContent::Text(text) => !text.is_empty(),
+        PartContent::Data(data) => !data.is_null() && data.as_str() != Some(""),
+        PartContent::Raw(_) | PartContent::Url(_) => true,
     }
 }
 
@@ -121,14 +122,14 @@ pub(super) const LONGEST_NAME: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doors::a2a::words::method::Version;
+    use crate::doors::a2a::words::method::A2aVersion;
     use crate::doors::a2a::words::v03;
 
     /// The parts as that version writes and as we read them again.
-    fn sent(parts: &[Part], version: Version) -> (Vec<Value>, Vec<Part>) {
+    fn sent(parts: &[A2aPart], version: A2aVersion) -> (Vec<Value>, Vec<A2aPart>) {
         let written = parts.iter().map(|part| match version {
-            Version::V03 => v03::part(part),
-            Version::V1 => json!(part),
+            A2aVersion::V03 => v03::part(part),
+            A2aVersion::V1 => json!(part),
         });
         let written: Vec<Value> = written.collect();
         let owner = Map::from_iter([("parts".to_owned(), json!(written))]);
@@ -143,15 +144,15 @@ mod tests {
             {"text": "x", "metadata": {"a": 1}},
         ]);
         let body = json!({ "parts": parts });
-        for version in [Version::V03, Version::V1] {
-            for form in [Form::Text, Form::Parts] {
+        for version in [A2aVersion::V03, A2aVersion::V1] {
+            for form in [PartsForm::Text, PartsForm::Parts] {
                 let (sent, read) = sent(&form.parts(&body), version);
                 assert_eq!(sent.len(), 6);
                 let back = form.body(read);
                 assert_eq!(back, Some(body.clone()), "{version:?} {form:?}");
             }
         }
-        let (old, _) = sent(&Form::Text.parts(&body), Version::V03);
+        let (old, _) = sent(&PartsForm::Text.parts(&body), A2aVersion::V03);
         assert_eq!(
             old[1],
             json!({"kind": "file", "file": {"bytes": "AAE=", "name": "f.bin", "mimeType": "application/x"}})
@@ -173,15 +174,15 @@ mod tests {
             json!({"parts": []}),
             json!({"parts": [{"odd": 1}]}),
         ] {
-            for version in [Version::V03, Version::V1] {
-                let (_, read) = sent(&Form::Parts.parts(&body), version);
-                let back = Form::Parts.body(read);
+            for version in [A2aVersion::V03, A2aVersion::V1] {
+                let (_, read) = sent(&PartsForm::Parts.parts(&body), version);
+                let back = PartsForm::Parts.body(read);
                 assert_eq!(back, Some(body.clone()), "{version:?}");
             }
         }
         // Data that reads as parts does not become those.
         let owner = json!({"parts": [{"data": {"parts": [{"text": "x"}]}}]});
-        let back = Form::Parts.body(parts_in(owner.as_object().unwrap()).unwrap());
+        let back = PartsForm::Parts.body(parts_in(owner.as_object().unwrap()).unwrap());
         assert_eq!(back, Some(owner));
     }
 

@@ -1,7 +1,7 @@
 //! Where an agent that streams nothing says that its task has moved: a listener for its push notifications.
 //!
 //! ```text
-//! agent ── POST, X-A2A-Notification-Token ──▶ Receiver ── wakes ──▶ the try that gave it that token ── tasks/get ──▶ agent
+//! agent ── POST, X-A2A-Notification-Token ──▶ PushListener ── wakes ──▶ the try that gave it that token ── tasks/get ──▶ agent
 //! ```
 //!
 //! A push is a bell and nothing more: what it says is not read, and how the task is the agent is asked at its own address.
@@ -25,7 +25,7 @@ use crate::say::say;
 
 /// The listener of one handler, which all its workers share. It is bound when the first of them needs it.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct PushListener {
     listen: SocketAddr,
     /// Where the agent reaches it, when that is another address.
     url: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Bell {
     waiting: Arc<Bells>,
 }
 
-impl Receiver {
+impl PushListener {
     pub(crate) fn new(listen: SocketAddr, url: Option<String>) -> Self {
         Self {
             listen,

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::parts::{Form, artifact, parts_in};
-use crate::doors::a2a::words::model::{Content, TaskState};
+use super::parts::{PartsForm, artifact, parts_in};
+use crate::doors::a2a::words::model::{A2aTaskState, PartContent};
 use crate::handle::jsonrpc::tamed;
 use signet_handlers::{Done, Fault};
 
@@ -20,7 +20,7 @@ pub(crate) enum TaskProgress {
 ///
 /// # Errors
 /// `Shape`, `UnknownState` and `NoOutput`.
-pub(crate) fn read(result: Value, form: Form) -> Result<TaskProgress, Fault> {
+pub(crate) fn read(result: Value, form: PartsForm) -> Result<TaskProgress, Fault> {
     let Value::Object(mut members) = result else {
         return Err(Fault::Shape("its result is neither a task nor a message"));
     };
@@ -63,43 +63,46 @@ pub(super) fn resting(result: &Value) -> Option<String> {
 /// Whether the task is over, or waits for what it will not get.
 pub(super) fn is_over(task: &Map<String, Value>) -> Result<bool, Fault> {
     let (_, state) = state_of(task)?;
-    Ok(!matches!(state, TaskState::Submitted | TaskState::Working))
+    Ok(!matches!(
+        state,
+        A2aTaskState::Submitted | A2aTaskState::Working
+    ))
 }
 
-fn state_of(task: &Map<String, Value>) -> Result<(&Map<String, Value>, TaskState), Fault> {
+fn state_of(task: &Map<String, Value>) -> Result<(&Map<String, Value>, A2aTaskState), Fault> {
     let status = task.get("status").and_then(Value::as_object);
     let status = status.ok_or(Fault::Shape("its task has no status"))?;
     let state = status
         .get("state")
         .ok_or(Fault::Shape("its task's status has no state"))?;
-    let state = TaskState::read(state).ok_or(Fault::UnknownState)?;
+    let state = A2aTaskState::read(state).ok_or(Fault::UnknownState)?;
     Ok((status, state))
 }
 
-fn read_task(task: &Map<String, Value>, form: Form) -> Result<TaskProgress, Fault> {
+fn read_task(task: &Map<String, Value>, form: PartsForm) -> Result<TaskProgress, Fault> {
     let (status, state) = state_of(task)?;
     match state {
-        TaskState::Completed => {
+        A2aTaskState::Completed => {
             output(task, status, form).map(|body| TaskProgress::Done(Done::Answer(body)))
         }
-        TaskState::Submitted | TaskState::Working => match task.get("id") {
+        A2aTaskState::Submitted | A2aTaskState::Working => match task.get("id") {
             Some(id @ Value::String(_)) => Ok(TaskProgress::Working(id.clone())),
             _ => Err(Fault::Shape(
                 "its task goes on and has no id to ask for it by",
             )),
         },
-        TaskState::Failed
-        | TaskState::Canceled
-        | TaskState::Rejected
-        | TaskState::InputRequired
-        | TaskState::AuthRequired => {
+        A2aTaskState::Failed
+        | A2aTaskState::Canceled
+        | A2aTaskState::Rejected
+        | A2aTaskState::InputRequired
+        | A2aTaskState::AuthRequired => {
             let word = state.v03();
             let said = status.get("message").and_then(Value::as_object);
             let said = said.and_then(|message| parts_in(message).ok());
             let parts = said.unwrap_or_default();
             let texts = parts.iter().filter_map(|part| match &part.content {
-                Content::Text(text) => Some(text.as_str()),
-                Content::Raw(_) | Content::Url(_) | Content::Data(_) => None,
+                PartContent::Text(text) => Some(text.as_str()),
+                PartContent::Raw(_) | PartContent::Url(_) | PartContent::Data(_) => None,
             });
             let text = match tamed(&texts.collect::<Vec<_>>().join(" ")) {
                 text if text.is_empty() => word.to_owned(),
@@ -114,7 +117,7 @@ fn read_task(task: &Map<String, Value>, form: Form) -> Result<TaskProgress, Faul
     }
 }
 
-fn said(message: &Map<String, Value>, form: Form) -> Result<TaskProgress, Fault> {
+fn said(message: &Map<String, Value>, form: PartsForm) -> Result<TaskProgress, Fault> {
     let body = form.body(parts_in(message)?).ok_or(Fault::NoOutput)?;
     Ok(TaskProgress::Done(Done::Answer(body)))
 }
@@ -134,7 +137,7 @@ pub(super) fn word(result: &Value) -> String {
 fn output(
     task: &Map<String, Value>,
     status: &Map<String, Value>,
-    form: Form,
+    form: PartsForm,
 ) -> Result<Value, Fault> {
     let mut found = Vec::new();
     for given in list(task, "artifacts", "its artifacts are no list")? {
@@ -181,7 +184,7 @@ mod tests {
     use super::*;
 
     fn answer(result: Value) -> Value {
-        match read(result, Form::Text) {
+        match read(result, PartsForm::Text) {
             Ok(TaskProgress::Done(Done::Answer(body))) => body,
             Ok(_) => panic!("no answer"),
             Err(fault) => json!(fault.to_string()),
@@ -189,7 +192,7 @@ mod tests {
     }
 
     fn declined(result: Value) -> String {
-        match read(result, Form::Text) {
+        match read(result, PartsForm::Text) {
             Ok(TaskProgress::Done(Done::Unfinished { text, body })) => {
                 assert!(text.starts_with(body["state"].as_str().unwrap()));
                 text
@@ -276,7 +279,8 @@ mod tests {
     fn the_words_of_a_task_that_rests_stay_whole_for_programs() {
         let parts = json!([{"text": "which week? ".repeat(40)}, {"data": {"weeks": [7, 8]}}]);
         let task = json!({"id": "t", "status": {"state": 6, "message": {"parts": parts}}});
-        let Ok(TaskProgress::Done(Done::Unfinished { body, .. })) = read(task.clone(), Form::Text)
+        let Ok(TaskProgress::Done(Done::Unfinished { body, .. })) =
+            read(task.clone(), PartsForm::Text)
         else {
             panic!("not unfinished");
         };
@@ -307,9 +311,9 @@ mod tests {
     #[test]
     fn a_task_that_goes_on_is_asked_for_by_its_id() {
         let working = json!({"id": "t-1", "kind": "task", "status": {"state": "working"}});
-        let under = read(working, Form::Text);
+        let under = read(working, PartsForm::Text);
         assert!(matches!(under, Ok(TaskProgress::Working(id)) if id == "t-1"));
-        let lost = read(json!({"status": {"state": "submitted"}}), Form::Text);
+        let lost = read(json!({"status": {"state": "submitted"}}), PartsForm::Text);
         assert!(matches!(lost, Err(Fault::Shape(_))));
     }
 

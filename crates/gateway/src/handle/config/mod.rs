@@ -11,7 +11,7 @@ use signet_text::word;
 use toml::Spanned;
 
 use crate::handle::trace::Trace;
-use crate::plain_file::{Unread, line_of, parse_toml, read_own};
+use crate::plain_file::{UnreadFile, line_of, parse_toml, read_own};
 use signet_handlers::Worker;
 
 pub use section::HandlerSection;
@@ -80,8 +80,8 @@ impl Handlers {
             source,
         };
         let text = read_own(path).map_err(|unread| match unread {
-            Unread::Io(source) => unreadable(source),
-            Unread::Open => HandlersFault::Open(path.to_owned()),
+            UnreadFile::Io(source) => unreadable(source),
+            UnreadFile::Open => HandlersFault::Open(path.to_owned()),
         })?;
         let beside = path.parent().unwrap_or(Path::new("."));
         Self::parse(&text, beside).map_err(|(at, what)| HandlersFault::Wrong {

@@ -8,7 +8,7 @@ use signet_handlers::{Command, Environment, Handler};
 
 use crate::handle::a2a::{A2a, Speaking};
 use crate::handle::jsonrpc::JsonRpc;
-use crate::handle::mcp::{Mcp, McpServer, Stdio, Streamable};
+use crate::handle::mcp::{Mcp, McpServer, ServerStdio, Streamable};
 use crate::handle::simple_a2a::SimpleA2a;
 use crate::handle::trace::Trace;
 use crate::outgoing::Endpoint;
@@ -71,7 +71,7 @@ impl Target {
                 trace,
             }),
             Self::McpCommand(command, tool) => Box::new(Mcp {
-                server: McpServer::Stdio(Stdio::new(
+                server: McpServer::Stdio(ServerStdio::new(
                     command.clone(),
                     Environment::Only(env.to_vec()),
                 )),

@@ -10,8 +10,8 @@ use signet_api::OfferCapability;
 use signet_json::{Limits, parse_foreign};
 
 use super::target::{HandlerKind, Target};
-use crate::doors::a2a::words::method::Version;
-use crate::handle::a2a::{Form, Receiver, Speaking};
+use crate::doors::a2a::words::method::A2aVersion;
+use crate::handle::a2a::{PartsForm, PushListener, Speaking};
 use crate::outgoing::{Endpoint, Token};
 
 /// A section as it is written.
@@ -67,12 +67,16 @@ impl WrittenSection {
             (HandlerKind::Mcp, None) => Ok(Target::McpUrl(self.endpoint(beside)?, tool()?)),
             (HandlerKind::A2a, _) => {
                 let name = self.version.as_deref().unwrap_or("0.3");
-                let version = Version::named(name);
+                let version = A2aVersion::named(name);
                 let version =
                     version.ok_or("`version` is neither \"0.3\" nor \"1.0\"; 0.3 is usual")?;
                 let speaking = Speaking {
                     version,
-                    form: if self.parts { Form::Parts } else { Form::Text },
+                    form: if self.parts {
+                        PartsForm::Parts
+                    } else {
+                        PartsForm::Text
+                    },
                     streams: self.stream,
                     receiver: self.receiver()?.map(Arc::new),
                     resting: Arc::default(),
@@ -146,7 +150,7 @@ impl WrittenSection {
     }
 
     /// Where the agent says that its task has moved.
-    fn receiver(&self) -> Result<Option<Receiver>, String> {
+    fn receiver(&self) -> Result<Option<PushListener>, String> {
         let Some(listen) = &self.push else {
             return match self.push_url {
                 Some(_) => Err("`push-url` needs a `push`: where this machine listens".to_owned()),
@@ -167,7 +171,7 @@ impl WrittenSection {
             let parsed = Endpoint::parse(url, self.allow_cleartext, None, None);
             parsed.map_err(|fault| fault.to_string().replacen("url", "push-url", 1))?;
         }
-        Ok(Some(Receiver::new(listen, self.push_url.clone())))
+        Ok(Some(PushListener::new(listen, self.push_url.clone())))
     }
 
     /// What peers are told, where they are told.

@@ -10,11 +10,11 @@ use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
 
 use crate::handle::a2a::{about, one_or_list, read_text};
-use crate::handle::jsonrpc::{RpcError, tamed};
+use crate::handle::jsonrpc::{RpcAnswer, tamed};
 use crate::handle::trace::Trace;
 use signet_handlers::{Done, Fault, Handler, Task, Trying};
 
-pub(crate) use stdio::Stdio;
+pub(crate) use stdio::ServerStdio;
 pub(crate) use streamable::Streamable;
 
 /// Calls one tool. The server is started, or greeted, before the first message and kept for the next ones.
@@ -26,7 +26,7 @@ pub(crate) struct Mcp {
 
 /// How the server is reached.
 pub(crate) enum McpServer {
-    Stdio(Stdio),
+    Stdio(ServerStdio),
     Streamable(Streamable),
 }
 
@@ -62,9 +62,6 @@ impl Handler for Mcp {
     }
 }
 
-/// What a call came to: a result, or an error of JSON-RPC.
-type Called = Result<Value, RpcError>;
-
 /// The parameters of `initialize`.
 fn greeting() -> Value {
     json!({
@@ -75,7 +72,7 @@ fn greeting() -> Value {
 }
 
 /// Which version the server chose.
-fn greeted(answer: Called) -> Result<&'static str, Fault> {
+fn greeted(answer: RpcAnswer) -> Result<&'static str, Fault> {
     let result = answer.map_err(|_| Fault::Mcp("the server refuses to be initialized"))?;
     let chosen = result.get("protocolVersion").and_then(Value::as_str);
     let known = VERSIONS.iter().find(|known| chosen == Some(**known));

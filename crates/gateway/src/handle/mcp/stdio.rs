@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
-use super::{Called, greeted, greeting, pass_on};
-use crate::handle::jsonrpc;
+use super::{greeted, greeting, pass_on};
+use crate::handle::jsonrpc::{self, RpcAnswer};
 use crate::handle::trace::Trace;
 use crate::random::random;
 use crate::say::say;
@@ -17,7 +17,7 @@ use signet_handlers::{Environment, ProcessGroup, look_up};
 use signet_handlers::{Fault, Task};
 
 /// A server that is a command.
-pub(crate) struct Stdio {
+pub(crate) struct ServerStdio {
     command: Vec<String>,
     environment: Environment,
     session: Option<PipedSession>,
@@ -36,7 +36,7 @@ struct PipedSession {
     answered: u64,
 }
 
-impl Stdio {
+impl ServerStdio {
     pub(crate) const fn new(command: Vec<String>, environment: Environment) -> Self {
         Self {
             command,
@@ -57,14 +57,11 @@ impl Stdio {
         task: &Task<'_>,
         trace: &Trace,
         params: Value,
-    ) -> Result<Called, Fault> {
+    ) -> Result<RpcAnswer, Fault> {
         let kept = self.session.take().and_then(PipedSession::if_alive);
         let mut session = match kept {
             Some(session) => session,
-            None => {
-                let how = (&self.command[..], &self.environment);
-                PipedSession::start(how, task, trace).await?
-            }
+            None => PipedSession::start(&self.command, &self.environment, task, trace).await?,
         };
         let called = session.ask(task, trace, "tools/call", params).await?;
         self.session = Some(session);
@@ -74,7 +71,8 @@ impl Stdio {
 
 impl PipedSession {
     async fn start(
-        (command, environment): (&[String], &Environment),
+        command: &[String],
+        environment: &Environment,
         task: &Task<'_>,
         trace: &Trace,
     ) -> Result<Self, Fault> {
@@ -118,7 +116,7 @@ impl PipedSession {
         trace: &Trace,
         method: &str,
         params: Value,
-    ) -> Result<Called, Fault> {
+    ) -> Result<RpcAnswer, Fault> {
         (self.before, self.last) = (self.last, new_id(self.last));
         let request = json!({
             "jsonrpc": "2.0", "id": self.last, "method": method, "params": params,

@@ -4,12 +4,12 @@ use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::{Called, greeted, greeting, pass_on};
+use super::{greeted, greeting, pass_on};
 use crate::handle::events::Events;
-use crate::handle::http::{self, Post, is_stream, who_asks};
-use crate::handle::jsonrpc;
+use crate::handle::http::{self, HandlerPost, is_stream, who_asks};
+use crate::handle::jsonrpc::{self, RpcAnswer};
 use crate::handle::trace::Trace;
-use crate::outgoing::{Answer, Endpoint};
+use crate::outgoing::{Endpoint, HttpAnswer};
 use signet_handlers::answer::{self, ANSWER};
 use signet_handlers::{Fault, Task};
 
@@ -42,7 +42,7 @@ impl Streamable {
         task: &Task<'_>,
         trace: &Trace,
         params: Value,
-    ) -> Result<Called, Fault> {
+    ) -> Result<RpcAnswer, Fault> {
         let was_kept = self.session.is_some();
         match self.try_call(task, trace, params.clone()).await {
             Err(Fault::Status(404)) if was_kept => self.try_call(task, trace, params).await,
@@ -55,7 +55,7 @@ impl Streamable {
         task: &Task<'_>,
         trace: &Trace,
         params: Value,
-    ) -> Result<Called, Fault> {
+    ) -> Result<RpcAnswer, Fault> {
         let session = match self.session.take() {
             Some(session) => session,
             None => self.greet(task, trace).await?,
@@ -91,7 +91,7 @@ impl Streamable {
         session: Option<&HttpSession>,
         method: &str,
         params: Value,
-    ) -> Result<(Called, Answer), Fault> {
+    ) -> Result<(RpcAnswer, HttpAnswer), Fault> {
         self.last += 1;
         let id = json!(self.last);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -123,7 +123,7 @@ impl Streamable {
         trace: &Trace,
         session: Option<&HttpSession>,
         request: &Value,
-    ) -> Post {
+    ) -> HandlerPost {
         let body = request.to_string().into_bytes();
         trace.sent(task, &body);
         let mut headers = who_asks(task);
@@ -131,7 +131,7 @@ impl Streamable {
             headers.push(("mcp-protocol-version", session.version.to_owned()));
             headers.extend(session.id.iter().map(|id| (SESSION, id.clone())));
         }
-        Post {
+        HandlerPost {
             body,
             accept: "application/json, text/event-stream",
             headers,

@@ -22,7 +22,14 @@ pub struct Daemon {
 
 /// Makes the home of a new agent, on core NATS: nobody pays for mailboxes who asks for none.
 pub fn init(dir: &Path, agent: &str, url: &str) -> Home {
-    let home = Home::init(dir.join(agent), (agent, agent), &[], url);
+    let home = Home::init_by(
+        signet_testkit::signet(),
+        dir.join(agent),
+        agent,
+        agent,
+        &[],
+        url,
+    );
     home.configure(ASK, CORE);
     home
 }

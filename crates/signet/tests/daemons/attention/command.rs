@@ -80,7 +80,7 @@ fn a_stranger_a_draft_a_false_name_and_a_message_in_quarantine_are_told_and_no_w
     );
 
     // Somebody under the name of a person who is known, with another root key.
-    let mut mallory = house.made("mallory", ("agent-mallory", "bob"), &[]);
+    let mut mallory = house.made("mallory", "agent-mallory", "bob", &[]);
     mallory.start();
     strangers_message(&mallory, &alice);
     let record = is_told(&alice, "alarm");

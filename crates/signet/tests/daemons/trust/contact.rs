@@ -162,7 +162,7 @@ fn who_is_refused_is_not_asked_about_again_and_may_be_added_later() {
 fn a_stranger_under_a_known_name_is_told_apart_by_the_root_key() {
     let house = House::new();
     let (alice, bob) = strangers(&house);
-    let mut mallory = house.made("mallory", ("agent-alice", "alice"), &[]);
+    let mut mallory = house.made("mallory", "agent-alice", "alice", &[]);
     writes_to(&alice, &bob);
     is_asked_about(&bob, &alice);
     mallory.start();

@@ -158,7 +158,7 @@ fn a_revocation_that_was_changed_or_is_signed_by_a_stranger_is_refused() {
         &["trust", "revoke", "--statement", changed.to_str().unwrap()],
     );
     assert!(said.contains("statement-invalid"), "{said}");
-    let mallory = house.made("mallory", ("agent-alice", "alice"), &[]);
+    let mallory = house.made("mallory", "agent-alice", "alice", &[]);
     let (_, forged) = revokes_itself(&mallory);
     let said = bob.fails(
         1,
@@ -173,7 +173,7 @@ fn a_person_who_lost_every_key_is_known_again_only_by_decision() {
     let (alice, mut bob) = house.alice_and_bob();
     alice.ping(&bob);
     assert!(bob.stop().success());
-    let mut anew = house.made("bob-anew", ("agent-bob", "bob"), &[]);
+    let mut anew = house.made("bob-anew", "agent-bob", "bob", &[]);
     anew.knows(&alice);
     anew.start();
     // Whoever has something to say announces itself.

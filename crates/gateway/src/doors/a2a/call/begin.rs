@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use signet_api::{Kind as Wants, Send};
 
-use super::super::clock::Now;
+use super::super::clock::Moment;
 use super::super::fault::A2aError;
 use super::super::request::{RequestTerms, body_of};
 use super::super::store::{Begin, Begun, Owner, TaskMessage};
 use super::super::task::Record;
-use super::super::words::model::{Message, PushConfig, Status, Task, TaskState};
+use super::super::words::model::{A2aMessage, A2aStatus, A2aTask, A2aTaskState, PushConfig};
 use super::super::words::read::{self, Fields};
 use super::{Asking, not_allowed};
 
@@ -22,7 +22,7 @@ impl Asking<'_> {
         let root = Fields::root(&self.params);
         let fields = root.object("message")?;
         let fields = fields.ok_or_else(|| root.fault("message", "is missing"))?;
-        let message = read::message(&fields, || Now::read().id())?;
+        let message = read::message(&fields, || Moment::read().id())?;
         let push = self.push_of_configuration()?;
         let about = RequestTerms::read(&[
             message.metadata.as_ref(),
@@ -62,7 +62,7 @@ impl Asking<'_> {
     /// Where the message goes: into the task that it names, or one of its own; and the context of that.
     async fn said(
         &self,
-        mut message: Message,
+        mut message: A2aMessage,
         tier: u8,
         is_for_people: bool,
     ) -> Result<(TaskMessage, String), A2aError> {
@@ -81,16 +81,16 @@ impl Asking<'_> {
             };
             return Ok((said, known));
         }
-        let now = Now::read();
+        let now = Moment::read();
         let context = message.context_id.clone().unwrap_or_else(|| now.id());
         let id = now.id();
         message.context_id = Some(context.clone());
         message.task_id = Some(id.clone());
-        let task = Task {
+        let task = A2aTask {
             id,
             context_id: context.clone(),
-            status: Status {
-                state: TaskState::Submitted,
+            status: A2aStatus {
+                state: A2aTaskState::Submitted,
                 message: None,
                 timestamp: now.text(),
             },
@@ -123,7 +123,7 @@ impl Asking<'_> {
     }
 
     /// The name of this very call: clients use a messageId again, with other content and in other tasks.
-    fn key(&self, message: &Message, about: &RequestTerms) -> String {
+    fn key(&self, message: &A2aMessage, about: &RequestTerms) -> String {
         let content = json!([
             self.caller.name.as_ref(),
             self.peer,

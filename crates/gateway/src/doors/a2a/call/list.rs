@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::clock;
 use super::super::fault::A2aError;
 use super::super::store::Query;
-use super::super::words::model::TaskState;
+use super::super::words::model::A2aTaskState;
 use super::super::words::read::Fields;
 use super::Asking;
 
@@ -24,7 +24,7 @@ impl Asking<'_> {
                 None
             }
             Some(value) => Some(
-                TaskState::read(value)
+                A2aTaskState::read(value)
                     .ok_or_else(|| fields.fault("status", "is no state of a task"))?,
             ),
         };

@@ -14,8 +14,8 @@ use super::door::A2aDoor;
 use super::fault::{A2aError, A2aErrorKind};
 use super::store::Owner;
 use super::task::Change;
-use super::words::method::{Method, Version};
-use super::words::model::Task;
+use super::words::method::{A2aMethod, A2aVersion};
+use super::words::model::A2aTask;
 use super::words::read::Fields;
 use super::words::v03;
 use crate::scope::Caller;
@@ -30,7 +30,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) offers: Vec<Offer>,
     /// The address by which the listener was called.
     pub(crate) base: String,
-    pub(crate) version: Version,
+    pub(crate) version: A2aVersion,
     pub(crate) params: Map<String, Value>,
     /// The extensions that the client activates, of those that are known here.
     pub(crate) extensions: Vec<String>,
@@ -39,13 +39,13 @@ pub(crate) struct Asking<'a> {
 }
 
 /// What a call comes to.
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     Result(Value),
     /// Events of the task, from that one on.
     Events(Box<EventRange>),
 }
 
-impl Outcome {
+impl CallOutcome {
     fn events(events: EventRange) -> Self {
         Self::Events(Box::new(events))
     }
@@ -57,7 +57,7 @@ pub(crate) struct EventRange {
     /// The number of the last one that is known.
     pub(crate) after: u64,
     /// What is shown first: the task as it is then.
-    pub(crate) first: Option<Task>,
+    pub(crate) first: Option<A2aTask>,
     /// Whether the stream ends where the task waits for its client.
     pub(crate) ends_at_interrupts: bool,
 }
@@ -67,23 +67,23 @@ impl Asking<'_> {
     ///
     /// # Errors
     /// Every error of A2A.
-    pub(crate) async fn answer(self, method: Method) -> Result<Outcome, A2aError> {
+    pub(crate) async fn answer(self, method: A2aMethod) -> Result<CallOutcome, A2aError> {
         let result = match method {
-            Method::Send => self.send().await?,
-            Method::Stream => return self.stream().await.map(Outcome::events),
-            Method::Subscribe => return self.subscribe().await.map(Outcome::events),
-            Method::Get => self.get().await?,
-            Method::List => self.list().await?,
-            Method::Cancel => self.cancel().await?,
-            Method::SetPush => self.set_push().await?,
-            Method::GetPush => self.get_push().await?,
-            Method::ListPush => self.list_push().await?,
-            Method::DeletePush => self.delete_push().await?,
-            Method::ExtendedCard => {
+            A2aMethod::Send => self.send().await?,
+            A2aMethod::Stream => return self.stream().await.map(CallOutcome::events),
+            A2aMethod::Subscribe => return self.subscribe().await.map(CallOutcome::events),
+            A2aMethod::Get => self.get().await?,
+            A2aMethod::List => self.list().await?,
+            A2aMethod::Cancel => self.cancel().await?,
+            A2aMethod::SetPush => self.set_push().await?,
+            A2aMethod::GetPush => self.get_push().await?,
+            A2aMethod::ListPush => self.list_push().await?,
+            A2aMethod::DeletePush => self.delete_push().await?,
+            A2aMethod::ExtendedCard => {
                 card::extended(self.room, self.caller, &self.peer, &self.base, self.version).await?
             }
         };
-        Ok(Outcome::Result(result))
+        Ok(CallOutcome::Result(result))
     }
 
     async fn send(self) -> Result<Value, A2aError> {
@@ -101,14 +101,14 @@ impl Asking<'_> {
             .filter(|_| blocks && self.room.section().direct);
         if let Some(message) = message.filter(|_| !self.wants_pushes()) {
             return Ok(match self.version {
-                Version::V1 => json!({ "message": message }),
-                Version::V03 => v03::message(&message),
+                A2aVersion::V1 => json!({ "message": message }),
+                A2aVersion::V03 => v03::message(&message),
             });
         }
         let task = record.task.with_history(history);
         Ok(match self.version {
-            Version::V1 => json!({ "task": task }),
-            Version::V03 => v03::task(&task),
+            A2aVersion::V1 => json!({ "task": task }),
+            A2aVersion::V03 => v03::task(&task),
         })
     }
 
@@ -137,8 +137,8 @@ impl Asking<'_> {
             return Ok((true, None));
         };
         let blocks = match self.version {
-            Version::V1 => !fields.flag("returnImmediately")?.unwrap_or(false),
-            Version::V03 => fields.flag("blocking")?.unwrap_or(true),
+            A2aVersion::V1 => !fields.flag("returnImmediately")?.unwrap_or(false),
+            A2aVersion::V03 => fields.flag("blocking")?.unwrap_or(true),
         };
         Ok((blocks, fields.count("historyLength")?))
     }
@@ -159,7 +159,7 @@ impl Asking<'_> {
             task: id,
             after: seen.unwrap_or(seq),
             first: seen.is_none().then_some(record.task),
-            ends_at_interrupts: self.version == Version::V03,
+            ends_at_interrupts: self.version == A2aVersion::V03,
         })
     }
 
@@ -195,10 +195,10 @@ impl Asking<'_> {
         Ok(self.written(&record.task))
     }
 
-    fn written(&self, task: &Task) -> Value {
+    fn written(&self, task: &A2aTask) -> Value {
         match self.version {
-            Version::V1 => json!(task),
-            Version::V03 => v03::task(task),
+            A2aVersion::V1 => json!(task),
+            A2aVersion::V03 => v03::task(task),
         }
     }
 }

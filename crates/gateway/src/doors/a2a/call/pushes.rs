@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::clock::Now;
+use super::super::clock::Moment;
 use super::super::fault::{A2aError, A2aErrorKind};
 use super::super::push;
-use super::super::words::method::Version;
+use super::super::words::method::A2aVersion;
 use super::super::words::model::PushConfig;
 use super::super::words::read::{self, Fields};
 use super::super::words::v03;
@@ -19,8 +19,8 @@ impl Asking<'_> {
         let task = Some(fields.needed("taskId")?);
         let config = match (self.version, fields.object("pushNotificationConfig")?) {
             (_, Some(inner)) => self.receiver(&inner, task, UNNAMED)?,
-            (Version::V1, None) => self.receiver(&fields, task, &Now::read().id())?,
-            (Version::V03, None) => {
+            (A2aVersion::V1, None) => self.receiver(&fields, task, &Moment::read().id())?,
+            (A2aVersion::V03, None) => {
                 return Err(fields.fault("pushNotificationConfig", "is missing").into());
             }
         };
@@ -31,7 +31,7 @@ impl Asking<'_> {
 
     pub(super) async fn put_push(&self, config: PushConfig) -> Result<(), A2aError> {
         let task = config.task_id.clone();
-        let is_v1 = self.version == Version::V1;
+        let is_v1 = self.version == A2aVersion::V1;
         self.room
             .store
             .put_push(self.owner(), config, is_v1)
@@ -44,8 +44,8 @@ impl Asking<'_> {
         self.admit_push()?;
         let fields = Fields::root(&self.params);
         let (task, id) = match self.version {
-            Version::V1 => (fields.needed("taskId")?, Some(fields.needed("id")?)),
-            Version::V03 => (
+            A2aVersion::V1 => (fields.needed("taskId")?, Some(fields.needed("id")?)),
+            A2aVersion::V03 => (
                 fields.needed("id")?,
                 fields.text("pushNotificationConfigId")?,
             ),
@@ -67,14 +67,14 @@ impl Asking<'_> {
         self.admit_push()?;
         let fields = Fields::root(&self.params);
         let task = match self.version {
-            Version::V1 => fields.needed("taskId")?,
-            Version::V03 => fields.needed("id")?,
+            A2aVersion::V1 => fields.needed("taskId")?,
+            A2aVersion::V03 => fields.needed("id")?,
         };
         let all = self.room.store.pushes(self.owner(), task).await?;
         let all: Vec<Value> = all.iter().map(|config| self.written_push(config)).collect();
         Ok(match self.version {
-            Version::V1 => json!({ "configs": all, "nextPageToken": "" }),
-            Version::V03 => Value::Array(all),
+            A2aVersion::V1 => json!({ "configs": all, "nextPageToken": "" }),
+            A2aVersion::V03 => Value::Array(all),
         })
     }
 
@@ -82,16 +82,16 @@ impl Asking<'_> {
         self.admit_push()?;
         let fields = Fields::root(&self.params);
         let (task, id) = match self.version {
-            Version::V1 => (fields.needed("taskId")?, fields.needed("id")?),
-            Version::V03 => (
+            A2aVersion::V1 => (fields.needed("taskId")?, fields.needed("id")?),
+            A2aVersion::V03 => (
                 fields.needed("id")?,
                 fields.needed("pushNotificationConfigId")?,
             ),
         };
         self.room.store.delete_push(self.owner(), task, id).await?;
         Ok(match self.version {
-            Version::V1 => json!({}),
-            Version::V03 => Value::Null,
+            A2aVersion::V1 => json!({}),
+            A2aVersion::V03 => Value::Null,
         })
     }
 
@@ -144,8 +144,8 @@ impl Asking<'_> {
 
     fn written_push(&self, config: &PushConfig) -> Value {
         match self.version {
-            Version::V1 => json!(config),
-            Version::V03 => v03::push(config),
+            A2aVersion::V1 => json!(config),
+            A2aVersion::V03 => v03::push(config),
         }
     }
 }

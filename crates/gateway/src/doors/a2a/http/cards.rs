@@ -15,7 +15,7 @@ use crate::doors::a2a::card;
 use crate::doors::a2a::door::A2aDoor;
 use crate::doors::a2a::fault::A2aError;
 use crate::listener::{json, later, refused};
-use crate::scope::Caller;
+use crate::scope::{Caller, SeenPeer};
 
 pub(super) async fn own_card(State(room): State<Arc<A2aDoor>>, headers: HeaderMap) -> Response {
     let form = room.section().card;
@@ -85,7 +85,7 @@ async fn card_of_peer(
         Err(fault) => return card_response(room, peer, Err(fault), headers),
     }
     let base = public(room, &base(headers));
-    let written = card::of_peer(room, (caller, peer), &base, form).await;
+    let written = card::of_peer(room, SeenPeer { caller, peer }, &base, form).await;
     let name = match form {
         CardForm::V03 => format!("{peer}, old"),
         CardForm::V1 | CardForm::Hybrid => peer.to_owned(),

@@ -7,14 +7,14 @@ use signet_api::rpc::Id;
 
 use crate::doors::a2a::fault::{A2aError, A2aErrorKind};
 use crate::doors::a2a::version::asked;
-use crate::doors::a2a::words::method::Version;
+use crate::doors::a2a::words::method::A2aVersion;
 use crate::listener::json;
 
 /// What a body hears at an address of A2A that is not declared as JSON.
 pub(crate) fn wrong_content(headers: &HeaderMap, path: &str) -> Option<Response> {
     let is_ours = matches!(path, "/" | "/a2a") || path.starts_with("/a2a/");
     let version = headers.get(VERSION).and_then(|text| text.to_str().ok());
-    let version = asked(version).unwrap_or(Version::V1);
+    let version = asked(version).unwrap_or(A2aVersion::V1);
     let text = "Content type not supported: declare the body as application/json in UTF-8, without a content encoding";
     let error = A2aError::new(A2aErrorKind::ContentType, text).write(version);
     is_ours.then(|| {

@@ -17,14 +17,14 @@ use signet_api::{A2A_EXTENSION, Offer};
 use self::cards::{keys, own_card, own_old_card, peers_card, peers_old_card};
 use self::content::VERSION;
 pub(crate) use self::content::wrong_content;
-use super::call::{Asking, Outcome, admit_extensions};
+use super::call::{Asking, CallOutcome, admit_extensions};
 use super::door::A2aDoor;
 use super::fault::{A2aError, A2aErrorKind};
 use super::frame::{self, A2aRequest};
 use super::stream;
 use super::unnamed;
 use super::version::{Strictness, admit, asked};
-use super::words::method::{Method, Version};
+use super::words::method::{A2aMethod, A2aVersion};
 use crate::listener::{json, later};
 use crate::scope::Caller;
 
@@ -157,7 +157,7 @@ pub(crate) async fn answer(
     let A2aRequest { id, method, params } = match frame::read(body) {
         Ok(asked) => asked,
         Err((id, fault)) => {
-            let version = asked(heard.version.as_deref()).unwrap_or(Version::V1);
+            let version = asked(heard.version.as_deref()).unwrap_or(A2aVersion::V1);
             let (fault, version) = match heard.strictness {
                 Strictness::Header => unnamed::fault(body).unwrap_or((fault, version)),
                 Strictness::Lenient => (fault, version),
@@ -165,15 +165,15 @@ pub(crate) async fn answer(
             return json(id.error(&fault.write(version)));
         }
     };
-    let found = Method::named(&method);
+    let found = A2aMethod::named(&method);
     let version = found.map_or_else(
-        || asked(heard.version.as_deref()).unwrap_or(Version::V1),
+        || asked(heard.version.as_deref()).unwrap_or(A2aVersion::V1),
         |(_, version)| version,
     );
     // 0.3 has its streams say so themselves; in 1.0 a stream that does not begin is a plain error.
     let streams = matches!(
         found,
-        Some((Method::Stream | Method::Subscribe, Version::V03))
+        Some((A2aMethod::Stream | A2aMethod::Subscribe, A2aVersion::V03))
     );
     let done = async {
         let Some((method, version)) = found else {
@@ -198,8 +198,8 @@ pub(crate) async fn answer(
         asking.answer(method).await
     };
     let answered = match done.await {
-        Ok(Outcome::Result(result)) => Ok(json(id.result(&result))),
-        Ok(Outcome::Events(events)) => {
+        Ok(CallOutcome::Result(result)) => Ok(json(id.result(&result))),
+        Ok(CallOutcome::Events(events)) => {
             stream::respond(Arc::clone(room), *events, id.clone(), version)
         }
         Err(fault) => Err(fault),
@@ -226,7 +226,7 @@ pub(crate) async fn answer(
 
 /// Whether a method of JSON-RPC is one of A2A.
 pub(crate) fn is_method(name: &str) -> bool {
-    Method::named(name).is_some()
+    A2aMethod::named(name).is_some()
 }
 
 /// The agent that the address stands for, and what it offers.
@@ -235,7 +235,7 @@ async fn behind(
     caller: &Caller,
     peer: Option<String>,
     base: &str,
-    method: Method,
+    method: A2aMethod,
 ) -> Result<(String, Vec<Offer>), A2aError> {
     let named = peer.clone().or_else(|| room.section().default.clone());
     if let Some(peer) = named.filter(|peer| caller.scope.knows(peer)) {

@@ -3,17 +3,17 @@
 use rusqlite::params;
 use signet_api::Send;
 
-use super::super::clock::Now;
+use super::super::clock::Moment;
 use super::super::fault::{A2aError, A2aErrorKind};
 use super::super::task::Record;
-use super::super::words::model::TaskState;
+use super::super::words::model::A2aTaskState;
 use super::db::{Db, parse, write};
 use super::tasks::state_name;
-use super::{Begin, Begun, Call, TaskMessage, daemon_key};
+use super::{Begin, Begun, TaskCall, TaskMessage, daemon_key};
 
 impl Db {
     pub(super) fn begin(&mut self, begin: Begin) -> Result<Begun, A2aError> {
-        let now = Now::read();
+        let now = Moment::read();
         if let Some(task) = self.task_of(&begin.key, now)? {
             return Ok(Begun { task, call: None });
         }
@@ -45,7 +45,7 @@ impl Db {
         };
         self.put(&record, events, seq, Some((&key, written)))?;
         let task = record.task.id;
-        let call = Call {
+        let call = TaskCall {
             key,
             task: task.clone(),
             caller: record.caller,
@@ -67,7 +67,7 @@ impl Db {
 
     /// The call with its request, as a message of its own: the daemon takes one message for each key. `None` where the
     /// request is not kept.
-    pub(super) fn again(&mut self, key: &str) -> Result<Option<Call>, A2aError> {
+    pub(super) fn again(&mut self, key: &str) -> Result<Option<TaskCall>, A2aError> {
         let open = self.calls_where("is_open = 1 AND key = ?1", [key])?;
         let Some(call) = open.into_iter().find(|call| call.request.is_some()) else {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Db {
             "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",
             params![key, next, write(&request)?],
         )?;
-        Ok(Some(Call {
+        Ok(Some(TaskCall {
             key: next,
             message: None,
             request,
@@ -113,7 +113,7 @@ impl Db {
         self.rows(&query, [caller], |row| row.get(0))
     }
 
-    pub(super) fn open_calls(&self) -> Result<Vec<Call>, A2aError> {
+    pub(super) fn open_calls(&self) -> Result<Vec<TaskCall>, A2aError> {
         self.calls_where("is_open = 1", [])
     }
 
@@ -121,13 +121,13 @@ impl Db {
         &self,
         condition: &str,
         bound: impl rusqlite::Params,
-    ) -> Result<Vec<Call>, A2aError> {
+    ) -> Result<Vec<TaskCall>, A2aError> {
         let query = format!(
             "SELECT key, task, caller, message, request FROM calls JOIN tasks ON tasks.id = calls.task \
              WHERE {condition}"
         );
         let rows = self.rows(&query, bound, |row| {
-            let call = Call {
+            let call = TaskCall {
                 key: row.get(0)?,
                 task: row.get(1)?,
                 caller: row.get(2)?,
@@ -137,7 +137,7 @@ impl Db {
             Ok((call, row.get::<_, Option<String>>(4)?))
         })?;
         let calls = rows.into_iter().map(|(call, request)| {
-            Ok(Call {
+            Ok(TaskCall {
                 request: request.as_deref().map(parse).transpose()?,
                 ..call
             })
@@ -148,7 +148,7 @@ impl Db {
     /// The task of the same call before, where this one can be that call made again: its client has not gone on with the
     /// task since, nor given it up, and it is not long over. The specification lets a messageId tell a call that is made
     /// again (3.3.1), and clients use it for another task as well.
-    fn task_of(&self, key: &str, now: Now) -> Result<Option<String>, A2aError> {
+    fn task_of(&self, key: &str, now: Moment) -> Result<Option<String>, A2aError> {
         let found = self.rows(
             "SELECT task FROM calls JOIN tasks ON tasks.id = calls.task \
              WHERE calls.key >= ?1 AND calls.key < ?1 || '/' AND state <> ?2 AND (is_over = 0 OR updated >= ?3) \
@@ -156,7 +156,7 @@ impl Db {
              ORDER BY calls.rowid DESC LIMIT 1",
             params![
                 key,
-                state_name(TaskState::Canceled),
+                state_name(A2aTaskState::Canceled),
                 now.millis().saturating_sub(AGAIN)
             ],
             |row| row.get(0),

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::super::fault::A2aError;
 use super::super::task::Record;
-use super::super::words::model::Event;
+use super::super::words::model::A2aEvent;
 use super::StoreLimits;
 use crate::lock::Locked as _;
 
@@ -91,7 +91,7 @@ pub(super) struct Unwritten {
 /// One task that is not kept, with all that was said in it.
 pub(super) struct UnwrittenTask {
     pub(super) record: Record,
-    pub(super) events: Vec<(u64, Event)>,
+    pub(super) events: Vec<(u64, A2aEvent)>,
     bytes: usize,
 }
 
@@ -101,7 +101,7 @@ impl Unwritten {
     }
 
     /// Takes the task as it is now, with its new events. Where all together are too large, the oldest tasks are forgotten.
-    pub(super) fn put(&mut self, record: Record, new: Vec<(u64, Event)>) {
+    pub(super) fn put(&mut self, record: Record, new: Vec<(u64, A2aEvent)>) {
         let id = record.task.id.clone();
         let mut events = match self.remove(&id) {
             Some(words) => words.events,

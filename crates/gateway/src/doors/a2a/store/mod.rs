@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::fault::A2aError;
 use super::task::{Change, Record};
-use super::words::model::{Event, Message, PushConfig, Task, TaskState};
+use super::words::model::{A2aEvent, A2aMessage, A2aTask, A2aTaskState, PushConfig};
 pub(crate) use db::StoreError;
 use db::{Db, Live};
 pub(crate) use tasks::{Page, Query};
@@ -50,7 +50,7 @@ pub(crate) enum TaskMessage {
         owner: Owner,
         context: Option<String>,
         tier: u8,
-        message: Box<Message>,
+        message: Box<A2aMessage>,
     },
 }
 
@@ -58,12 +58,12 @@ pub(crate) enum TaskMessage {
 pub(crate) struct Begun {
     pub(crate) task: String,
     /// Its message, where that still has to go to the daemon: the call is none that was made before.
-    pub(crate) call: Option<Call>,
+    pub(crate) call: Option<TaskCall>,
 }
 
 /// A message of a task on its way.
 #[derive(Clone)]
-pub(crate) struct Call {
+pub(crate) struct TaskCall {
     pub(crate) key: String,
     pub(crate) task: String,
     /// Whose task it is: the name of a token.
@@ -81,11 +81,11 @@ pub(crate) fn daemon_key(key: &str) -> String {
 
 /// What a task's events are from one on.
 pub(crate) struct Seen {
-    pub(crate) events: Vec<(u64, Event)>,
+    pub(crate) events: Vec<(u64, A2aEvent)>,
     /// The task itself, where events that were asked for are not kept any more.
-    pub(crate) whole: Option<Task>,
+    pub(crate) whole: Option<A2aTask>,
     pub(crate) seq: u64,
-    pub(crate) state: TaskState,
+    pub(crate) state: A2aTaskState,
 }
 
 /// What of a task goes to one receiver of pushes.
@@ -93,11 +93,11 @@ pub(crate) struct Due {
     pub(crate) config: PushConfig,
     /// Of which version whoever made it is.
     pub(crate) is_v1: bool,
-    pub(crate) events: Vec<(u64, Event)>,
+    pub(crate) events: Vec<(u64, A2aEvent)>,
     /// For whom: the name of a token.
     pub(crate) caller: String,
     /// The task as it is, without its words where they are not to be pushed.
-    pub(crate) task: Task,
+    pub(crate) task: A2aTask,
 }
 
 impl Store {
@@ -166,7 +166,7 @@ on_its_thread! {
     /// Takes a call in, durably, or finds the task of the same call before.
     begin(begin: Begin) -> Begun = (begin);
     /// Changes the task; the state that it has then.
-    change(task: String, change: Change) -> Option<TaskState> = (&task, change);
+    change(task: String, change: Change) -> Option<A2aTaskState> = (&task, change);
     /// What the peer offered when it last offered anything.
     offered(peer: String) -> Vec<String> = (&peer);
     /// What the peer offers now.
@@ -174,7 +174,7 @@ on_its_thread! {
     /// The daemon has the message under that name.
     sent(key: String, message: String) -> () = (&key, &message);
     /// The call as a message of its own, to be sent once more; `None` where its request is not kept.
-    again(key: String) -> Option<Call> = (&key);
+    again(key: String) -> Option<TaskCall> = (&key);
     /// Nothing more comes of this call.
     settled(key: String) -> () = (&key);
     /// Nothing more comes of any call of the task.
@@ -184,7 +184,7 @@ on_its_thread! {
     /// Those tasks of one caller.
     unsettled(caller: String) -> Vec<String> = (&caller);
     /// The calls of which something may still come.
-    open_calls() -> Vec<Call> = ();
+    open_calls() -> Vec<TaskCall> = ();
     /// The task of that caller with that peer, and the number of its newest event.
     owned(owner: Owner, task: String) -> (Record, u64) = (&owner, &task);
     /// A part of one caller's tasks.

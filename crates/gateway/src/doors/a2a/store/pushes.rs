@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::super::fault::{A2aError, A2aErrorKind};
-use super::super::words::model::{Event, PushConfig};
+use super::super::words::model::{A2aEvent, PushConfig};
 use super::db::{Db, number, parse, row, write};
 use super::{Due, Owner};
 
@@ -68,7 +68,7 @@ impl Db {
             let mut events = seen.events;
             // What is not kept is not pushed either: the receiver hears where the task is, and looks for itself.
             if !record.is_kept || events.is_empty() {
-                events = vec![(seq, Event::Task(shown.clone()))];
+                events = vec![(seq, A2aEvent::Task(shown.clone()))];
             }
             due.push(Due {
                 config,

@@ -2,10 +2,10 @@
 
 use rusqlite::{params, params_from_iter};
 
-use super::super::clock::Now;
+use super::super::clock::Moment;
 use super::super::fault::A2aError;
 use super::super::task::{Change, Record};
-use super::super::words::model::{Event, Task, TaskState};
+use super::super::words::model::{A2aEvent, A2aTask, A2aTaskState};
 use super::db::{Db, EVENTS_MAX, number, parse, row, write};
 use super::{Owner, Seen};
 
@@ -13,7 +13,7 @@ use super::{Owner, Seen};
 pub(crate) struct Query {
     pub(crate) owner: Owner,
     pub(crate) context: Option<String>,
-    pub(crate) state: Option<TaskState>,
+    pub(crate) state: Option<A2aTaskState>,
     /// Milliseconds since 1970: only what changed then or later.
     pub(crate) since: Option<i64>,
     /// Only what stands behind this one: when it changed, and its id.
@@ -23,7 +23,7 @@ pub(crate) struct Query {
 
 /// A part of a list, the newest first.
 pub(crate) struct Page {
-    pub(crate) tasks: Vec<Task>,
+    pub(crate) tasks: Vec<A2aTask>,
     /// Behind which one the next part begins.
     pub(crate) next: Option<(i64, String)>,
     pub(crate) total: u64,
@@ -34,12 +34,12 @@ impl Db {
         &mut self,
         task: &str,
         change: Change,
-    ) -> Result<Option<TaskState>, A2aError> {
+    ) -> Result<Option<A2aTaskState>, A2aError> {
         let Some((mut record, seq)) = self.found(task)? else {
             return Ok(None);
         };
         let had_answer = record.answer.is_some();
-        let events = record.apply(change, Now::read());
+        let events = record.apply(change, Moment::read());
         let state = record.task.status.state;
         if !events.is_empty() || had_answer != record.answer.is_some() {
             self.put(&record, events, seq, None)?;
@@ -60,7 +60,7 @@ impl Db {
 
     pub(super) fn seen(&self, task: &str, after: u64) -> Result<Seen, A2aError> {
         let (record, seq) = self.found(task)?.ok_or_else(|| A2aError::no_task(task))?;
-        let events: Vec<(u64, Event)> = match self.unwritten.of(task) {
+        let events: Vec<(u64, A2aEvent)> = match self.unwritten.of(task) {
             Some(words) => {
                 let later = words.events.iter().filter(|(number, _)| *number > after);
                 later.cloned().collect()
@@ -137,12 +137,12 @@ impl Db {
     pub(super) fn put(
         &mut self,
         record: &Record,
-        events: Vec<Event>,
+        events: Vec<A2aEvent>,
         seq: u64,
         call: Option<(&str, Option<String>)>,
     ) -> Result<u64, A2aError> {
         let task = &record.task;
-        let numbered: Vec<(u64, Event)> = (seq + 1..).zip(events).collect();
+        let numbered: Vec<(u64, A2aEvent)> = (seq + 1..).zip(events).collect();
         let seq = numbered.last().map_or(seq, |(number, _)| *number);
         let written = match record.is_kept {
             true => write(record)?,
@@ -156,7 +156,7 @@ impl Db {
             task.context_id,
             state_name(task.status.state),
             task.status.state.is_terminal(),
-            Now::read().millis(),
+            Moment::read().millis(),
             row(seq),
             row(written.len() as u64),
             written,
@@ -185,7 +185,7 @@ impl Db {
         Ok(seq)
     }
 
-    fn events(&self, task: &str, after: u64) -> Result<Vec<(u64, Event)>, A2aError> {
+    fn events(&self, task: &str, after: u64) -> Result<Vec<(u64, A2aEvent)>, A2aError> {
         let query = "SELECT seq, event FROM events WHERE task = ?1 AND seq > ?2 ORDER BY seq";
         let rows = self.rows(query, params![task, row(after)], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
@@ -270,7 +270,7 @@ fn too_many(of_what: &str) -> A2aError {
     .with("reason", "TOO_MANY_TASKS")
 }
 
-pub(super) fn state_name(state: TaskState) -> &'static str {
+pub(super) fn state_name(state: A2aTaskState) -> &'static str {
     state.v03()
 }
 

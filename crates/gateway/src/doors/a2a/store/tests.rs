@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::doors::a2a::fault::A2aErrorKind;
-use crate::doors::a2a::words::model::Role;
+use crate::doors::a2a::words::model::A2aRole;
 
 mod shares;
 
@@ -47,10 +47,10 @@ fn begin(key: &str, record: Record) -> Begin {
 }
 
 fn further(key: &str, task: &str, context: Option<&str>) -> Begin {
-    let parts = vec![crate::doors::a2a::words::model::Part::text("more")];
-    let message = Message {
+    let parts = vec![crate::doors::a2a::words::model::A2aPart::text("more")];
+    let message = A2aMessage {
         task_id: Some(task.to_owned()),
-        ..Message::of("m2", Role::User, parts)
+        ..A2aMessage::of("m2", A2aRole::User, parts)
     };
     Begin {
         key: key.to_owned(),
@@ -194,7 +194,10 @@ async fn a_process_that_ends_in_the_middle_has_every_task_afterwards() {
         assert!(call.message.is_some() || call.request.is_some());
     }
     let (record, seq) = store.owned(owner(), "t0".to_owned()).await.unwrap();
-    assert_eq!((record.task.status.state, seq), (TaskState::Completed, 2));
+    assert_eq!(
+        (record.task.status.state, seq),
+        (A2aTaskState::Completed, 2)
+    );
 }
 
 #[tokio::test]
@@ -303,7 +306,7 @@ async fn pages_show_every_task_once_also_those_of_one_moment() {
     seen.dedup();
     assert_eq!((listed, seen.len()), (23, 23));
     let completed = Query {
-        state: Some(TaskState::Completed),
+        state: Some(A2aTaskState::Completed),
         ..query(owner(), 5, None)
     };
     assert_eq!(store.list(completed).await.unwrap().total, 0);
@@ -374,7 +377,7 @@ async fn what_is_not_kept_is_never_on_the_disk_and_is_shown_while_the_process_li
         }
     };
     let (bare, _) = store.owned(owner(), "t".to_owned()).await.unwrap();
-    assert_eq!(bare.task.status.state, TaskState::Completed);
+    assert_eq!(bare.task.status.state, A2aTaskState::Completed);
     assert_eq!(bare.answer.as_deref(), Some("a"));
     assert!(bare.task.artifacts.is_empty());
     let kept = store.seen("t".to_owned(), 0).await.unwrap();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::words::body;
-use super::super::words::model::{Artifact, ArtifactUpdate, Event, Part};
+use super::super::words::model::{A2aEvent, A2aPart, Artifact, ArtifactUpdate};
 use super::{ANSWER, Record};
 
 /// A part of what the answer will be.
@@ -25,12 +25,12 @@ pub(crate) struct ProgressPart {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Early {
     next: u32,
-    pub(super) waiting: BTreeMap<u32, (Vec<Part>, bool)>,
+    pub(super) waiting: BTreeMap<u32, (Vec<A2aPart>, bool)>,
 }
 
 impl Record {
     /// A part goes into its artifact when all that go before it have.
-    pub(super) fn part(&mut self, part: ProgressPart) -> Vec<Event> {
+    pub(super) fn part(&mut self, part: ProgressPart) -> Vec<A2aEvent> {
         let name = part.name.unwrap_or_else(|| ANSWER.to_owned());
         let is_new = !self.early.contains_key(&name);
         if is_new && self.early.len() >= ARTIFACTS_MAX {
@@ -56,7 +56,7 @@ impl Record {
 
     /// The answer is the whole result: it takes the place of the parts that came before. Parts that name no artifact, and the
     /// first artifact where pieces without a name came before, are the artifact `answer`.
-    pub(super) fn put_artifacts(&mut self, answer: Value) -> Vec<Event> {
+    pub(super) fn put_artifacts(&mut self, answer: Value) -> Vec<A2aEvent> {
         let groups = body::artifacts_of(answer);
         let was_begun = self
             .task
@@ -79,7 +79,7 @@ impl Record {
                 artifact.name.clone_from(&group.name);
                 artifact.description.clone_from(&group.description);
             }
-            if let Some(Event::ArtifactUpdate(update)) = events.last_mut() {
+            if let Some(A2aEvent::ArtifactUpdate(update)) = events.last_mut() {
                 (update.artifact.name, update.artifact.description) =
                     (group.name, group.description);
             }
@@ -96,10 +96,10 @@ impl Record {
     pub(super) fn put_parts(
         &mut self,
         name: &str,
-        parts: Vec<Part>,
+        parts: Vec<A2aPart>,
         append: bool,
         last_chunk: bool,
-    ) -> Option<Event> {
+    ) -> Option<A2aEvent> {
         let update = Artifact {
             artifact_id: name.to_owned(),
             name: None,
@@ -120,7 +120,7 @@ impl Record {
             Some(artifact) => artifact.parts = parts,
             None => artifacts.push(update.clone()),
         }
-        Some(Event::ArtifactUpdate(ArtifactUpdate {
+        Some(A2aEvent::ArtifactUpdate(ArtifactUpdate {
             task_id: self.task.id.clone(),
             context_id: self.task.context_id.clone(),
             artifact: update,

@@ -18,10 +18,12 @@ use signet_api::{Failure, State as Sent, WaitsFor, Whose};
 use signet_proto::progress::WAITS_FOR_A_PERSON;
 use signet_text::visible;
 
-use super::clock::Now;
+use super::clock::Moment;
 use super::request::SEALED;
 use super::words::body;
-use super::words::model::{Event, Message, Part, Role, Status, StatusUpdate, Task, TaskState};
+use super::words::model::{
+    A2aEvent, A2aMessage, A2aPart, A2aRole, A2aStatus, A2aTask, A2aTaskState, StatusUpdate,
+};
 use artifacts::{Early, ProgressPart};
 pub(crate) use moved::told_why;
 use moved::{AWAY, OVER_BUDGET, UNANSWERED};
@@ -29,7 +31,7 @@ use moved::{AWAY, OVER_BUDGET, UNANSWERED};
 /// A task with what the gateway knows of it besides.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    pub(crate) task: Task,
+    pub(crate) task: A2aTask,
     /// Whose it is: the name of a token.
     pub(crate) caller: String,
     /// The agent that is asked.
@@ -128,7 +130,7 @@ pub(crate) struct ProgressBody {
 
 impl Record {
     /// A new task.
-    pub(crate) fn new(task: Task, caller: &str, peer: &str, reach: u8, keeps_all: bool) -> Self {
+    pub(crate) fn new(task: A2aTask, caller: &str, peer: &str, reach: u8, keeps_all: bool) -> Self {
         Self {
             task,
             caller: caller.to_owned(),
@@ -174,23 +176,23 @@ impl Record {
 
     /// The answer as a message alone, which is a lawful answer to a call as well: where it came without a word before, and is
     /// one result.
-    pub(crate) fn direct(&self) -> Option<Message> {
-        let is_done = self.task.status.state == TaskState::Completed && !self.had_progress;
+    pub(crate) fn direct(&self) -> Option<A2aMessage> {
+        let is_done = self.task.status.state == A2aTaskState::Completed && !self.had_progress;
         let [only] = self.task.artifacts.as_slice() else {
             return None;
         };
-        is_done.then(|| Message {
+        is_done.then(|| A2aMessage {
             extensions: only.extensions.clone(),
             ..self.message(format!("{}-{ANSWER}", self.task.id), only.parts.clone())
         })
     }
 
     /// A message of the agent in this task.
-    fn message(&self, id: String, parts: Vec<Part>) -> Message {
-        Message {
+    fn message(&self, id: String, parts: Vec<A2aPart>) -> A2aMessage {
+        A2aMessage {
             context_id: Some(self.task.context_id.clone()),
             task_id: Some(self.task.id.clone()),
-            ..Message::of(id, Role::Agent, parts)
+            ..A2aMessage::of(id, A2aRole::Agent, parts)
         }
     }
 
@@ -211,19 +213,19 @@ impl Record {
     }
 
     /// The client says more: the task is under way again.
-    pub(crate) fn say(&mut self, message: Message, tier: u8, now: Now) -> Vec<Event> {
+    pub(crate) fn say(&mut self, message: A2aMessage, tier: u8, now: Moment) -> Vec<A2aEvent> {
         self.admit(tier);
         self.put_status_into_history();
         self.put_into_history(message);
         let is_waiting = self.task.status.state.is_interrupted();
         match is_waiting {
-            true => vec![self.status(TaskState::Submitted, None, now)],
+            true => vec![self.status(A2aTaskState::Submitted, None, now)],
             false => Vec::new(),
         }
     }
 
     /// What that change makes of it. Nothing moves a terminal task.
-    pub(crate) fn apply(&mut self, change: Change, now: Now) -> Vec<Event> {
+    pub(crate) fn apply(&mut self, change: Change, now: Moment) -> Vec<A2aEvent> {
         if let Change::Shown = change {
             self.answer = None;
         }
@@ -256,29 +258,29 @@ impl Record {
                 self.refused(&failure, more, now)
             }
             Change::Withheld => self.withheld(now),
-            Change::NotTaken(why) => vec![self.ended(TaskState::Rejected, &why, now)],
+            Change::NotTaken(why) => vec![self.ended(A2aTaskState::Rejected, &why, now)],
             Change::Untaken => self.untaken(now),
             Change::Away => self.says_once(AWAY, now),
             Change::OverBudget => self.says_once(OVER_BUDGET, now),
-            Change::Unanswered => vec![self.ended(TaskState::Failed, UNANSWERED, now)],
-            Change::Canceled => vec![self.ended(TaskState::Canceled, CANCELED, now)],
-            Change::TokenEnded => vec![self.ended(TaskState::Canceled, TOKEN_ENDED, now)],
+            Change::Unanswered => vec![self.ended(A2aTaskState::Failed, UNANSWERED, now)],
+            Change::Canceled => vec![self.ended(A2aTaskState::Canceled, CANCELED, now)],
+            Change::TokenEnded => vec![self.ended(A2aTaskState::Canceled, TOKEN_ENDED, now)],
         }
     }
 
     /// The message has no answer. What the agent behind the other side made of its own task is what becomes of this one
     /// (docs/protocol.md, section 9); what else it refuses is a refusal.
-    fn refused(&mut self, failure: &Failure, more: Option<Value>, now: Now) -> Vec<Event> {
+    fn refused(&mut self, failure: &Failure, more: Option<Value>, now: Moment) -> Vec<A2aEvent> {
         if failure.reason != DECLINED {
             let said = format!("{}: {}", failure.reason, failure.message);
-            return vec![self.ended(TaskState::Failed, &said, now)];
+            return vec![self.ended(A2aTaskState::Failed, &said, now)];
         }
         let ended = more.as_ref().and_then(|more| more.get("state"));
         let ended =
-            ended.and_then(|name| Some((TaskState::read(name)?, name.as_str()?.to_owned())));
+            ended.and_then(|name| Some((A2aTaskState::read(name)?, name.as_str()?.to_owned())));
         let Some((state, name)) = ended.filter(|(state, _)| ENDS.contains(state)) else {
             let said = format!("{DECLINED}: {}", failure.message);
-            return vec![self.ended(TaskState::Rejected, &said, now)];
+            return vec![self.ended(A2aTaskState::Rejected, &said, now)];
         };
         let parts = more.and_then(|mut more| more.get_mut("parts").map(Value::take));
         let mut parts =
@@ -289,14 +291,14 @@ impl Record {
                 .strip_prefix(&*name)
                 .unwrap_or(&failure.message);
             let words = words.strip_prefix(": ").unwrap_or(words);
-            parts.extend((!words.is_empty()).then(|| Part::text(visible(words).into_owned())));
+            parts.extend((!words.is_empty()).then(|| A2aPart::text(visible(words).into_owned())));
         }
         self.early.clear();
         self.put_status_into_history();
         vec![self.status_of(state, parts, now)]
     }
 
-    fn progress(&mut self, progress: ProgressBody, now: Now) -> Vec<Event> {
+    fn progress(&mut self, progress: ProgressBody, now: Moment) -> Vec<A2aEvent> {
         use signet_api::ProgressState::{InputRequired, Working};
         let waits = progress.note.as_deref() == Some(WAITS_FOR_A_PERSON);
         let waited = std::mem::replace(&mut self.waits_for_people, waits);
@@ -315,13 +317,13 @@ impl Record {
             events.extend(self.part(part));
         }
         let state = match progress.state {
-            Working => TaskState::Working,
-            InputRequired => TaskState::InputRequired,
+            Working => A2aTaskState::Working,
+            InputRequired => A2aTaskState::InputRequired,
         };
         // A new connection to the daemon is told the newest word once more.
         let told = self.task.status.message.as_ref();
         let told = told.and_then(|message| message.parts.first());
-        let is_told = |note: &String| told == Some(&Part::text(note.as_str()));
+        let is_told = |note: &String| told == Some(&A2aPart::text(note.as_str()));
         let is_news = waited
             || state != self.task.status.state
             || progress.note.as_ref().is_some_and(|note| !is_told(note));
@@ -332,38 +334,38 @@ impl Record {
         events
     }
 
-    fn answered(&mut self, answer: Value, now: Now) -> Vec<Event> {
+    fn answered(&mut self, answer: Value, now: Moment) -> Vec<A2aEvent> {
         self.early.clear();
         self.put_status_into_history();
         let mut events = self.put_artifacts(answer);
-        events.push(self.status(TaskState::Completed, None, now));
+        events.push(self.status(A2aTaskState::Completed, None, now));
         events
     }
 
-    fn withheld(&mut self, now: Now) -> Vec<Event> {
+    fn withheld(&mut self, now: Moment) -> Vec<A2aEvent> {
         self.is_withheld = true;
-        vec![self.ended(TaskState::Failed, WITHHELD, now)]
+        vec![self.ended(A2aTaskState::Failed, WITHHELD, now)]
     }
 
-    fn ended(&mut self, state: TaskState, sentence: &str, now: Now) -> Event {
+    fn ended(&mut self, state: A2aTaskState, sentence: &str, now: Moment) -> A2aEvent {
         self.early.clear();
         self.put_status_into_history();
         self.status(state, Some(visible(sentence).into_owned()), now)
     }
 
-    fn status(&mut self, state: TaskState, note: Option<String>, now: Now) -> Event {
-        let parts = note.map(Part::text).into_iter().collect();
+    fn status(&mut self, state: A2aTaskState, note: Option<String>, now: Moment) -> A2aEvent {
+        let parts = note.map(A2aPart::text).into_iter().collect();
         self.status_of(state, parts, now)
     }
 
-    fn status_of(&mut self, state: TaskState, parts: Vec<Part>, now: Now) -> Event {
+    fn status_of(&mut self, state: A2aTaskState, parts: Vec<A2aPart>, now: Moment) -> A2aEvent {
         let message = (!parts.is_empty()).then(|| self.message(now.id(), parts));
-        self.task.status = Status {
+        self.task.status = A2aStatus {
             state,
             message,
             timestamp: now.text(),
         };
-        Event::StatusUpdate(StatusUpdate {
+        A2aEvent::StatusUpdate(StatusUpdate {
             task_id: self.task.id.clone(),
             context_id: self.task.context_id.clone(),
             status: self.task.status.clone(),
@@ -376,7 +378,7 @@ impl Record {
         }
     }
 
-    fn put_into_history(&mut self, message: Message) {
+    fn put_into_history(&mut self, message: A2aMessage) {
         let history = &mut self.task.history;
         // What was asked first stays: it says what the task is.
         if history.len() >= HISTORY_MAX {
@@ -399,12 +401,12 @@ impl Record {
 }
 
 /// The states in which the task of an agent behind the other side may have ended without an answer.
-const ENDS: [TaskState; 5] = [
-    TaskState::Failed,
-    TaskState::Rejected,
-    TaskState::Canceled,
-    TaskState::InputRequired,
-    TaskState::AuthRequired,
+const ENDS: [A2aTaskState; 5] = [
+    A2aTaskState::Failed,
+    A2aTaskState::Rejected,
+    A2aTaskState::Canceled,
+    A2aTaskState::InputRequired,
+    A2aTaskState::AuthRequired,
 ];
 /// The reason of a refusal by the other side's agent itself (docs/protocol.md, section 9).
 const DECLINED: &str = "declined";

@@ -3,8 +3,8 @@
 use signet_api::{State as Sent, WaitsFor, Whose};
 use signet_text::visible;
 
-use super::super::clock::Now;
-use super::super::words::model::{Event, Part, TaskState};
+use super::super::clock::Moment;
+use super::super::words::model::{A2aEvent, A2aPart, A2aTaskState};
 use super::Record;
 
 /// Why a message is where it is, with what the other side offers where it named none of several.
@@ -26,8 +26,8 @@ impl Record {
         reason: Option<&str>,
         by: Option<Whose>,
         waits_for: Option<WaitsFor>,
-        now: Now,
-    ) -> Vec<Event> {
+        now: Moment,
+    ) -> Vec<A2aEvent> {
         self.waits_for_people = waits_for.is_some_and(is_for_people);
         let because = reason.map_or_else(String::new, |reason| format!(" ({})", visible(reason)));
         match state {
@@ -35,18 +35,19 @@ impl Record {
                 let Some(sentence) = waits_for.and_then(waiting) else {
                     return Vec::new();
                 };
-                match self.says(Some(sentence)) || self.task.status.state != TaskState::Submitted {
+                match self.says(Some(sentence)) || self.task.status.state != A2aTaskState::Submitted
+                {
                     true => Vec::new(),
                     false => {
-                        vec![self.status(TaskState::Submitted, Some(sentence.to_owned()), now)]
+                        vec![self.status(A2aTaskState::Submitted, Some(sentence.to_owned()), now)]
                     }
                 }
             }
             // That the peer's daemon has it says nothing of its agent; what waited here waits no more.
             Sent::Received => match self.task.status.message.is_some()
-                && self.task.status.state == TaskState::Submitted
+                && self.task.status.state == A2aTaskState::Submitted
             {
-                true => vec![self.status(TaskState::Submitted, None, now)],
+                true => vec![self.status(A2aTaskState::Submitted, None, now)],
                 false => Vec::new(),
             },
             Sent::Answered => Vec::new(),
@@ -55,12 +56,12 @@ impl Record {
                     Some(Whose::Own) => format!("not sent: this side does not allow it{because}"),
                     _ => format!("refused by the other side{because}"),
                 };
-                vec![self.ended(TaskState::Rejected, &sentence, now)]
+                vec![self.ended(A2aTaskState::Rejected, &sentence, now)]
             }
-            Sent::Expired => vec![self.ended(TaskState::Failed, EXPIRED, now)],
+            Sent::Expired => vec![self.ended(A2aTaskState::Failed, EXPIRED, now)],
             Sent::Unknown => {
                 let sentence = format!("{UNKNOWN}{because}");
-                vec![self.ended(TaskState::Failed, &sentence, now)]
+                vec![self.ended(A2aTaskState::Failed, &sentence, now)]
             }
         }
     }
@@ -68,7 +69,7 @@ impl Record {
 
 impl Record {
     /// The other side has had the message for a while, and nothing of it has taken it.
-    pub(super) fn untaken(&mut self, now: Now) -> Vec<Event> {
+    pub(super) fn untaken(&mut self, now: Moment) -> Vec<A2aEvent> {
         match self.is_for_people {
             true => self.says_once(FOR_PEOPLE, now),
             false => Vec::new(),
@@ -76,10 +77,11 @@ impl Record {
     }
 
     /// Says of a message that nothing answers yet why that is.
-    pub(super) fn says_once(&mut self, sentence: &str, now: Now) -> Vec<Event> {
-        let is_news = self.task.status.state == TaskState::Submitted && !self.says(Some(sentence));
+    pub(super) fn says_once(&mut self, sentence: &str, now: Moment) -> Vec<A2aEvent> {
+        let is_news =
+            self.task.status.state == A2aTaskState::Submitted && !self.says(Some(sentence));
         match is_news {
-            true => vec![self.status(TaskState::Submitted, Some(sentence.to_owned()), now)],
+            true => vec![self.status(A2aTaskState::Submitted, Some(sentence.to_owned()), now)],
             false => Vec::new(),
         }
     }
@@ -87,7 +89,7 @@ impl Record {
     /// Whether its status says just that.
     pub(super) fn says(&self, sentence: Option<&str>) -> bool {
         let said = self.task.status.message.as_ref();
-        said.and_then(|message| message.parts.first()) == sentence.map(Part::text).as_ref()
+        said.and_then(|message| message.parts.first()) == sentence.map(A2aPart::text).as_ref()
     }
 }
 

@@ -37,10 +37,10 @@ fn said(record: &Record) -> Value {
 
 #[test]
 fn an_answer_completes_a_task_and_nothing_moves_it_afterwards() {
-    let (mut record, now) = (record(), Now::at_start());
+    let (mut record, now) = (record(), Moment::at_start());
     let events = record.apply(answer(json!({"evenings": ["Tue"]}), 1), now);
     assert_eq!(events.len(), 2);
-    assert_eq!(record.task.status.state, TaskState::Completed);
+    assert_eq!(record.task.status.state, A2aTaskState::Completed);
     assert!(record.apply(Change::Canceled, now).is_empty());
     assert!(record.apply(answer(json!("late"), 1), now).is_empty());
     let task = serde_json::to_value(&record.task).unwrap();
@@ -52,11 +52,11 @@ fn an_answer_completes_a_task_and_nothing_moves_it_afterwards() {
 
 #[test]
 fn a_draft_that_waits_for_the_person_is_a_task_that_says_so_once() {
-    let (mut record, now) = (record(), Now::at_start());
+    let (mut record, now) = (record(), Moment::at_start());
     let waits = || moved(Sent::Queued, None, Some(WaitsFor::Approval));
     assert_eq!(record.apply(waits(), now).len(), 1);
     assert!(record.apply(waits(), now).is_empty());
-    assert_eq!(record.task.status.state, TaskState::Submitted);
+    assert_eq!(record.task.status.state, A2aTaskState::Submitted);
     assert!(said(&record).as_str().unwrap().contains("approval"));
     assert_eq!(
         record.apply(moved(Sent::Received, None, None), now).len(),
@@ -72,27 +72,35 @@ fn a_draft_that_waits_for_the_person_is_a_task_that_says_so_once() {
 
 #[test]
 fn a_refusal_says_in_plain_words_whose_it_is() {
-    let now = Now::at_start();
+    let now = Moment::at_start();
     for (change, state, words) in [
         (
             moved(Sent::Refused, Some(Whose::Own), None),
-            TaskState::Rejected,
+            A2aTaskState::Rejected,
             "not sent: this side does not allow it (tier-denied)",
         ),
         (
             moved(Sent::Refused, Some(Whose::Peer), None),
-            TaskState::Rejected,
+            A2aTaskState::Rejected,
             "refused by the other side (tier-denied)",
         ),
-        (moved(Sent::Expired, None, None), TaskState::Failed, EXPIRED),
+        (
+            moved(Sent::Expired, None, None),
+            A2aTaskState::Failed,
+            EXPIRED,
+        ),
         (
             moved(Sent::Unknown, None, None),
-            TaskState::Failed,
+            A2aTaskState::Failed,
             "nobody can say",
         ),
-        (Change::Withheld, TaskState::Failed, WITHHELD),
-        (Change::NotTaken("no".to_owned()), TaskState::Rejected, "no"),
-        (Change::Canceled, TaskState::Canceled, CANCELED),
+        (Change::Withheld, A2aTaskState::Failed, WITHHELD),
+        (
+            Change::NotTaken("no".to_owned()),
+            A2aTaskState::Rejected,
+            "no",
+        ),
+        (Change::Canceled, A2aTaskState::Canceled, CANCELED),
     ] {
         let mut record = record();
         assert_eq!(record.apply(change, now).len(), 1);
@@ -106,7 +114,7 @@ fn a_refusal_says_in_plain_words_whose_it_is() {
     let failure = json!({"code": -32000, "message": "not \u{1b}[2Jtoday", "reason": "declined"});
     let failure = serde_json::from_value(failure).unwrap();
     record.apply(Change::Refused(failure, None, 1), now);
-    assert_eq!(record.task.status.state, TaskState::Rejected);
+    assert_eq!(record.task.status.state, A2aTaskState::Rejected);
     assert!(!said(&record).as_str().unwrap().contains('\u{1b}'));
 }
 
@@ -114,7 +122,7 @@ fn a_refusal_says_in_plain_words_whose_it_is() {
 fn a_decline_above_the_tier_of_its_token_is_withheld_and_one_of_tier_3_is_not_written() {
     let failure = json!({"code": -32000, "message": "the diagnosis", "reason": "declined"});
     let failure: Failure = serde_json::from_value(failure).unwrap();
-    let now = Now::at_start();
+    let now = Moment::at_start();
     // The token reaches up to tier 2.
     let mut beyond = record();
     beyond.apply(Change::Refused(failure.clone(), None, 3), now);
@@ -129,7 +137,7 @@ fn a_decline_above_the_tier_of_its_token_is_withheld_and_one_of_tier_3_is_not_wr
 
 #[test]
 fn how_the_agents_own_task_ended_is_how_this_one_ends() {
-    let now = Now::at_start();
+    let now = Moment::at_start();
     let refused = |reason: &str, message: &str, more: Value, tier| {
         let failure = json!({"code": -32091, "message": message, "reason": reason});
         let mut record = record();
@@ -138,11 +146,11 @@ fn how_the_agents_own_task_ended_is_how_this_one_ends() {
         record
     };
     for (name, state) in [
-        ("failed", TaskState::Failed),
-        ("rejected", TaskState::Rejected),
-        ("canceled", TaskState::Canceled),
-        ("input-required", TaskState::InputRequired),
-        ("auth-required", TaskState::AuthRequired),
+        ("failed", A2aTaskState::Failed),
+        ("rejected", A2aTaskState::Rejected),
+        ("canceled", A2aTaskState::Canceled),
+        ("input-required", A2aTaskState::InputRequired),
+        ("auth-required", A2aTaskState::AuthRequired),
     ] {
         let plain = refused(
             "declined",
@@ -179,9 +187,9 @@ fn how_the_agents_own_task_ended_is_how_this_one_ends() {
     }
     // A peer's word for what is no end of a task, and a reason that is not its agent's, end it as ever.
     for (reason, name, state) in [
-        ("declined", "completed", TaskState::Rejected),
-        ("declined", "working", TaskState::Rejected),
-        ("budget-exceeded", "input-required", TaskState::Failed),
+        ("declined", "completed", A2aTaskState::Rejected),
+        ("declined", "working", A2aTaskState::Rejected),
+        ("budget-exceeded", "input-required", A2aTaskState::Failed),
     ] {
         let record = refused(reason, "no", json!({"state": name}), 1);
         assert_eq!(record.task.status.state, state, "{reason} {name}");
@@ -190,12 +198,12 @@ fn how_the_agents_own_task_ended_is_how_this_one_ends() {
     let mut rests = refused("declined", "x", json!({"state": "input-required"}), 1);
     let more = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "week 7"}]});
     rests.say(serde_json::from_value(more).unwrap(), 1, now);
-    assert_eq!(rests.task.status.state, TaskState::Submitted);
+    assert_eq!(rests.task.status.state, A2aTaskState::Submitted);
 }
 
 #[test]
 fn several_artifacts_of_an_answer_are_several_and_the_streamed_one_stays_itself() {
-    let now = Now::at_start();
+    let now = Moment::at_start();
     let of = |text: &str, id: &str| {
         let named = json!({"urn:signet:a2a:request:1": {"artifact": {"id": id, "name": id.to_uppercase()}}});
         json!({"text": text, "metadata": named})
@@ -234,7 +242,7 @@ fn several_artifacts_of_an_answer_are_several_and_the_streamed_one_stays_itself(
 
 #[test]
 fn what_waits_for_a_person_of_the_other_side_says_so_until_somebody_takes_it_again() {
-    let (mut record, now) = (record(), Now::at_start());
+    let (mut record, now) = (record(), Moment::at_start());
     record.apply(progress(json!({"state": "working"})), now);
     let waits = || progress(json!({"state": "working", "note": WAITS_FOR_A_PERSON}));
     assert_eq!(record.apply(waits(), now).len(), 1);
@@ -257,7 +265,7 @@ fn what_waits_for_a_person_of_the_other_side_says_so_until_somebody_takes_it_aga
 
 #[test]
 fn an_answer_that_nothing_came_before_may_be_a_message_alone() {
-    let now = Now::at_start();
+    let now = Moment::at_start();
     let mut quick = record();
     assert!(quick.direct().is_none());
     quick.apply(answer(json!("hi"), 1), now);
@@ -278,7 +286,7 @@ fn an_answer_that_nothing_came_before_may_be_a_message_alone() {
 
 #[test]
 fn parts_in_any_order_are_shown_in_theirs_and_the_answer_takes_their_place() {
-    let (mut record, now) = (record(), Now::at_start());
+    let (mut record, now) = (record(), Moment::at_start());
     let part = |index: u32, last: bool, text: &str| {
         progress(json!({"state": "working", "part": {"index": index, "last": last, "body": text}}))
     };
@@ -301,12 +309,12 @@ fn parts_in_any_order_are_shown_in_theirs_and_the_answer_takes_their_place() {
     assert!(record.apply(part(1, false, "again"), now).is_empty());
     assert_eq!(record.task.artifacts[0].parts.len(), 3);
     record.apply(answer(json!("abc"), 1), now);
-    assert!(record.task.artifacts[0].parts == vec![Part::text("abc")]);
+    assert!(record.task.artifacts[0].parts == vec![A2aPart::text("abc")]);
 }
 
 #[test]
 fn parts_that_never_fit_are_bounded() {
-    let (mut record, now) = (record(), Now::at_start());
+    let (mut record, now) = (record(), Moment::at_start());
     for index in 1..1_000 {
         record.apply(
             progress(
@@ -327,19 +335,19 @@ fn parts_that_never_fit_are_bounded() {
 
 #[test]
 fn who_is_asked_for_more_says_more_and_goes_on() {
-    let (mut record, now) = (record(), Now::at_start());
+    let (mut record, now) = (record(), Moment::at_start());
     record.apply(
         progress(json!({"state": "input-required", "note": "which week?"})),
         now,
     );
-    assert_eq!(record.task.status.state, TaskState::InputRequired);
+    assert_eq!(record.task.status.state, A2aTaskState::InputRequired);
     let again = progress(json!({"state": "input-required", "note": "which week?"}));
     assert!(record.apply(again, now).is_empty(), "told twice");
     let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "7"}]});
     let events = record.say(serde_json::from_value(message).unwrap(), 1, now);
     assert_eq!(
         (events.len(), record.task.status.state),
-        (1, TaskState::Submitted)
+        (1, A2aTaskState::Submitted)
     );
     let history = json!(record.task.history);
     assert_eq!(history[0]["parts"][0]["text"], "which week?");
@@ -348,9 +356,9 @@ fn who_is_asked_for_more_says_more_and_goes_on() {
 
 #[test]
 fn an_answer_above_the_tokens_tier_is_withheld_and_one_of_tier_3_is_not_kept() {
-    let (mut low, now) = (record(), Now::at_start());
+    let (mut low, now) = (record(), Moment::at_start());
     low.apply(answer(json!("secret"), 3), now);
-    assert_eq!(low.task.status.state, TaskState::Failed);
+    assert_eq!(low.task.status.state, A2aTaskState::Failed);
     assert!(!serde_json::to_string(&low).unwrap().contains("secret"));
     let mut high = Record {
         reach: 4,
@@ -376,7 +384,7 @@ fn an_answer_above_the_tokens_tier_is_withheld_and_one_of_tier_3_is_not_kept() {
 
 #[test]
 fn what_is_not_kept_leaves_no_word_behind() {
-    let (mut record, now) = (record(), Now::at_start());
+    let (mut record, now) = (record(), Moment::at_start());
     record.apply(progress(json!({"state": "working", "note": "secret", "part": {"index": 3, "last": false, "body": "secret"}})), now);
     let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "secret"}]});
     record.say(serde_json::from_value(message).unwrap(), 1, now);

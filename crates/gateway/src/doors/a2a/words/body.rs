@@ -15,11 +15,11 @@
 use serde_json::{Map, Value, json};
 use signet_api::A2A_EXTENSION;
 
-use super::model::{Content, Message, Part};
+use super::model::{A2aMessage, A2aPart, PartContent};
 use super::read::{Fields, part};
 
 /// The body that says a message. What the message says to a gateway is for no agent: `ours` are the names of that.
-pub(crate) fn of(message: &Message, ours: &[&str]) -> Value {
+pub(crate) fn of(message: &A2aMessage, ours: &[&str]) -> Value {
     let Some(said) = beside(message, ours) else {
         return of_parts(&message.parts);
     };
@@ -31,7 +31,7 @@ pub(crate) fn of(message: &Message, ours: &[&str]) -> Value {
 }
 
 /// The body that says these parts.
-pub(crate) fn of_parts(parts: &[Part]) -> Value {
+pub(crate) fn of_parts(parts: &[A2aPart]) -> Value {
     match parts {
         [only] => alone(only).unwrap_or_else(|| json!({ "parts": [only] })),
         parts => json!({ "parts": parts }),
@@ -39,7 +39,7 @@ pub(crate) fn of_parts(parts: &[Part]) -> Value {
 }
 
 /// The members of a message beside its parts.
-fn beside(message: &Message, ours: &[&str]) -> Option<Map<String, Value>> {
+fn beside(message: &A2aMessage, ours: &[&str]) -> Option<Map<String, Value>> {
     let mut said = Map::new();
     let mut metadata = message.metadata.clone().unwrap_or_default();
     metadata.retain(|name, _| !ours.contains(&name.as_str()));
@@ -59,7 +59,7 @@ fn beside(message: &Message, ours: &[&str]) -> Option<Map<String, Value>> {
 }
 
 /// Takes what was said beside the parts out of the first of them, into the members of the message that they become.
-pub(crate) fn put_beside(message: &mut Message) {
+pub(crate) fn put_beside(message: &mut A2aMessage) {
     let first = message.parts.first_mut();
     let Some(Value::Object(mut said)) = first.and_then(|part| take_mark(part, "message")) else {
         return;
@@ -86,7 +86,7 @@ pub(crate) struct NamedArtifact {
     pub(crate) id: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<A2aPart>,
 }
 
 /// The body of an answer of several artifacts: each part says of which it is.
@@ -139,13 +139,13 @@ pub(crate) fn artifacts_of(body: Value) -> Vec<NamedArtifact> {
     groups
 }
 
-fn put_mark(part: &mut Part, name: &str, said: Value) {
+fn put_mark(part: &mut A2aPart, name: &str, said: Value) {
     let metadata = part.metadata.get_or_insert_with(Map::new);
     metadata.insert(A2A_EXTENSION.to_owned(), json!({ name: said }));
 }
 
 /// What a part says by that name under the name of the extension, taken out of it.
-fn take_mark(part: &mut Part, name: &str) -> Option<Value> {
+fn take_mark(part: &mut A2aPart, name: &str) -> Option<Value> {
     let metadata = part.metadata.as_mut()?;
     let mark = metadata.get_mut(A2A_EXTENSION)?.as_object_mut()?;
     let said = mark.remove(name);
@@ -159,7 +159,7 @@ fn take_mark(part: &mut Part, name: &str) -> Option<Value> {
 }
 
 /// What a single part is as a body, where nothing of it gets lost: a text, or data that is neither a text nor says parts.
-fn alone(part: &Part) -> Option<Value> {
+fn alone(part: &A2aPart) -> Option<Value> {
     let is_plain = |natural: &str| {
         let media = part.media_type.as_deref();
         media.is_none_or(|media| media.eq_ignore_ascii_case(natural))
@@ -167,9 +167,9 @@ fn alone(part: &Part) -> Option<Value> {
             && part.metadata.is_none()
     };
     match &part.content {
-        Content::Text(text) if is_plain("text/plain") => Some(Value::String(text.clone())),
-        Content::Data(Value::String(_) | Value::Null) => None,
-        Content::Data(data) if is_plain("application/json") => {
+        PartContent::Text(text) if is_plain("text/plain") => Some(Value::String(text.clone())),
+        PartContent::Data(Value::String(_) | Value::Null) => None,
+        PartContent::Data(data) if is_plain("application/json") => {
             as_parts(data).is_none().then(|| data.clone())
         }
         _ => None,
@@ -177,19 +177,19 @@ fn alone(part: &Part) -> Option<Value> {
 }
 
 /// The parts that a body says. What was said as parts is the same parts; a text is a text, and every other JSON is data.
-pub(crate) fn parts_of(body: Value) -> Vec<Part> {
+pub(crate) fn parts_of(body: Value) -> Vec<A2aPart> {
     if let Some(parts) = as_parts(&body) {
         return parts;
     }
     match body {
         Value::Null => Vec::new(),
-        Value::String(text) => vec![Part::text(text)],
-        other => vec![Part::of(Content::Data(other))],
+        Value::String(text) => vec![A2aPart::text(text)],
+        other => vec![A2aPart::of(PartContent::Data(other))],
     }
 }
 
 /// The parts of a body that says parts and nothing else.
-pub(crate) fn as_parts(body: &Value) -> Option<Vec<Part>> {
+pub(crate) fn as_parts(body: &Value) -> Option<Vec<A2aPart>> {
     let members = body.as_object().filter(|members| members.len() == 1)?;
     let items = members.get("parts")?.as_array()?;
     if items.is_empty() {
@@ -208,41 +208,43 @@ const LONGEST_NAME: usize = 800;
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::Role;
+    use super::super::model::A2aRole;
     use super::*;
 
-    fn message(parts: Vec<Part>) -> Message {
-        Message::of("m", Role::User, parts)
+    fn message(parts: Vec<A2aPart>) -> A2aMessage {
+        A2aMessage::of("m", A2aRole::User, parts)
     }
 
     #[test]
     fn whatever_is_said_as_parts_is_read_as_the_same_parts() {
-        let file = Part {
+        let file = A2aPart {
             filename: Some("f".to_owned()),
             media_type: Some("x/y".to_owned()),
-            ..Part::of(Content::Raw("AAE=".to_owned()))
+            ..A2aPart::of(PartContent::Raw("AAE=".to_owned()))
         };
         for parts in [
-            vec![Part::text("hello")],
-            vec![Part::text("{\"week\":7}")],
-            vec![Part::of(Content::Data(json!({"week": 7})))],
-            vec![Part::of(Content::Data(json!([1])))],
-            vec![Part::text("a"), Part::text("b")],
-            vec![Part::of(Content::Data(json!("a text as data")))],
-            vec![Part::of(Content::Data(json!({"parts": [{"text": "x"}]})))],
-            vec![Part {
+            vec![A2aPart::text("hello")],
+            vec![A2aPart::text("{\"week\":7}")],
+            vec![A2aPart::of(PartContent::Data(json!({"week": 7})))],
+            vec![A2aPart::of(PartContent::Data(json!([1])))],
+            vec![A2aPart::text("a"), A2aPart::text("b")],
+            vec![A2aPart::of(PartContent::Data(json!("a text as data")))],
+            vec![A2aPart::of(PartContent::Data(
+                json!({"parts": [{"text": "x"}]}),
+            ))],
+            vec![A2aPart {
                 media_type: Some("text/markdown".to_owned()),
-                ..Part::text("# x")
+                ..A2aPart::text("# x")
             }],
-            vec![Part {
+            vec![A2aPart {
                 metadata: json!({"lang": "en"}).as_object().cloned(),
-                ..Part::text("x")
+                ..A2aPart::text("x")
             }],
             vec![file.clone()],
             vec![
-                Part::text("see"),
+                A2aPart::text("see"),
                 file,
-                Part::of(Content::Url("https://x.example/".to_owned())),
+                A2aPart::of(PartContent::Url("https://x.example/".to_owned())),
             ],
         ] {
             let body = of(&message(parts.clone()), &[]);
@@ -252,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_a_message_says_beside_its_parts_goes_along_and_what_it_says_to_us_does_not() {
-        let mut said = message(vec![Part::text("hi")]);
+        let mut said = message(vec![A2aPart::text("hi")]);
         said.metadata = json!({"signet": {"tier": 1}}).as_object().cloned();
         said.extensions = vec![A2A_EXTENSION.to_owned()];
         assert_eq!(of(&said, &[A2A_EXTENSION, "signet"]), "hi");
@@ -322,15 +324,16 @@ mod tests {
 
     #[test]
     fn a_handler_gets_what_is_natural() {
-        let text = of(&message(vec![Part::text("{\"week\":7}")]), &[]);
+        let text = of(&message(vec![A2aPart::text("{\"week\":7}")]), &[]);
         assert_eq!(text, json!("{\"week\":7}"));
-        let data = of_parts(&[Part::of(Content::Data(json!({"week": 7})))]);
+        let data = of_parts(&[A2aPart::of(PartContent::Data(json!({"week": 7})))]);
         assert_eq!(data, json!({"week": 7}));
         assert!(
-            parts_of(json!({"parts": []})) == vec![Part::of(Content::Data(json!({"parts": []})))]
+            parts_of(json!({"parts": []}))
+                == vec![A2aPart::of(PartContent::Data(json!({"parts": []})))]
         );
         let odd = json!({"parts": [{"text": "x"}], "more": 1});
-        assert!(parts_of(odd.clone()) == vec![Part::of(Content::Data(odd))]);
+        assert!(parts_of(odd.clone()) == vec![A2aPart::of(PartContent::Data(odd))]);
         assert!(parts_of(Value::Null).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 /// A version of A2A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
+pub(crate) enum A2aVersion {
     /// 0.3: names with a stroke.
     V03,
     /// 1.0: names as of gRPC.
@@ -11,7 +11,7 @@ pub(crate) enum Version {
 
 /// What a method does, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
+pub(crate) enum A2aMethod {
     Send,
     Stream,
     Get,
@@ -25,14 +25,14 @@ pub(crate) enum Method {
     ExtendedCard,
 }
 
-impl Method {
+impl A2aMethod {
     /// Whether it is about a task that is there, of which the gateway knows without the daemon.
     pub(crate) const fn is_of_tasks(self) -> bool {
         !matches!(self, Self::Send | Self::Stream | Self::ExtendedCard)
     }
 }
 
-impl Version {
+impl A2aVersion {
     /// The version that the text of a header names, without its patch number.
     pub(crate) fn named(text: &str) -> Option<Self> {
         let mut numbers = text.trim().split('.');
@@ -55,15 +55,15 @@ impl Version {
     }
 }
 
-impl Method {
+impl A2aMethod {
     /// The method of that name, with the version whose name it is.
-    pub(crate) fn named(name: &str) -> Option<(Self, Version)> {
+    pub(crate) fn named(name: &str) -> Option<(Self, A2aVersion)> {
         let found = NAMES.iter().find(|(known, ..)| *known == name);
         found.map(|(_, method, version)| (*method, *version))
     }
 
     /// Its first name in that version; empty where the version has no such method.
-    pub(crate) fn name(self, version: Version) -> &'static str {
+    pub(crate) fn name(self, version: A2aVersion) -> &'static str {
         let found = NAMES
             .iter()
             .find(|(_, method, of)| *method == self && *of == version);
@@ -73,9 +73,9 @@ impl Method {
 
 /// Every name of every method. The list of push configurations has two names in the specification of 1.0, and so has the
 /// subscription in that of 0.3.
-const NAMES: [(&str, Method, Version); 23] = {
-    use Method::*;
-    use Version::{V1, V03};
+const NAMES: [(&str, A2aMethod, A2aVersion); 23] = {
+    use A2aMethod::*;
+    use A2aVersion::{V1, V03};
     [
         ("SendMessage", Send, V1),
         ("SendStreamingMessage", Stream, V1),
@@ -110,10 +110,10 @@ mod tests {
     #[test]
     fn a_patch_number_is_ignored_and_what_is_no_version_is_refused() {
         for (text, version) in [
-            ("1.0", Some(Version::V1)),
-            ("1.0.7", Some(Version::V1)),
-            (" 0.3 ", Some(Version::V03)),
-            ("0.3.0", Some(Version::V03)),
+            ("1.0", Some(A2aVersion::V1)),
+            ("1.0.7", Some(A2aVersion::V1)),
+            (" 0.3 ", Some(A2aVersion::V03)),
+            ("0.3.0", Some(A2aVersion::V03)),
             ("1", None),
             ("1.1", None),
             ("2.0", None),
@@ -121,7 +121,7 @@ mod tests {
             ("1.0.0.0", None),
             ("1.0.", None),
         ] {
-            assert_eq!(Version::named(text), version, "{text}");
+            assert_eq!(A2aVersion::named(text), version, "{text}");
         }
     }
 
@@ -131,7 +131,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), NAMES.len());
-        assert_eq!(Method::named("tasks/list"), None);
-        assert_eq!(Method::named("sendMessage"), None);
+        assert_eq!(A2aMethod::named("tasks/list"), None);
+        assert_eq!(A2aMethod::named("sendMessage"), None);
     }
 }

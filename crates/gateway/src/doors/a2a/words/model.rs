@@ -6,15 +6,15 @@ use serde_json::{Map, Value};
 /// What a client asked for, and how far it is.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Task {
+pub(crate) struct A2aTask {
     pub(crate) id: String,
     pub(crate) context_id: String,
-    pub(crate) status: Status,
+    pub(crate) status: A2aStatus,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) artifacts: Vec<Artifact>,
     /// Oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) history: Vec<Message>,
+    pub(crate) history: Vec<A2aMessage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metadata: Option<Map<String, Value>>,
 }
@@ -22,17 +22,17 @@ pub(crate) struct Task {
 /// How far a task is, since when, and in whose words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Status {
-    pub(crate) state: TaskState,
+pub(crate) struct A2aStatus {
+    pub(crate) state: A2aTaskState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) message: Option<Message>,
+    pub(crate) message: Option<A2aMessage>,
     /// RFC 3339 in UTC, with milliseconds.
     pub(crate) timestamp: String,
 }
 
 /// The states of A2A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum TaskState {
+pub(crate) enum A2aTaskState {
     #[serde(rename = "TASK_STATE_SUBMITTED")]
     Submitted,
     #[serde(rename = "TASK_STATE_WORKING")]
@@ -51,7 +51,7 @@ pub(crate) enum TaskState {
     AuthRequired,
 }
 
-impl TaskState {
+impl A2aTaskState {
     /// Every state with its name in 0.3 and its number in the enum of 1.0.
     const NAMED: [(Self, &'static str, u64); 8] = [
         (Self::Submitted, "submitted", 1),
@@ -102,7 +102,7 @@ impl TaskState {
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Role {
+pub(crate) enum A2aRole {
     #[serde(rename = "ROLE_USER")]
     User,
     #[serde(rename = "ROLE_AGENT")]
@@ -112,14 +112,14 @@ pub(crate) enum Role {
 /// One message of a task.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Message {
+pub(crate) struct A2aMessage {
     pub(crate) message_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) context_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task_id: Option<String>,
-    pub(crate) role: Role,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) role: A2aRole,
+    pub(crate) parts: Vec<A2aPart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metadata: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -128,9 +128,9 @@ pub(crate) struct Message {
     pub(crate) reference_task_ids: Vec<String>,
 }
 
-impl Message {
+impl A2aMessage {
     /// A message of these parts, and nothing beside them.
-    pub(crate) fn of(id: impl Into<String>, role: Role, parts: Vec<Part>) -> Self {
+    pub(crate) fn of(id: impl Into<String>, role: A2aRole, parts: Vec<A2aPart>) -> Self {
         Self {
             message_id: id.into(),
             context_id: None,
@@ -147,9 +147,9 @@ impl Message {
 /// One piece of a message or an artifact.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Part {
+pub(crate) struct A2aPart {
     #[serde(flatten)]
-    pub(crate) content: Content,
+    pub(crate) content: PartContent,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) filename: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,7 +161,7 @@ pub(crate) struct Part {
 /// What a part holds.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Content {
+pub(crate) enum PartContent {
     Text(String),
     /// Bytes in base64.
     Raw(String),
@@ -170,9 +170,9 @@ pub(crate) enum Content {
     Data(Value),
 }
 
-impl Part {
+impl A2aPart {
     /// A part without a name or a type.
-    pub(crate) const fn of(content: Content) -> Self {
+    pub(crate) const fn of(content: PartContent) -> Self {
         Self {
             content,
             filename: None,
@@ -183,7 +183,7 @@ impl Part {
 
     /// A text.
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self::of(Content::Text(text.into()))
+        Self::of(PartContent::Text(text.into()))
     }
 }
 
@@ -196,7 +196,7 @@ pub(crate) struct Artifact {
     pub(crate) name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<A2aPart>,
     /// Those that its client activated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) extensions: Vec<String>,
@@ -205,8 +205,8 @@ pub(crate) struct Artifact {
 /// What a stream says: in 1.0 each is an object with this one member.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Event {
-    Task(Task),
+pub(crate) enum A2aEvent {
+    Task(A2aTask),
     StatusUpdate(StatusUpdate),
     ArtifactUpdate(ArtifactUpdate),
 }
@@ -217,7 +217,7 @@ pub(crate) enum Event {
 pub(crate) struct StatusUpdate {
     pub(crate) task_id: String,
     pub(crate) context_id: String,
-    pub(crate) status: Status,
+    pub(crate) status: A2aStatus,
 }
 
 /// A task has an artifact, or more of one.
@@ -234,9 +234,9 @@ pub(crate) struct ArtifactUpdate {
     pub(crate) last_chunk: bool,
 }
 
-impl Event {
+impl A2aEvent {
     /// The state that it tells of.
-    pub(crate) const fn state(&self) -> Option<TaskState> {
+    pub(crate) const fn state(&self) -> Option<A2aTaskState> {
         match self {
             Self::Task(task) => Some(task.status.state),
             Self::StatusUpdate(update) => Some(update.status.state),
@@ -245,7 +245,7 @@ impl Event {
     }
 }
 
-impl Task {
+impl A2aTask {
     /// The same with the newest `length` messages of its history alone, or with all.
     #[must_use]
     pub(crate) fn with_history(mut self, length: Option<usize>) -> Self {
@@ -294,10 +294,10 @@ mod tests {
             "artifacts": [{"artifactId": "answer", "parts": [
                 {"data": {"a": [1]}, "mediaType": "application/json"}, {"raw": "AA==", "filename": "f"}, {"url": "https://x.example/"}]}],
         });
-        let read: Task = serde_json::from_value(task.clone()).unwrap();
+        let read: A2aTask = serde_json::from_value(task.clone()).unwrap();
         assert_eq!(serde_json::to_value(&read).unwrap(), task);
         assert_eq!(
-            serde_json::to_value(Event::Task(read)).unwrap(),
+            serde_json::to_value(A2aEvent::Task(read)).unwrap(),
             json!({"task": task})
         );
     }
@@ -307,33 +307,33 @@ mod tests {
         for (value, state) in [
             (
                 json!("TASK_STATE_INPUT_REQUIRED"),
-                Some(TaskState::InputRequired),
+                Some(A2aTaskState::InputRequired),
             ),
-            (json!("input-required"), Some(TaskState::InputRequired)),
-            (json!(6), Some(TaskState::InputRequired)),
+            (json!("input-required"), Some(A2aTaskState::InputRequired)),
+            (json!(6), Some(A2aTaskState::InputRequired)),
             (json!("done"), None),
             (json!(99), None),
             (json!(""), None),
         ] {
-            assert_eq!(TaskState::read(&value), state, "{value}");
+            assert_eq!(A2aTaskState::read(&value), state, "{value}");
         }
-        for (state, name, number) in TaskState::NAMED {
+        for (state, name, number) in A2aTaskState::NAMED {
             let written = serde_json::to_value(state).unwrap();
-            assert_eq!(TaskState::read(&written), Some(state));
-            assert_eq!(TaskState::read(&json!(name)), Some(state));
-            assert_eq!(TaskState::read(&json!(number)), Some(state));
+            assert_eq!(A2aTaskState::read(&written), Some(state));
+            assert_eq!(A2aTaskState::read(&json!(name)), Some(state));
+            assert_eq!(A2aTaskState::read(&json!(number)), Some(state));
             assert_eq!(state.v03(), name);
         }
     }
 
     #[test]
     fn a_history_keeps_its_newest_and_stays_in_order() {
-        let said = |id: &str| Message::of(id, Role::User, vec![Part::text("x")]);
-        let task = Task {
+        let said = |id: &str| A2aMessage::of(id, A2aRole::User, vec![A2aPart::text("x")]);
+        let task = A2aTask {
             id: "t".to_owned(),
             context_id: "c".to_owned(),
-            status: Status {
-                state: TaskState::Working,
+            status: A2aStatus {
+                state: A2aTaskState::Working,
                 message: None,
                 timestamp: String::new(),
             },

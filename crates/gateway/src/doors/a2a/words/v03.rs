@@ -4,11 +4,12 @@
 use serde_json::{Value, json};
 
 use super::model::{
-    Artifact, Content, Event, Message, Part, PushConfig, Role, Status, StatusUpdate, Task,
+    A2aEvent, A2aMessage, A2aPart, A2aRole, A2aStatus, A2aTask, Artifact, PartContent, PushConfig,
+    StatusUpdate,
 };
 
 /// A task.
-pub(crate) fn task(task: &Task) -> Value {
+pub(crate) fn task(task: &A2aTask) -> Value {
     present(json!({
         "kind": "task",
         "id": task.id,
@@ -21,11 +22,11 @@ pub(crate) fn task(task: &Task) -> Value {
 }
 
 /// What a stream says.
-pub(crate) fn event(event: &Event) -> Value {
+pub(crate) fn event(event: &A2aEvent) -> Value {
     match event {
-        Event::Task(whole) => task(whole),
-        Event::StatusUpdate(update) => status_update(update),
-        Event::ArtifactUpdate(update) => json!({
+        A2aEvent::Task(whole) => task(whole),
+        A2aEvent::StatusUpdate(update) => status_update(update),
+        A2aEvent::ArtifactUpdate(update) => json!({
             "kind": "artifact-update",
             "taskId": update.task_id,
             "contextId": update.context_id,
@@ -62,7 +63,7 @@ fn status_update(update: &StatusUpdate) -> Value {
     })
 }
 
-fn status(status: &Status) -> Value {
+fn status(status: &A2aStatus) -> Value {
     present(json!({
         "state": status.state.v03(),
         "timestamp": status.timestamp,
@@ -71,10 +72,10 @@ fn status(status: &Status) -> Value {
 }
 
 /// A message.
-pub(crate) fn message(said: &Message) -> Value {
+pub(crate) fn message(said: &A2aMessage) -> Value {
     let role = match said.role {
-        Role::User => "user",
-        Role::Agent => "agent",
+        A2aRole::User => "user",
+        A2aRole::Agent => "agent",
     };
     present(json!({
         "kind": "message",
@@ -100,18 +101,18 @@ fn artifact(artifact: &Artifact) -> Value {
 }
 
 /// A part.
-pub(crate) fn part(part: &Part) -> Value {
+pub(crate) fn part(part: &A2aPart) -> Value {
     let mut metadata = part.metadata.clone().unwrap_or_default();
     let (kind, value) = match &part.content {
-        Content::Text(text) => ("text", json!(text)),
-        Content::Data(data @ Value::Object(_)) => ("data", data.clone()),
+        PartContent::Text(text) => ("text", json!(text)),
+        PartContent::Data(data @ Value::Object(_)) => ("data", data.clone()),
         // In 0.3 data is an object; the SDKs wrap every other value so.
-        Content::Data(other) => {
+        PartContent::Data(other) => {
             metadata.insert(WRAPPED.to_owned(), Value::Bool(true));
             ("data", json!({ "value": other }))
         }
-        Content::Raw(bytes) => ("file", file(part, "bytes", bytes)),
-        Content::Url(url) => ("file", file(part, "uri", url)),
+        PartContent::Raw(bytes) => ("file", file(part, "bytes", bytes)),
+        PartContent::Url(url) => ("file", file(part, "uri", url)),
     };
     present(json!({
         "kind": kind,
@@ -120,7 +121,7 @@ pub(crate) fn part(part: &Part) -> Value {
     }))
 }
 
-fn file(part: &Part, member: &str, content: &str) -> Value {
+fn file(part: &A2aPart, member: &str, content: &str) -> Value {
     present(json!({ member: content, "name": part.filename, "mimeType": part.media_type }))
 }
 
@@ -142,12 +143,12 @@ pub(super) const WRAPPED: &str = "data_part_compat";
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::{ArtifactUpdate, Authentication, TaskState};
+    use super::super::model::{A2aTaskState, ArtifactUpdate, Authentication};
     use super::*;
 
     #[test]
     fn a_task_of_0_3_is_the_same_task_in_other_words() {
-        let said: Task = serde_json::from_value(json!({
+        let said: A2aTask = serde_json::from_value(json!({
             "id": "t", "contextId": "c",
             "status": {"state": "TASK_STATE_INPUT_REQUIRED", "timestamp": "2026-01-01T00:00:00.000Z",
                 "message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "which week?"}]}},
@@ -168,20 +169,20 @@ mod tests {
     #[test]
     fn the_last_event_says_that_it_is() {
         for (state, last) in [
-            (TaskState::Working, false),
-            (TaskState::InputRequired, true),
-            (TaskState::Completed, true),
+            (A2aTaskState::Working, false),
+            (A2aTaskState::InputRequired, true),
+            (A2aTaskState::Completed, true),
         ] {
             let update = StatusUpdate {
                 task_id: "t".to_owned(),
                 context_id: "c".to_owned(),
-                status: Status {
+                status: A2aStatus {
                     state,
                     message: None,
                     timestamp: "x".to_owned(),
                 },
             };
-            let written = event(&Event::StatusUpdate(update));
+            let written = event(&A2aEvent::StatusUpdate(update));
             assert_eq!(
                 (&written["final"], &written["kind"]),
                 (&json!(last), &json!("status-update"))
@@ -195,12 +196,12 @@ mod tests {
                 name: None,
                 description: None,
                 extensions: Vec::new(),
-                parts: vec![Part::text("x")],
+                parts: vec![A2aPart::text("x")],
             },
             append: false,
             last_chunk: true,
         };
-        let written = event(&Event::ArtifactUpdate(update));
+        let written = event(&A2aEvent::ArtifactUpdate(update));
         assert_eq!(
             (&written["append"], &written["lastChunk"]),
             (&json!(false), &json!(true))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use signet_api::{ListPeers, Offer, Peer, ShowPeer};
 
-use super::{Asked, Does, Turn, with_data};
+use super::{Does, McpTool, ToolTurn, with_data};
 use crate::daemon::Daemon;
 use crate::fault::DoorError;
 
@@ -44,12 +44,12 @@ pub(crate) struct Agent {
     waiting: usize,
     /// What it offers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    capabilities: Option<Vec<Capability>>,
+    capabilities: Option<Vec<OfferedCapability>>,
 }
 
 /// A capability that an agent offers.
 #[derive(Serialize, JsonSchema)]
-struct Capability {
+struct OfferedCapability {
     /// Its name: what ask and tell take.
     name: String,
     /// The highest data tier that it takes.
@@ -69,7 +69,7 @@ struct OfferWords {
     schema: Option<Value>,
 }
 
-impl Asked for ListAgents {
+impl McpTool for ListAgents {
     const NAME: &'static str = "list_agents";
     const TITLE: &'static str = "Known agents and what they offer";
     const DESCRIPTION: &'static str = with_data!(
@@ -79,7 +79,7 @@ impl Asked for ListAgents {
     const DOES: Does = Does::Looks;
     type Answer = Agents;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Agents, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<Agents, DoorError> {
         let agents = match self.agent {
             Some(agent) => vec![shown_agent(turn.daemon, agent).await?],
             None => {
@@ -117,12 +117,13 @@ impl Agent {
             fingerprint: peer.fingerprint,
             session: peer.session.is_some(),
             waiting: peer.waiting,
-            capabilities: offers.map(|offers| offers.into_iter().map(Capability::of).collect()),
+            capabilities: offers
+                .map(|offers| offers.into_iter().map(OfferedCapability::of).collect()),
         }
     }
 }
 
-impl Capability {
+impl OfferedCapability {
     fn of(offer: Offer) -> Self {
         let schema = offer.schema.map(|text| {
             // A text that is no JSON is shown as the text that it is.

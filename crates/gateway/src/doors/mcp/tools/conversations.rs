@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use signet_api::{ListHistory, Said};
 
-use super::{Asked, Does, Turn, with_data};
+use super::{Does, McpTool, ToolTurn, with_data};
 use crate::daemon::READING;
-use crate::doors::mcp::message::{Message, View};
+use crate::doors::mcp::message::{ClientMessage, View};
 use crate::fault::DoorError;
 
 /// What to look for.
@@ -31,7 +31,7 @@ pub(super) struct SearchConversations {
 /// What was found, newest first. What travelled sealed is not in it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Found {
-    messages: Vec<Line>,
+    messages: Vec<SearchHit>,
     /// Whether there may be more: call again with this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     older_than: Option<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct Found {
 
 /// A message that came or went.
 #[derive(Serialize, JsonSchema)]
-struct Line {
+struct SearchHit {
     /// The line of this agent's log that tells of it.
     line: u64,
     /// in or out.
@@ -47,10 +47,10 @@ struct Line {
     /// For whom it is.
     to: String,
     #[serde(flatten)]
-    message: Message,
+    message: ClientMessage,
 }
 
-impl Asked for SearchConversations {
+impl McpTool for SearchConversations {
     const NAME: &'static str = "search_conversations";
     const TITLE: &'static str = "Search one's own conversations";
     const DESCRIPTION: &'static str = with_data!(
@@ -60,7 +60,7 @@ impl Asked for SearchConversations {
     const DOES: Does = Does::Looks;
     type Answer = Found;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Found, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<Found, DoorError> {
         let text = self.text.map(|text| text.to_lowercase());
         let limit = self.limit.unwrap_or(FEW).clamp(1, MOST);
         let asked = ListHistory {
@@ -74,7 +74,7 @@ impl Asked for SearchConversations {
 }
 
 async fn search(
-    turn: &Turn<'_>,
+    turn: &ToolTurn<'_>,
     mut asked: ListHistory,
     text: Option<&str>,
     limit: usize,
@@ -97,7 +97,7 @@ async fn search(
             }
             asked.before = Some(said.line);
             if said.message.data_tier <= turn.tier && text.is_none_or(|text| says(&said, text)) {
-                messages.push(Line::of(turn, said));
+                messages.push(SearchHit::of(turn, said));
             }
         }
     }
@@ -123,8 +123,8 @@ fn says(said: &Said, text: &str) -> bool {
         .any(|said| said.contains(text))
 }
 
-impl Line {
-    fn of(turn: &Turn<'_>, said: Said) -> Self {
+impl SearchHit {
+    fn of(turn: &ToolTurn<'_>, said: Said) -> Self {
         Self {
             line: said.line,
             direction: said.direction,
@@ -150,7 +150,7 @@ struct Conversation {
 }
 
 /// Which conversations there are, the newest first.
-pub(crate) async fn conversations(turn: &Turn<'_>) -> Result<Conversations, DoorError> {
+pub(crate) async fn conversations(turn: &ToolTurn<'_>) -> Result<Conversations, DoorError> {
     let asked = ListHistory {
         limit: Some(1_000),
         ..ListHistory::default()
@@ -185,7 +185,7 @@ pub(crate) async fn conversations(turn: &Turn<'_>) -> Result<Conversations, Door
 }
 
 /// What was said in one.
-pub(crate) async fn conversation(turn: &Turn<'_>, name: String) -> Result<Found, DoorError> {
+pub(crate) async fn conversation(turn: &ToolTurn<'_>, name: String) -> Result<Found, DoorError> {
     let asked = ListHistory {
         conversation: Some(name),
         limit: Some(PAGE),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use signet_api::{Inbox, ListInbox, RequestName, Respond};
 
-use super::{Asked, Does, Turn, with_data};
-use crate::doors::mcp::message::{Message, MessageName, View};
+use super::{Does, McpTool, ToolTurn, with_data};
+use crate::doors::mcp::message::{ClientMessage, MessageName, View};
 use crate::fault::DoorError;
 
 /// Which part of the inbox.
@@ -28,7 +28,7 @@ pub(super) struct ReadInbox {
 
 /// What waits, oldest first.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Waiting {
+pub(crate) struct InboxPage {
     messages: Vec<Numbered>,
     /// How many wait in all, whoever they are from.
     waiting: usize,
@@ -44,13 +44,13 @@ struct Numbered {
     /// Its number: rising.
     number: u64,
     #[serde(flatten)]
-    message: Message,
+    message: ClientMessage,
 }
 
 /// An answer to a request in the inbox.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Answer {
+pub(super) struct AnswerRequest {
     /// The agent that asked.
     from: String,
     /// The message_id of its request.
@@ -76,7 +76,7 @@ pub(super) struct Decline {
 /// Messages that are read.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Acknowledge {
+pub(super) struct TakeOut {
     /// Which: all of them leave the inbox, or none.
     #[schemars(length(min = 1, max = 1_000))]
     messages: Vec<MessageName>,
@@ -84,19 +84,19 @@ pub(super) struct Acknowledge {
 
 /// The answer is on its way.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Replied {
+pub(super) struct SentAnswer {
     /// The name of the answer: what message_status takes.
     message_id: String,
 }
 
 /// They have left the inbox.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Acknowledged {
+pub(super) struct TakenOut {
     /// How many.
     acknowledged: usize,
 }
 
-impl Asked for ReadInbox {
+impl McpTool for ReadInbox {
     const NAME: &'static str = "read_inbox";
     const TITLE: &'static str = "What came and waits";
     const DESCRIPTION: &'static str = with_data!(
@@ -104,9 +104,9 @@ impl Asked for ReadInbox {
          nothing: requests wait for answer or decline, everything else for acknowledge."
     );
     const DOES: Does = Does::Looks;
-    type Answer = Waiting;
+    type Answer = InboxPage;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Waiting, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<InboxPage, DoorError> {
         let limit = self.limit.unwrap_or(FEW).clamp(1, MOST);
         let view = match self.message_id {
             Some(_) => View::whole(turn.tier),
@@ -123,15 +123,15 @@ impl Asked for ReadInbox {
     }
 }
 
-impl Asked for Answer {
+impl McpTool for AnswerRequest {
     const NAME: &'static str = "answer";
     const TITLE: &'static str = "Answer a request";
     const DESCRIPTION: &'static str = "Answers a request that waits in the inbox; the answer is signed, and sealed where the request was. The request \
          leaves the inbox.";
     const DOES: Does = Does::Sends;
-    type Answer = Replied;
+    type Answer = SentAnswer;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Replied, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<SentAnswer, DoorError> {
         let answer = Respond {
             message: Some(request(self.from, self.message_id)),
             body: Some(self.body),
@@ -142,15 +142,15 @@ impl Asked for Answer {
     }
 }
 
-impl Asked for Decline {
+impl McpTool for Decline {
     const NAME: &'static str = "decline";
     const TITLE: &'static str = "Decline a request";
     const DESCRIPTION: &'static str = "Refuses a request that waits in the inbox and says why. The request leaves the inbox, and whoever asked hears \
          of it.";
     const DOES: Does = Does::Sends;
-    type Answer = Replied;
+    type Answer = SentAnswer;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Replied, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<SentAnswer, DoorError> {
         let declined = Respond {
             message: Some(request(self.from, self.message_id)),
             decline: Some(self.why),
@@ -160,19 +160,19 @@ impl Asked for Decline {
     }
 }
 
-impl Asked for Acknowledge {
+impl McpTool for TakeOut {
     const NAME: &'static str = "acknowledge";
     const TITLE: &'static str = "Take messages out of the inbox";
     const DESCRIPTION: &'static str = "Says that messages are read: they leave the inbox, and nobody else sees them there. For what wants no answer; \
          a request waits for answer or decline.";
     const DOES: Does = Does::Settles;
-    type Answer = Acknowledged;
+    type Answer = TakenOut;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Acknowledged, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<TakenOut, DoorError> {
         let messages = self.messages.into_iter().map(Into::into).collect();
         let asked = signet_api::Acknowledge::of(messages);
         let done = turn.daemon.call(&asked, Duration::ZERO).await?;
-        Ok(Acknowledged {
+        Ok(TakenOut {
             acknowledged: done.acknowledged,
         })
     }
@@ -183,22 +183,22 @@ fn request(from: String, message_id: String) -> RequestName {
     RequestName { from, message_id }
 }
 
-async fn replied(turn: &Turn<'_>, answer: &Respond) -> Result<Replied, DoorError> {
+async fn replied(turn: &ToolTurn<'_>, answer: &Respond) -> Result<SentAnswer, DoorError> {
     let replied = turn.daemon.call(answer, Duration::ZERO).await?;
-    Ok(Replied {
+    Ok(SentAnswer {
         message_id: replied.message_id,
     })
 }
 
 /// What waits and is `wanted`, page by page until there is enough of it.
 pub(crate) async fn waiting(
-    turn: &Turn<'_>,
+    turn: &ToolTurn<'_>,
     after: u64,
     limit: usize,
     view: View,
     wanted: impl Fn(&signet_api::Message) -> bool,
-) -> Result<Waiting, DoorError> {
-    let mut shown = Waiting {
+) -> Result<InboxPage, DoorError> {
+    let mut shown = InboxPage {
         messages: Vec::new(),
         waiting: 0,
         more: false,

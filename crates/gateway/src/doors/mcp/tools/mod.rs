@@ -4,11 +4,11 @@
 mod agents;
 mod conversations;
 mod inbox;
+mod message_status;
 mod rest;
 mod send;
 mod status;
 mod tasks;
-mod whereabouts;
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) use conversations::{conversation, conversations};
 pub(crate) use inbox::waiting;
 
 /// One call of a tool: whom it asks, and what becomes of what it shows.
-pub(crate) struct Turn<'a> {
+pub(crate) struct ToolTurn<'a> {
     pub(crate) daemon: &'a Daemon,
     /// Nothing above this tier is sent or shown.
     pub(crate) tier: u8,
@@ -44,7 +44,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) handed_over: Mutex<Vec<Name>>,
 }
 
-impl Turn<'_> {
+impl ToolTurn<'_> {
     fn hand_over(&self, name: Name) {
         let mut all = self.handed_over.locked();
         all.push(name);
@@ -76,7 +76,7 @@ enum Does {
 }
 
 /// The arguments of a tool, and what it does with them.
-trait Asked: DeserializeOwned + JsonSchema + Send {
+trait McpTool: DeserializeOwned + JsonSchema + Send {
     const NAME: &'static str;
     const TITLE: &'static str;
     const DESCRIPTION: &'static str;
@@ -85,7 +85,7 @@ trait Asked: DeserializeOwned + JsonSchema + Send {
 
     fn answer(
         self,
-        turn: &Turn<'_>,
+        turn: &ToolTurn<'_>,
     ) -> impl Future<Output = Result<Self::Answer, DoorError>> + Send;
 }
 
@@ -118,7 +118,7 @@ macro_rules! tools {
         pub(crate) async fn run(
             name: &str,
             arguments: JsonObject,
-            turn: &Turn<'_>,
+            turn: &ToolTurn<'_>,
         ) -> Option<Result<Shown, DoorError>> {
             match name {
                 $( <$asked>::NAME => Some(answered::<$asked>(arguments, turn).await), )*
@@ -133,20 +133,23 @@ tools!(
     agents::ListAgents,
     send::Ask,
     send::Tell,
-    whereabouts::MessageStatus,
+    message_status::MessageStatus,
     inbox::ReadInbox,
-    inbox::Answer,
+    inbox::AnswerRequest,
     inbox::Decline,
-    inbox::Acknowledge,
+    inbox::TakeOut,
     tasks::HandOff,
-    tasks::ListTasks,
-    tasks::AcceptTask,
-    tasks::DeclineTask,
-    tasks::ReportTask,
+    tasks::ListTasksTool,
+    tasks::AcceptTaskTool,
+    tasks::DeclineTaskTool,
+    tasks::ReportTaskTool,
     conversations::SearchConversations,
 );
 
-async fn answered<A: Asked>(arguments: JsonObject, turn: &Turn<'_>) -> Result<Shown, DoorError> {
+async fn answered<A: McpTool>(
+    arguments: JsonObject,
+    turn: &ToolTurn<'_>,
+) -> Result<Shown, DoorError> {
     let asked: A = serde_json::from_value(Value::Object(arguments))
         .map_err(|error| DoorError::Arguments(error.to_string()))?;
     shown(&asked.answer(turn).await?)
@@ -157,7 +160,7 @@ pub(crate) fn shown(answer: &impl Serialize) -> Result<Shown, DoorError> {
     Shown::of(answer).map_err(|_| DoorError::Own("an answer has no form"))
 }
 
-fn tool<A: Asked>() -> Tool {
+fn tool<A: McpTool>() -> Tool {
     let mut output = terse(schema_of::<A::Answer>());
     if let Some(Value::Object(members)) = output.get_mut("properties") {
         members.insert("escaped".to_owned(), json!({ "type": "boolean" }));

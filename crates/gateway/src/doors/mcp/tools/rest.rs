@@ -9,8 +9,8 @@ use signet_api::{ListInbox, Outgoing, ProgressState, Send, ShowMessage};
 use signet_proto::progress::WAITS_FOR_A_PERSON;
 use tokio::time::sleep;
 
-use super::Turn;
-use crate::doors::mcp::message::{Message, View};
+use super::ToolTurn;
+use crate::doors::mcp::message::{ClientMessage, View};
 use crate::fault::DoorError;
 
 /// Why no answer comes for now.
@@ -31,7 +31,7 @@ pub(super) struct AskedBack {
     untrusted: Option<PeersNote>,
     /// Its own request, which waits for your answer in the inbox.
     #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<Message>,
+    request: Option<ClientMessage>,
 }
 
 /// A note of the other side.
@@ -58,7 +58,7 @@ impl Rest {
         }
     }
 
-    pub(super) fn shown(&self, turn: &Turn<'_>) -> Option<AskedBack> {
+    pub(super) fn shown(&self, turn: &ToolTurn<'_>) -> Option<AskedBack> {
         match self {
             Self::InputRequired(note) => Some(AskedBack {
                 untrusted: note.clone().map(|note| PeersNote { note }),
@@ -93,7 +93,7 @@ pub(super) struct RestWatch {
 
 impl RestWatch {
     /// To be begun before the request leaves.
-    pub(super) async fn of(turn: &Turn<'_>, call: &Send) -> Result<Self, DoorError> {
+    pub(super) async fn of(turn: &ToolTurn<'_>, call: &Send) -> Result<Self, DoorError> {
         let mut watch = Self {
             agent: call.peer.clone(),
             conversation: call.conversation_id.clone(),
@@ -104,7 +104,7 @@ impl RestWatch {
     }
 
     /// Ends when there is one; where the daemon cannot be asked, the wait for the answer says so itself.
-    pub(super) async fn rests(mut self, turn: &Turn<'_>, message_id: &str) -> Rest {
+    pub(super) async fn rests(mut self, turn: &ToolTurn<'_>, message_id: &str) -> Rest {
         let shown = ShowMessage {
             message_id: message_id.to_owned(),
         };
@@ -132,7 +132,7 @@ impl RestWatch {
         came.is_request() && came.from == self.agent && (continues || is_same)
     }
 
-    async fn page(&mut self, turn: &Turn<'_>) -> Result<Vec<signet_api::Message>, DoorError> {
+    async fn page(&mut self, turn: &ToolTurn<'_>) -> Result<Vec<signet_api::Message>, DoorError> {
         let asked = ListInbox {
             after: self.after,
             limit: None,

@@ -8,9 +8,9 @@ use serde_json::Value;
 use signet_api::{ClientError, Kind, Send, Sent, ShowMessage, State, WaitsFor, Whose};
 
 use super::rest::{AskedBack, Rest, RestWatch};
-use super::{Asked, Does, Turn, wait, with_data};
+use super::{Does, McpTool, ToolTurn, wait, with_data};
 use crate::daemon::fresh_key;
-use crate::doors::mcp::message::{Message, MessageName, View};
+use crate::doors::mcp::message::{ClientMessage, MessageName, View};
 use crate::fault::{DoorError, NAME_ONE};
 
 /// A request to another agent.
@@ -75,7 +75,7 @@ pub(super) struct Tell {
 
 /// What became of a message so far.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Outcome {
+pub(super) struct MessageOutcome {
     /// Its name: what message_status takes.
     message_id: String,
     /// queued (still here), published (sent), received (the other side has it), answered, refused, expired, unknown.
@@ -103,7 +103,7 @@ pub(super) struct Outcome {
     key: Option<String>,
     /// The answer, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<Message>,
+    answer: Option<ClientMessage>,
     /// What the other side asks for before it answers, where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     question: Option<AskedBack>,
@@ -112,7 +112,7 @@ pub(super) struct Outcome {
     next: Option<&'static str>,
 }
 
-impl Asked for Ask {
+impl McpTool for Ask {
     const NAME: &'static str = "ask";
     const TITLE: &'static str = "Ask another agent";
     const DESCRIPTION: &'static str = with_data!(
@@ -120,9 +120,9 @@ impl Asked for Ask {
          Where no answer comes in time, `state` and `next` say how to look for it later; the request goes on meanwhile."
     );
     const DOES: Does = Does::Sends;
-    type Answer = Outcome;
+    type Answer = MessageOutcome;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Outcome, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<MessageOutcome, DoorError> {
         let waits = wait(self.wait_seconds, 45);
         let call = Send {
             capability: self.capability,
@@ -141,16 +141,16 @@ impl Asked for Ask {
     }
 }
 
-impl Asked for Tell {
+impl McpTool for Tell {
     const NAME: &'static str = "tell";
     const TITLE: &'static str = "Tell another agent something";
     const DESCRIPTION: &'static str = with_data!(
         "Sends a signed message to another agent that wants no answer, and says whether it has arrived."
     );
     const DOES: Does = Does::Sends;
-    type Answer = Outcome;
+    type Answer = MessageOutcome;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Outcome, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<MessageOutcome, DoorError> {
         let waits = wait(self.wait_seconds, 10);
         let call = Send {
             capability: self.capability,
@@ -169,15 +169,19 @@ impl Asked for Tell {
 }
 
 /// Sends, and tells the client meanwhile how it goes where it wants that.
-async fn sent(turn: &Turn<'_>, call: Send, waits: Duration) -> Result<Outcome, DoorError> {
+async fn sent(
+    turn: &ToolTurn<'_>,
+    call: Send,
+    waits: Duration,
+) -> Result<MessageOutcome, DoorError> {
     turn.admit_tier(call.data_tier)?;
     let key = call.key.clone();
     if waits.is_zero() || call.kind != Kind::Request {
         let sent = read(turn.daemon.send(&waiting(&call, waits)).await?)?;
         let now = as_it_is_now(turn, sent).await?;
-        return Ok(Outcome {
+        return Ok(MessageOutcome {
             key,
-            ..Outcome::of(turn, now, None)
+            ..MessageOutcome::of(turn, now, None)
         });
     }
     let watch = RestWatch::of(turn, &call).await?;
@@ -194,14 +198,14 @@ async fn sent(turn: &Turn<'_>, call: Send, waits: Duration) -> Result<Outcome, D
         rest = watch.rests(turn, &begun.message_id) => (begun.clone(), Some(rest)),
         () = telling => (begun.clone(), None),
     };
-    Ok(Outcome {
+    Ok(MessageOutcome {
         key,
-        ..Outcome::of(turn, as_it_is_now(turn, sent).await?, rest)
+        ..MessageOutcome::of(turn, as_it_is_now(turn, sent).await?, rest)
     })
 }
 
 /// Where the wait was over, the daemon has told where the message was when it began.
-pub(super) async fn as_it_is_now(turn: &Turn<'_>, sent: Sent) -> Result<Sent, DoorError> {
+pub(super) async fn as_it_is_now(turn: &ToolTurn<'_>, sent: Sent) -> Result<Sent, DoorError> {
     if !matches!(sent.state, State::Queued | State::Published) {
         return Ok(sent);
     }
@@ -238,9 +242,9 @@ fn continued(call: Send, continues: Option<MessageName>) -> Send {
     }
 }
 
-impl Outcome {
+impl MessageOutcome {
     /// What the daemon says of it; the answer is handed over. `rest`: why no answer comes for now.
-    pub(super) fn of(turn: &Turn<'_>, sent: Sent, rest: Option<Rest>) -> Self {
+    pub(super) fn of(turn: &ToolTurn<'_>, sent: Sent, rest: Option<Rest>) -> Self {
         let answer = sent.answer.map(|answer| shown_answer(turn, answer));
         let (question, waits) = match rest.filter(|_| answer.is_none()) {
             None => (None, None),
@@ -269,7 +273,7 @@ impl Outcome {
 }
 
 /// An answer that is shown leaves the inbox; one that is withheld stays there for the person.
-fn shown_answer(turn: &Turn<'_>, answer: signet_api::Message) -> Message {
+fn shown_answer(turn: &ToolTurn<'_>, answer: signet_api::Message) -> ClientMessage {
     let name = answer.name();
     let shown = View::whole(turn.tier).message(answer);
     if shown.withheld.is_none() {

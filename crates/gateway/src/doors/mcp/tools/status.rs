@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use signet_api::ShowStatus;
 
-use super::{Asked, Does, Turn};
+use super::{Does, McpTool, ToolTurn};
 use crate::fault::DoorError;
 
 /// No arguments.
@@ -16,7 +16,7 @@ pub(super) struct AgentStatus {}
 
 /// How the daemon of this agent does.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Status {
+pub(super) struct DaemonStatus {
     /// The agent for which you act.
     agent: String,
     /// The person for whom that agent acts.
@@ -40,17 +40,17 @@ pub(super) struct Status {
     version: String,
 }
 
-impl Asked for AgentStatus {
+impl McpTool for AgentStatus {
     const NAME: &'static str = "agent_status";
     const TITLE: &'static str = "How this agent does";
     const DESCRIPTION: &'static str = "Says which agent you act for, whether it is connected, and how many messages \
         wait in its inbox. Call it first, and when another tool reports that something is away.";
     const DOES: Does = Does::Looks;
-    type Answer = Status;
+    type Answer = DaemonStatus;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Status, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<DaemonStatus, DoorError> {
         let status = turn.daemon.call(&ShowStatus {}, Duration::ZERO).await?;
-        Ok(Status {
+        Ok(DaemonStatus {
             agent: status.agent,
             principal: status.principal,
             connected: status.connected,

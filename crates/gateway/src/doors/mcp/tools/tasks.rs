@@ -5,10 +5,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use signet_api::{Direction, ListTasks as List, ReportState, SendHandoff, ShowTask, Step, Task};
+use signet_api::{Direction, ListTasks, ReportState, SendHandoff, ShowTask, Step, Task};
 
-use super::send::{Outcome, as_it_is_now, read};
-use super::{Asked, Does, Turn, wait, with_data};
+use super::send::{MessageOutcome, as_it_is_now, read};
+use super::{Does, McpTool, ToolTurn, wait, with_data};
 use crate::doors::mcp::message::Withheld;
 use crate::fault::DoorError;
 
@@ -47,7 +47,7 @@ pub(super) struct HandOff {
 /// Which tasks.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListTasks {
+pub(super) struct ListTasksTool {
     /// Only this task, with the chain of those who gave it.
     task: Option<String>,
 }
@@ -55,7 +55,7 @@ pub(super) struct ListTasks {
 /// A task that was offered.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AcceptTask {
+pub(super) struct AcceptTaskTool {
     /// Its name, as list_tasks shows it.
     task: String,
 }
@@ -63,7 +63,7 @@ pub(super) struct AcceptTask {
 /// A task that is not taken.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct DeclineTask {
+pub(super) struct DeclineTaskTool {
     /// Its name, as list_tasks shows it.
     task: String,
     /// Why, in words for the giver.
@@ -73,7 +73,7 @@ pub(super) struct DeclineTask {
 /// How a task goes that this agent holds.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ReportTask {
+pub(super) struct ReportTaskTool {
     /// Its name, as list_tasks shows it.
     task: String,
     /// Where it stands. All but working end it.
@@ -98,18 +98,18 @@ enum Reported {
     Returned,
 }
 
-/// Tasks, newest first.
+/// TaskList, newest first.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Tasks {
-    tasks: Vec<Known>,
+pub(super) struct TaskList {
+    tasks: Vec<ListedTask>,
     /// Of a task that was named: who gave it to whom, from the first giver on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    chain: Option<Vec<Link>>,
+    chain: Option<Vec<TaskChainLink>>,
 }
 
 /// A task.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Known {
+pub(super) struct ListedTask {
     /// Its name.
     task: String,
     /// held (this agent is to do it) or given (another one is).
@@ -126,7 +126,7 @@ pub(super) struct Known {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// What its holder may.
-    authority: Authority,
+    authority: HolderAuthority,
     /// When it began (RFC 3339).
     began: String,
     /// When it changed last (RFC 3339).
@@ -153,7 +153,7 @@ struct TaskWords {
 
 /// What the holder of a task may.
 #[derive(Serialize, JsonSchema)]
-struct Authority {
+struct HolderAuthority {
     /// The capabilities that it may ask others for.
     capabilities: Vec<String>,
     /// The highest data tier of what it says for the task.
@@ -166,7 +166,7 @@ struct Authority {
 
 /// One giver and one holder.
 #[derive(Serialize, JsonSchema)]
-struct Link {
+struct TaskChainLink {
     /// Who gave it.
     from: String,
     /// The giver's person.
@@ -175,10 +175,10 @@ struct Link {
     to: String,
     /// Always true: the signature of the mandate was verified.
     verified: bool,
-    authority: Authority,
+    authority: HolderAuthority,
 }
 
-impl Asked for HandOff {
+impl McpTool for HandOff {
     const NAME: &'static str = "hand_off";
     const TITLE: &'static str = "Hand work to another agent";
     const DESCRIPTION: &'static str = with_data!(
@@ -186,9 +186,9 @@ impl Asked for HandOff {
          it later: list_tasks shows that."
     );
     const DOES: Does = Does::Sends;
-    type Answer = Outcome;
+    type Answer = MessageOutcome;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Outcome, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<MessageOutcome, DoorError> {
         turn.admit_tier(self.tier.max(self.holder_tier))?;
         let waits = wait(self.wait_seconds, 10);
         let call = SendHandoff {
@@ -206,11 +206,15 @@ impl Asked for HandOff {
             ..SendHandoff::default()
         };
         let sent = read(turn.daemon.hand_off(&call).await?)?;
-        Ok(Outcome::of(turn, as_it_is_now(turn, sent).await?, None))
+        Ok(MessageOutcome::of(
+            turn,
+            as_it_is_now(turn, sent).await?,
+            None,
+        ))
     }
 }
 
-impl Asked for ListTasks {
+impl McpTool for ListTasksTool {
     const NAME: &'static str = "list_tasks";
     const TITLE: &'static str = "Tasks that were given and taken";
     const DESCRIPTION: &'static str = with_data!(
@@ -218,26 +222,26 @@ impl Asked for ListTasks {
          and the chain of those who gave it."
     );
     const DOES: Does = Does::Looks;
-    type Answer = Tasks;
+    type Answer = TaskList;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Tasks, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<TaskList, DoorError> {
         let Some(task) = self.task else {
-            let list = turn.daemon.call(&List {}, Duration::ZERO).await?;
+            let list = turn.daemon.call(&ListTasks {}, Duration::ZERO).await?;
             let tasks = list.tasks.into_iter();
-            return Ok(Tasks {
-                tasks: tasks.map(|task| Known::of(turn, task)).collect(),
+            return Ok(TaskList {
+                tasks: tasks.map(|task| ListedTask::of(turn, task)).collect(),
                 chain: None,
             });
         };
         let shown = turn.daemon.call(&ShowTask { task }, Duration::ZERO).await?;
-        Ok(Tasks {
-            tasks: vec![Known::of(turn, shown.task)],
-            chain: Some(shown.chain.into_iter().map(Link::of).collect()),
+        Ok(TaskList {
+            tasks: vec![ListedTask::of(turn, shown.task)],
+            chain: Some(shown.chain.into_iter().map(TaskChainLink::of).collect()),
         })
     }
 }
 
-impl Asked for AcceptTask {
+impl McpTool for AcceptTaskTool {
     const NAME: &'static str = "accept_task";
     const TITLE: &'static str = "Take a task";
     const DESCRIPTION: &'static str = with_data!(
@@ -245,43 +249,43 @@ impl Asked for AcceptTask {
          how it goes."
     );
     const DOES: Does = Does::Sends;
-    type Answer = Known;
+    type Answer = ListedTask;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Known, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<ListedTask, DoorError> {
         let call = signet_api::AcceptTask { task: self.task };
         let decided = turn.daemon.call(&call, Duration::ZERO).await?;
-        Ok(Known::of(turn, decided.task.task))
+        Ok(ListedTask::of(turn, decided.task.task))
     }
 }
 
-impl Asked for DeclineTask {
+impl McpTool for DeclineTaskTool {
     const NAME: &'static str = "decline_task";
     const TITLE: &'static str = "Do not take a task";
     const DESCRIPTION: &'static str =
         with_data!("Declines a task that was offered to this agent, and tells its giver why.");
     const DOES: Does = Does::Sends;
-    type Answer = Known;
+    type Answer = ListedTask;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Known, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<ListedTask, DoorError> {
         let call = signet_api::DeclineTask {
             task: self.task,
             why: self.why,
         };
         let decided = turn.daemon.call(&call, Duration::ZERO).await?;
-        Ok(Known::of(turn, decided.task.task))
+        Ok(ListedTask::of(turn, decided.task.task))
     }
 }
 
-impl Asked for ReportTask {
+impl McpTool for ReportTaskTool {
     const NAME: &'static str = "report_task";
     const TITLE: &'static str = "Say how a task goes";
     const DESCRIPTION: &'static str = with_data!(
         "Tells the giver how a task goes that this agent holds: working, or its end with what came out."
     );
     const DOES: Does = Does::Sends;
-    type Answer = Known;
+    type Answer = ListedTask;
 
-    async fn answer(self, turn: &Turn<'_>) -> Result<Known, DoorError> {
+    async fn answer(self, turn: &ToolTurn<'_>) -> Result<ListedTask, DoorError> {
         let call = signet_api::ReportTask {
             task: self.task,
             state: match self.state {
@@ -294,12 +298,12 @@ impl Asked for ReportTask {
             result: self.result,
         };
         let decided = turn.daemon.call(&call, Duration::ZERO).await?;
-        Ok(Known::of(turn, decided.task.task))
+        Ok(ListedTask::of(turn, decided.task.task))
     }
 }
 
-impl Known {
-    fn of(turn: &Turn<'_>, task: Task) -> Self {
+impl ListedTask {
+    fn of(turn: &ToolTurn<'_>, task: Task) -> Self {
         let withheld = (task.data_tier > turn.tier).then_some(Withheld::AboveTier);
         let words = TaskWords {
             goal: task.goal,
@@ -316,7 +320,7 @@ impl Known {
             state: task.state.as_str().to_owned(),
             tier: task.data_tier,
             reason: task.reason,
-            authority: Authority::of(task.authority),
+            authority: HolderAuthority::of(task.authority),
             began: task.began,
             changed: task.changed,
             untrusted: withheld.is_none().then_some(words),
@@ -325,7 +329,7 @@ impl Known {
     }
 }
 
-impl Authority {
+impl HolderAuthority {
     fn of(authority: signet_api::Authority) -> Self {
         Self {
             capabilities: authority.capabilities,
@@ -336,14 +340,14 @@ impl Authority {
     }
 }
 
-impl Link {
+impl TaskChainLink {
     fn of(step: Step) -> Self {
         Self {
             from: step.from,
             principal: step.principal,
             to: step.to,
             verified: true,
-            authority: Authority::of(step.authority),
+            authority: HolderAuthority::of(step.authority),
         }
     }
 }

@@ -55,7 +55,7 @@ async fn a_token_with_as_many_open_messages_as_it_can_have_leaves_room_for_anoth
     let calls = store.open_calls().await.unwrap();
     assert!(calls.iter().all(|call| call.caller == "you") && calls.len() == 10);
     let task = store.owned(owner(), "t0".to_owned()).await.unwrap().0;
-    assert_eq!(task.task.status.state, TaskState::Canceled);
+    assert_eq!(task.task.status.state, A2aTaskState::Canceled);
 }
 
 #[tokio::test]

@@ -9,13 +9,13 @@ use serde_json::Value;
 pub(crate) use fields::{Fields, Misread};
 pub(crate) use part::part;
 
-use super::model::{Authentication, Message, PushConfig, Role};
+use super::model::{A2aMessage, A2aRole, Authentication, PushConfig};
 
 /// The message that a client sends. `make_id` names one of the oldest form, which has no name.
 pub(crate) fn message(
     fields: &Fields<'_>,
     make_id: impl FnOnce() -> String,
-) -> Result<Message, Misread> {
+) -> Result<A2aMessage, Misread> {
     let items = match fields.member("parts") {
         Some(Value::Array(items)) if !items.is_empty() => items,
         Some(Value::Array(_)) => return Err(fields.fault("parts", "is empty")),
@@ -36,7 +36,7 @@ pub(crate) fn message(
         None => return Err(fields.fault("messageId", "is missing")),
         Some(id) => id,
     };
-    Ok(Message {
+    Ok(A2aMessage {
         message_id,
         context_id: fields.text("contextId")?,
         task_id: fields.text("taskId")?,
@@ -48,17 +48,17 @@ pub(crate) fn message(
     })
 }
 
-fn role(fields: &Fields<'_>) -> Result<Role, Misread> {
+fn role(fields: &Fields<'_>) -> Result<A2aRole, Misread> {
     match fields.member("role") {
         None => Err(fields.fault("role", "is missing")),
         Some(Value::String(name)) if matches!(name.as_str(), "user" | "ROLE_USER") => {
-            Ok(Role::User)
+            Ok(A2aRole::User)
         }
         Some(Value::String(name)) if matches!(name.as_str(), "agent" | "ROLE_AGENT") => {
-            Ok(Role::Agent)
+            Ok(A2aRole::Agent)
         }
-        Some(value) if value.as_u64() == Some(1) => Ok(Role::User),
-        Some(value) if value.as_u64() == Some(2) => Ok(Role::Agent),
+        Some(value) if value.as_u64() == Some(1) => Ok(A2aRole::User),
+        Some(value) if value.as_u64() == Some(2) => Ok(A2aRole::Agent),
         Some(_) => Err(fields.fault("role", "is neither user nor agent")),
     }
 }
@@ -104,10 +104,10 @@ pub(crate) fn push(
 mod tests {
     use serde_json::json;
 
-    use super::super::model::Part;
+    use super::super::model::A2aPart;
     use super::*;
 
-    fn read(value: &Value) -> Result<Message, Misread> {
+    fn read(value: &Value) -> Result<A2aMessage, Misread> {
         let Value::Object(members) = value else {
             panic!("no object");
         };
@@ -139,7 +139,7 @@ mod tests {
         let oldest = json!({"role": "user", "parts": [{"type": "text", "text": "ping"}]});
         let read_as = read(&oldest).unwrap();
         assert_eq!(read_as.message_id, "made");
-        assert!(read_as.parts == vec![Part::text("ping")]);
+        assert!(read_as.parts == vec![A2aPart::text("ping")]);
     }
 
     #[test]

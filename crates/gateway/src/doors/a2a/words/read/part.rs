@@ -3,12 +3,12 @@
 use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD};
 use serde_json::Value;
 
-use super::super::model::{Content, Part};
+use super::super::model::{A2aPart, PartContent};
 use super::super::v03::WRAPPED;
 use super::fields::{Fields, Misread};
 
 /// One part, as 1.0, 0.3 or the form before writes it.
-pub(crate) fn part(fields: &Fields<'_>) -> Result<Part, Misread> {
+pub(crate) fn part(fields: &Fields<'_>) -> Result<A2aPart, Misread> {
     let kind = fields.text("kind")?.or(fields.text("type")?);
     let file = fields.object("file")?;
     let found = match (kind.as_deref(), &file) {
@@ -29,12 +29,12 @@ pub(crate) fn part(fields: &Fields<'_>) -> Result<Part, Misread> {
         ));
     };
     let mut metadata = fields.map("metadata")?;
-    if let (Content::Data(_), Some(members)) = (&content, metadata.as_mut()) {
+    if let (PartContent::Data(_), Some(members)) = (&content, metadata.as_mut()) {
         members.remove(WRAPPED);
     }
     let named = file.as_ref().unwrap_or(fields);
     let either = |name: &str, old: &str| Ok(named.long_text(name)?.or(named.long_text(old)?));
-    Ok(Part {
+    Ok(A2aPart {
         content,
         filename: either("filename", "name")?,
         media_type: either("mediaType", "mimeType")?,
@@ -42,7 +42,7 @@ pub(crate) fn part(fields: &Fields<'_>) -> Result<Part, Misread> {
     })
 }
 
-fn of_members(fields: &Fields<'_>) -> Result<Vec<Content>, Misread> {
+fn of_members(fields: &Fields<'_>) -> Result<Vec<PartContent>, Misread> {
     let mut found = Vec::new();
     if fields.member("text").is_some() {
         found.push(of_text(fields)?);
@@ -59,7 +59,7 @@ fn of_members(fields: &Fields<'_>) -> Result<Vec<Content>, Misread> {
     Ok(found)
 }
 
-fn of_file(file: &Fields<'_>) -> Result<Vec<Content>, Misread> {
+fn of_file(file: &Fields<'_>) -> Result<Vec<PartContent>, Misread> {
     let mut found = Vec::new();
     if file.member("bytes").is_some() {
         found.push(of_raw(file, "bytes")?);
@@ -70,27 +70,27 @@ fn of_file(file: &Fields<'_>) -> Result<Vec<Content>, Misread> {
     Ok(found)
 }
 
-fn of_text(fields: &Fields<'_>) -> Result<Content, Misread> {
+fn of_text(fields: &Fields<'_>) -> Result<PartContent, Misread> {
     match fields.member("text") {
-        Some(Value::String(text)) => Ok(Content::Text(text.clone())),
+        Some(Value::String(text)) => Ok(PartContent::Text(text.clone())),
         _ => Err(fields.fault("text", "is not a text")),
     }
 }
 
-fn of_data(fields: &Fields<'_>) -> Result<Content, Misread> {
+fn of_data(fields: &Fields<'_>) -> Result<PartContent, Misread> {
     let data = fields.members.get("data");
     let data = data.ok_or_else(|| fields.fault("data", "is missing"))?;
     // What an SDK makes of a value that is no object, which 0.3 has no place for.
     let wrapped = fields.object("metadata")?;
     let is_wrapped =
         wrapped.is_some_and(|metadata| metadata.member(WRAPPED) == Some(&Value::Bool(true)));
-    Ok(Content::Data(match (is_wrapped, data.get("value")) {
+    Ok(PartContent::Data(match (is_wrapped, data.get("value")) {
         (true, Some(value)) => value.clone(),
         _ => data.clone(),
     }))
 }
 
-fn of_raw(fields: &Fields<'_>, name: &str) -> Result<Content, Misread> {
+fn of_raw(fields: &Fields<'_>, name: &str) -> Result<PartContent, Misread> {
     let text = match fields.member(name) {
         Some(Value::String(text)) => text,
         _ => return Err(fields.fault(name, "is not a text")),
@@ -100,13 +100,13 @@ fn of_raw(fields: &Fields<'_>, name: &str) -> Result<Content, Misread> {
         .iter()
         .filter_map(|alphabet| alphabet.decode(text.as_bytes()).ok());
     match decoded.next() {
-        Some(bytes) => Ok(Content::Raw(BASE64.encode(&bytes))),
+        Some(bytes) => Ok(PartContent::Raw(BASE64.encode(&bytes))),
         None => Err(fields.fault(name, "is not base64")),
     }
 }
 
-fn of_url(fields: &Fields<'_>, name: &str) -> Result<Content, Misread> {
+fn of_url(fields: &Fields<'_>, name: &str) -> Result<PartContent, Misread> {
     let url = fields.long_text(name)?;
     let url = url.ok_or_else(|| fields.fault(name, "is missing"))?;
-    Ok(Content::Url(url))
+    Ok(PartContent::Url(url))
 }

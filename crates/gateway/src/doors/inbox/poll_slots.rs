@@ -18,7 +18,7 @@ use super::link::{CarrierConnection, Notifications};
 use crate::lock::Locked as _;
 
 /// The polls that wait, and the connections that they share.
-pub(crate) struct PollPlaces {
+pub(crate) struct PollSlots {
     waiting: Arc<Mutex<HashMap<AgentId, Newest>>>,
     /// How many peers' polls wait at once.
     most: usize,
@@ -58,13 +58,13 @@ pub(crate) enum NotWaiting {
 }
 
 /// The place of a poll, until it is answered.
-pub(crate) struct PollPlace {
+pub(crate) struct PollSlot {
     poller: Poller,
     ended: CancellationToken,
     waiting: Arc<Mutex<HashMap<AgentId, Newest>>>,
 }
 
-impl PollPlaces {
+impl PollSlots {
     /// At that socket, for a listener that has so many connections.
     pub(crate) fn at(socket: &Path, connections: usize) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl PollPlaces {
     ///
     /// # Errors
     /// Why there is none.
-    pub(crate) fn admit(&self, poller: Poller) -> Result<PollPlace, NotWaiting> {
+    pub(crate) fn admit(&self, poller: Poller) -> Result<PollSlot, NotWaiting> {
         let mut waiting = self.waiting.locked();
         match waiting.get(&poller.peer) {
             Some(newest) if newest.made >= poller.made => return Err(NotWaiting::Older),
@@ -93,7 +93,7 @@ impl PollPlaces {
             ended: ended.clone(),
         };
         waiting.insert(poller.peer.clone(), newest);
-        Ok(PollPlace {
+        Ok(PollSlot {
             poller,
             ended,
             waiting: Arc::clone(&self.waiting),
@@ -106,7 +106,7 @@ impl PollPlaces {
     /// That the daemon does not answer.
     pub(crate) async fn ask(
         &self,
-        place: &PollPlace,
+        place: &PollSlot,
         poll: DeliverMessages,
         patience: Duration,
     ) -> Result<Option<Delivered>, ClientError> {
@@ -157,7 +157,7 @@ fn free_line(lines: &mut Vec<SharedLink>) -> Option<(CarrierConnection, OwnedSem
     })
 }
 
-impl Drop for PollPlace {
+impl Drop for PollSlot {
     fn drop(&mut self) {
         let mut waiting = self.waiting.locked();
         let newest = waiting.get(&self.poller.peer);
@@ -187,8 +187,8 @@ mod tests {
         }
     }
 
-    fn at_usual() -> PollPlaces {
-        PollPlaces::at(Path::new("/nowhere"), CallerLimits::default().connections)
+    fn at_usual() -> PollSlots {
+        PollSlots::at(Path::new("/nowhere"), CallerLimits::default().connections)
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_listener_with_few_connections_keeps_an_eighth_of_them_from_polls() {
         for (connections, polls) in [(1, 0), (2, 1), (8, 7), (32, 28), (128, 112), (4_096, MOST)] {
-            let places = PollPlaces::at(Path::new("/nowhere"), connections);
+            let places = PollSlots::at(Path::new("/nowhere"), connections);
             let peers = (0..connections).map(|n| places.admit(poller(&format!("agent-{n}"), 1)));
             let all: Vec<_> = peers.filter_map(Result::ok).collect();
             assert_eq!(all.len(), polls, "{connections}");
@@ -236,7 +236,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("carrier.sock");
         let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        let places = Arc::new(PollPlaces::at(&socket, 512));
+        let places = Arc::new(PollSlots::at(&socket, 512));
         let mut asked = tokio::task::JoinSet::new();
         for _ in 0..OF_ONE_LINK {
             let places = Arc::clone(&places);

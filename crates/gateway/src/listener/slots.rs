@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How a connection stands: in the extensions of each of its requests.
 #[derive(Clone)]
-pub(crate) struct Standing(Arc<Activity>);
+pub(crate) struct ConnectionActivity(Arc<Activity>);
 
 struct Activity {
     /// Whether somebody known has sent a request by it.
@@ -25,24 +25,24 @@ struct Activity {
 }
 
 /// A request that is being worked on, until it is dropped.
-pub(crate) struct Busy(Arc<Activity>);
+pub(crate) struct RequestUnderWay(Arc<Activity>);
 
-impl Standing {
+impl ConnectionActivity {
     /// A request of a caller who is known by a token or a certificate.
-    pub(super) fn of_caller(&self) -> Busy {
+    pub(super) fn of_caller(&self) -> RequestUnderWay {
         self.0.is_known.store(true, Ordering::Relaxed);
         self.at_work()
     }
 
     /// A request of somebody who need not be known, and of whom nothing more is to come: one whose body is still awaited
     /// has no claim to its place.
-    pub(crate) fn at_work(&self) -> Busy {
+    pub(crate) fn at_work(&self) -> RequestUnderWay {
         self.0.under_way.fetch_add(1, Ordering::Relaxed);
-        Busy(Arc::clone(&self.0))
+        RequestUnderWay(Arc::clone(&self.0))
     }
 }
 
-impl Drop for Busy {
+impl Drop for RequestUnderWay {
     fn drop(&mut self) {
         let now = self.0.clock.fetch_add(1, Ordering::Relaxed);
         self.0.idle_since.store(now, Ordering::Relaxed);
@@ -51,7 +51,7 @@ impl Drop for Busy {
 }
 
 /// So many places.
-pub(super) struct ConnectionSlots {
+pub(super) struct ListenerSlots {
     most: usize,
     clock: Arc<AtomicU64>,
     taken: Arc<Mutex<Taken>>,
@@ -60,14 +60,14 @@ pub(super) struct ConnectionSlots {
 type Taken = BTreeMap<u64, (Arc<Activity>, CancellationToken)>;
 
 /// The place of one connection, free again when dropped.
-pub(super) struct ConnectionSlot {
+pub(super) struct ListenerSlot {
     number: u64,
     activity: Arc<Activity>,
     given_up: CancellationToken,
     taken: Arc<Mutex<Taken>>,
 }
 
-impl ConnectionSlots {
+impl ListenerSlots {
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
@@ -78,7 +78,7 @@ impl ConnectionSlots {
 
     /// A place, for which another connection is given up where there is none. Where every connection is at work, the new
     /// one is given up itself.
-    pub(super) fn take(&self) -> ConnectionSlot {
+    pub(super) fn take(&self) -> ListenerSlot {
         let number = self.clock.fetch_add(1, Ordering::Relaxed);
         let activity = Arc::new(Activity {
             is_known: AtomicBool::new(false),
@@ -96,7 +96,7 @@ impl ConnectionSlots {
         if is_full && !self.free_one(Some(number)) {
             self.free_one(None);
         }
-        ConnectionSlot {
+        ListenerSlot {
             number,
             activity,
             given_up,
@@ -123,9 +123,9 @@ impl ConnectionSlots {
     }
 }
 
-impl ConnectionSlot {
-    pub(super) fn standing(&self) -> Standing {
-        Standing(Arc::clone(&self.activity))
+impl ListenerSlot {
+    pub(super) fn standing(&self) -> ConnectionActivity {
+        ConnectionActivity(Arc::clone(&self.activity))
     }
 
     /// Cancelled when the connection has to go.
@@ -134,7 +134,7 @@ impl ConnectionSlot {
     }
 }
 
-impl Drop for ConnectionSlot {
+impl Drop for ListenerSlot {
     fn drop(&mut self) {
         let mut taken = self.taken.locked();
         taken.remove(&self.number);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_connection_that_is_idle_for_longest_makes_room_and_one_at_work_never() {
-        let places = ConnectionSlots::new(3);
+        let places = ListenerSlots::new(3);
         let (first, second, third) = (places.take(), places.take(), places.take());
         let under_way = first.standing().at_work();
         drop(second.standing().at_work());
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn ten_thousand_strangers_take_one_place_from_those_who_are_known() {
-        let places = ConnectionSlots::new(8);
-        let known: Vec<ConnectionSlot> = (0..8).map(|_| places.take()).collect();
+        let places = ListenerSlots::new(8);
+        let known: Vec<ListenerSlot> = (0..8).map(|_| places.take()).collect();
         known
             .iter()
             .for_each(|place| drop(place.standing().of_caller()));
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn where_everybody_is_at_work_a_new_connection_is_given_up() {
-        let places = ConnectionSlots::new(2);
+        let places = ListenerSlots::new(2);
         let (first, second) = (places.take(), places.take());
         let _work = (first.standing().at_work(), second.standing().of_caller());
         let third = places.take();

@@ -18,13 +18,13 @@ use crate::listener::discard_up_to;
 use crate::lock::Locked as _;
 
 /// The memory, and who has how much of it.
-pub(crate) struct Desk {
+pub(crate) struct BodyMemory {
     most: usize,
-    held: Mutex<Held>,
+    held: Mutex<HeldMemory>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldMemory {
     all: usize,
     by_address: HashMap<IpAddr, usize>,
 }
@@ -42,7 +42,7 @@ pub(crate) enum Unread {
     Full,
 }
 
-impl Desk {
+impl BodyMemory {
     /// One of so many bytes.
     pub(crate) fn of(most: usize) -> Self {
         Self {
@@ -77,8 +77,8 @@ impl Desk {
     }
 
     async fn collect(&self, from: IpAddr, body: &mut Body) -> Result<Bytes, Unread> {
-        let mut part = Part {
-            desk: self,
+        let mut part = BodyShare {
+            memory: self,
             from: network(from),
             bytes: 0,
         };
@@ -98,20 +98,20 @@ impl Desk {
 }
 
 /// What one body takes.
-struct Part<'a> {
-    desk: &'a Desk,
+struct BodyShare<'a> {
+    memory: &'a BodyMemory,
     from: IpAddr,
     bytes: usize,
 }
 
-impl Part<'_> {
+impl BodyShare<'_> {
     fn grow(&mut self, bytes: usize) -> Result<(), Unread> {
-        let mut held = self.desk.held.locked();
-        if held.all + bytes > self.desk.most {
+        let mut held = self.memory.held.locked();
+        if held.all + bytes > self.memory.most {
             return Err(Unread::Full);
         }
         let theirs = held.by_address.entry(self.from).or_default();
-        if *theirs + bytes > self.desk.most / SHARE {
+        if *theirs + bytes > self.memory.most / SHARE {
             return Err(Unread::Share);
         }
         *theirs += bytes;
@@ -121,9 +121,9 @@ impl Part<'_> {
     }
 }
 
-impl Drop for Part<'_> {
+impl Drop for BodyShare<'_> {
     fn drop(&mut self) {
-        let mut held = self.desk.held.locked();
+        let mut held = self.memory.held.locked();
         held.all -= self.bytes;
         let theirs = held.by_address.get_mut(&self.from).map(|theirs| {
             *theirs -= self.bytes;
@@ -163,7 +163,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn bodies_that_do_not_end_take_the_share_of_their_address_and_no_more() {
-        let desk = Desk::of(400);
+        let desk = BodyMemory::of(400);
         let mut slow = pin!(desk.read(address(1), begun(100), TIME));
         assert!(slow.as_mut().now_or_never().is_none());
         let more = desk.read(address(1), Body::from("x"), TIME).await;
@@ -176,7 +176,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn many_addresses_together_stay_within_the_memory() {
-        let desk = Desk::of(400);
+        let desk = BodyMemory::of(400);
         let mut slow: Vec<_> = (0..4)
             .map(|from| Box::pin(desk.read(address(from), begun(100), TIME)))
             .collect();
@@ -189,7 +189,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_too_long_is_not_read_to_find_that_out() {
-        let desk = Desk::of(64 << 20);
+        let desk = BodyMemory::of(64 << 20);
         let announced = Body::from(vec![b'x'; LONGEST_BODY + 1]);
         let dripped = begun(LONGEST_BODY + 1);
         for long in [announced, dripped] {

@@ -31,7 +31,7 @@ pub(crate) enum Lasting {
 }
 
 /// The places of every kind of call.
-pub(crate) struct CallPlaces {
+pub(crate) struct CallSlots {
     at_once: Arc<Pool>,
     waiting: Arc<Pool>,
     kept: Arc<Pool>,
@@ -57,27 +57,27 @@ struct PoolState {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct SlotHolder {
     caller: Arc<str>,
-    share: Share,
+    share: PoolShare,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Share {
+enum PoolShare {
     First,
     Second,
 }
 
 struct InLine {
     holder: SlotHolder,
-    turn: oneshot::Sender<CallPlace>,
+    turn: oneshot::Sender<CallSlot>,
 }
 
 /// A place, free again when dropped.
-pub(crate) struct CallPlace {
+pub(crate) struct CallSlot {
     holder: SlotHolder,
     kind: Arc<Pool>,
 }
 
-impl CallPlaces {
+impl CallSlots {
     pub(super) fn new() -> Self {
         Self {
             at_once: Pool::of(AT_ONCE, [AT_ONCE, 0]),
@@ -95,7 +95,7 @@ impl CallPlaces {
         caller: &Arc<str>,
         lasting: Lasting,
         patience: Duration,
-    ) -> Result<CallPlace, DoorError> {
+    ) -> Result<CallSlot, DoorError> {
         let turn = match self.of(lasting).ask(&holder(caller, lasting)) {
             Ok(place) => return Ok(place),
             Err(turn) => turn,
@@ -107,12 +107,12 @@ impl CallPlaces {
     }
 
     /// A place where there is one now.
-    pub(super) fn take_now(&self, caller: &Arc<str>, lasting: Lasting) -> Option<CallPlace> {
+    pub(super) fn take_now(&self, caller: &Arc<str>, lasting: Lasting) -> Option<CallSlot> {
         self.of(lasting).take_now(&holder(caller, lasting))
     }
 
     /// A place for what may as well be left out: only while more than half of them are free.
-    pub(super) fn take_spare(&self, caller: &Arc<str>, lasting: Lasting) -> Option<CallPlace> {
+    pub(super) fn take_spare(&self, caller: &Arc<str>, lasting: Lasting) -> Option<CallSlot> {
         let kind = self.of(lasting);
         let is_spare = kind.taken.locked().all < kind.most / 2;
         is_spare.then(|| kind.take_now(&holder(caller, lasting)))?
@@ -140,10 +140,10 @@ fn holder(caller: &Arc<str>, lasting: Lasting) -> SlotHolder {
     }
 }
 
-const fn share(lasting: Lasting) -> Share {
+const fn share(lasting: Lasting) -> PoolShare {
     match lasting {
-        Lasting::AsLongAsItsLink => Share::Second,
-        _ => Share::First,
+        Lasting::AsLongAsItsLink => PoolShare::Second,
+        _ => PoolShare::First,
     }
 }
 
@@ -157,10 +157,7 @@ impl Pool {
     }
 
     /// A place, or the turn at which there will be one.
-    fn ask(
-        self: &Arc<Self>,
-        holder: &SlotHolder,
-    ) -> Result<CallPlace, oneshot::Receiver<CallPlace>> {
+    fn ask(self: &Arc<Self>, holder: &SlotHolder) -> Result<CallSlot, oneshot::Receiver<CallSlot>> {
         let mut taken = self.taken.locked();
         if taken.admit(holder, self) {
             return Ok(self.place(holder));
@@ -171,15 +168,15 @@ impl Pool {
         Err(comes)
     }
 
-    fn take_now(self: &Arc<Self>, holder: &SlotHolder) -> Option<CallPlace> {
+    fn take_now(self: &Arc<Self>, holder: &SlotHolder) -> Option<CallSlot> {
         self.taken
             .locked()
             .admit(holder, self)
             .then(|| self.place(holder))
     }
 
-    fn place(self: &Arc<Self>, holder: &SlotHolder) -> CallPlace {
-        CallPlace {
+    fn place(self: &Arc<Self>, holder: &SlotHolder) -> CallSlot {
+        CallSlot {
             holder: holder.clone(),
             kind: Arc::clone(self),
         }
@@ -200,16 +197,16 @@ impl PoolState {
     }
 
     /// What is left of that share alone.
-    const fn left_of(&self, share: Share, pool: &Pool) -> usize {
+    const fn left_of(&self, share: PoolShare, pool: &Pool) -> usize {
         let (most, taken) = match share {
-            Share::First => (pool.most_of[0], self.by_share[0]),
-            Share::Second => (pool.most_of[1], self.by_share[1]),
+            PoolShare::First => (pool.most_of[0], self.by_share[0]),
+            PoolShare::Second => (pool.most_of[1], self.by_share[1]),
         };
         most.saturating_sub(taken)
     }
 
     /// Whether somebody waits for what that share may give back: nothing of it helps whom their own share stops.
-    fn has_line(&mut self, of: Share, pool: &Pool) -> bool {
+    fn has_line(&mut self, of: PoolShare, pool: &Pool) -> bool {
         self.line.retain(|waiting| !waiting.turn.is_closed());
         self.line.iter().any(|InLine { holder, .. }| {
             holder.share == of || self.held(holder) < self.left_of(holder.share, pool)
@@ -226,11 +223,11 @@ impl PoolState {
         admitted
     }
 
-    const fn share(&mut self, share: Share) -> &mut usize {
+    const fn share(&mut self, share: PoolShare) -> &mut usize {
         let [first, second] = &mut self.by_share;
         match share {
-            Share::First => first,
-            Share::Second => second,
+            PoolShare::First => first,
+            PoolShare::Second => second,
         }
     }
 
@@ -262,7 +259,7 @@ impl PoolState {
     }
 }
 
-impl Drop for CallPlace {
+impl Drop for CallSlot {
     fn drop(&mut self) {
         let next = self.kind.taken.locked().release(&self.holder, &self.kind);
         // The lock is free again: the place of somebody who has gone meanwhile comes back by the same way.

@@ -5,13 +5,13 @@ fn caller(name: &str) -> Arc<str> {
 }
 
 /// As many places as that caller can have now.
-fn all_of(places: &CallPlaces, name: &str, lasting: Lasting) -> Vec<CallPlace> {
+fn all_of(places: &CallSlots, name: &str, lasting: Lasting) -> Vec<CallSlot> {
     std::iter::from_fn(|| places.take_now(&caller(name), lasting)).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_wait_take_no_place_of_those_that_are_done_at_once() {
-    let places = CallPlaces::new();
+    let places = CallSlots::new();
     let _waiting: Vec<_> = ["a", "b", "c", "d", "e", "f"]
         .iter()
         .flat_map(|name| all_of(&places, name, Lasting::AWhile))
@@ -29,7 +29,7 @@ async fn calls_that_wait_take_no_place_of_those_that_are_done_at_once() {
 
 #[test]
 fn one_caller_has_half_of_the_places_and_there_is_one_for_the_next() {
-    let places = CallPlaces::new();
+    let places = CallSlots::new();
     let first = all_of(&places, "one", Lasting::AsLongAsItsLink);
     assert_eq!(first.len(), STREAMS / 2);
     let second = all_of(&places, "two", Lasting::AsLongAsItsLink);
@@ -47,8 +47,8 @@ fn neither_streams_nor_leases_of_many_callers_take_all_places_of_the_other() {
         (Lasting::AsLongAsItsLink, Lasting::Received, KEPT - STREAMS),
         (Lasting::Received, Lasting::AsLongAsItsLink, KEPT - RECEIVED),
     ] {
-        let places = CallPlaces::new();
-        let all = |lasting| -> Vec<CallPlace> {
+        let places = CallSlots::new();
+        let all = |lasting| -> Vec<CallSlot> {
             let each = names.iter().flat_map(|name| all_of(&places, name, lasting));
             each.collect()
         };
@@ -62,7 +62,7 @@ fn neither_streams_nor_leases_of_many_callers_take_all_places_of_the_other() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_finds_no_place_waits_in_line_and_has_the_next_one() {
-    let places = Arc::new(CallPlaces::new());
+    let places = Arc::new(CallSlots::new());
     let mut held = all_of(&places, "one", Lasting::AWhile);
     let waits = |name: &'static str| {
         let places = Arc::clone(&places);
@@ -92,7 +92,7 @@ async fn whoever_finds_no_place_waits_in_line_and_has_the_next_one() {
 
 #[test]
 fn a_place_that_is_given_back_belongs_to_who_waits_before_a_newcomer_can_ask() {
-    let places = CallPlaces::new();
+    let places = CallSlots::new();
     let mut held: Vec<_> = (0..WAITING)
         .map(|n| places.take_now(&caller(&n.to_string()), Lasting::AWhile))
         .collect();
@@ -111,7 +111,7 @@ fn a_place_that_is_given_back_belongs_to_who_waits_before_a_newcomer_can_ask() {
 
 #[test]
 fn receivers_make_no_room_for_a_stream_that_waits_for_other_streams() {
-    let places = CallPlaces::new();
+    let places = CallSlots::new();
     let _streams: Vec<_> = ["a", "b", "c", "d", "e"]
         .iter()
         .flat_map(|name| all_of(&places, name, Lasting::AsLongAsItsLink))
@@ -127,7 +127,7 @@ fn receivers_make_no_room_for_a_stream_that_waits_for_other_streams() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_in_line_for_ever() {
-    let places = CallPlaces::new();
+    let places = CallSlots::new();
     let _held = all_of(&places, "one", Lasting::AtOnce);
     let began = tokio::time::Instant::now();
     let patience = Duration::from_secs(10);
