@@ -40,7 +40,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// A command line that cannot be read: an error of two lines, as every other. One that asks for help has it.
+/// Answers a command line that cannot be read with an error of two lines, as all errors have, and one that asks for help
+/// with the help.
 fn unread(error: &clap::Error) -> ExitCode {
     let wants_help =
         !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
@@ -160,13 +161,13 @@ fn mcp(args: &McpStdioArgs) -> Result<(), String> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_room)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_room)?;
         tokio::select! {
-            // What the client said may stand in the error: it is not repeated.
+            // The error may hold what the client said, so it is not printed.
             served = server::serve(&args.socket, args.tier) => served.map_err(|_| told(NO_CLIENT, TRY_AGAIN)),
             _ = interrupt.recv() => Ok(()),
             _ = terminate.recv() => Ok(()),
         }
     });
-    // A thread may wait on standard input.
+    // A thread of the runtime may still read standard input: waiting for it would keep the process until the client closes.
     runtime.shutdown_background();
     served
 }

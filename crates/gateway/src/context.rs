@@ -24,19 +24,20 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Whether the token of that caller holds still: what is done for it without it, such as a push, ends with it.
+    /// Whether that caller's token is still valid. What the gateway does for a caller between its calls, such as a push,
+    /// stops when the token is revoked.
     pub(crate) fn still_admits(&self, caller: &str) -> bool {
         let tokens = self.tokens.as_ref();
         tokens.is_none_or(|tokens| tokens.is_held_by(caller))
     }
 
-    /// Does that beside everything else, until it is done or the gateway is to end.
+    /// Runs `work` in the background until it is done or the gateway ends.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         tokio::spawn(async move { stop.run_until_cancelled(work).await });
     }
 
-    /// The caller of that name, of whom something is under way, as far as it is let in still.
+    /// The caller of that name, for work that the gateway does between its calls, or that its token was revoked.
     pub(crate) fn holder(&self, name: &str) -> Holder {
         match &self.tokens {
             Some(tokens) => tokens.holder(name),
@@ -48,7 +49,8 @@ impl Context {
         }
     }
 
-    /// The daemon as that caller may use it: every connection is narrowed to the caller's scope first, by the daemon.
+    /// The daemon as that caller may use it: the daemon narrows every connection to the caller's scope before anything is
+    /// asked on it.
     pub(crate) fn daemon_of(&self, caller: &Caller) -> Arc<Daemon> {
         Arc::new(self.daemon.narrowed(caller))
     }

@@ -86,7 +86,7 @@ impl DoorError {
             Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
                 error.fault().unwrap_or(&error.message).to_owned()
             }
-            // The path of a socket says nothing to a model.
+            // A model can do nothing with the path of a socket.
             Self::Daemon(ClientError::NotReachable { .. }) => {
                 "the daemon of this agent does not answer; nothing was sent or changed".to_owned()
             }
@@ -231,7 +231,7 @@ pub(crate) const NAME_ONE: &str = "\
 pub(crate) const DAEMON_AWAY: &str = "daemon-away";
 /// The daemon took a call and went before it answered.
 pub(crate) const OUTCOME_UNKNOWN: &str = "outcome-unknown";
-/// The name of what is told to come again.
+/// The name of a refusal for want of a slot: the same call may be done a little later.
 pub(crate) const BUSY: &str = "busy";
 
 #[cfg(test)]

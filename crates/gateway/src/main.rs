@@ -34,12 +34,12 @@ fn shut_memory() -> rustix::io::Result<()> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
 }
 
-/// Says where a fault of ours is and not what with: a panic's own text can hold a message.
+/// Prints where the program panicked, but not the text of the panic, which can hold a message.
 fn report(fault: &PanicHookInfo<'_>) {
     let place = fault.location().map_or_else(String::new, |place| {
         format!(" at {}:{}", place.file(), place.line())
     });
-    // Where nobody reads standard error, a panic here would end in an abort.
+    // `eprintln!` panics when standard error is closed, and a panic within a panic aborts: so write, and ignore the error.
     let _ = writeln!(
         std::io::stderr(),
         "error: a fault in signet-gateway itself{place}\n  next: start it again, and tell the maintainers this line"

@@ -9,13 +9,13 @@ use crate::{hint, shown};
 
 /// Says one line.
 pub(crate) fn say(line: &str) {
-    // Where nobody reads standard error, there is nobody left to tell.
+    // If standard error is closed, there is nobody left to tell.
     let _ = writeln!(std::io::stderr(), "{}", visible(line));
 }
 
-/// Tells why it ends so.
+/// Prints why a command ends, and gives its exit code.
 pub(crate) fn failed(error: &str, code: u8) -> ExitCode {
-    // Where nobody reads standard error, there is nobody left to tell.
+    // If standard error is closed, there is nobody left to tell.
     let _ = std::io::stderr().write_all(error.as_bytes());
     ExitCode::from(code)
 }

@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 /// Who calls: put into the extensions of a request once it was authenticated.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// Names the token, and no other: one that is made anew under the same name is another caller.
+    /// Names this very token. A token that is made anew under the same name is another caller, and inherits no task of the
+    /// old one.
     pub(crate) name: Arc<str>,
     pub(crate) scope: Scope,
     /// Cancelled when the token is revoked or expires: what is under way for it ends.
@@ -39,7 +40,7 @@ pub(crate) struct Scope {
 pub(crate) enum May {
     /// Look: nothing that it calls changes anything.
     Read,
-    /// And send, answer and take what came.
+    /// Look, send, answer, and take messages out of the inbox.
     Send,
 }
 
@@ -59,8 +60,8 @@ impl Scope {
         self.may == May::Send
     }
 
-    /// Why that call is beyond it, as far as the call itself says what it names. What it names by a message or a task, the
-    /// daemon holds against the scope.
+    /// Why the scope forbids the call, judged by the peers and tiers that the call itself names. Where it names a message
+    /// or a task, only the daemon knows the peer and the tier, and judges by them.
     pub(crate) fn refusal(&self, call: &Call) -> Option<String> {
         if !self.may_send() && call.effect() == Effect::Changes {
             return Some("this token may only look".to_owned());
@@ -81,7 +82,7 @@ impl Scope {
 }
 
 impl Default for Scope {
-    /// As far as the socket reaches.
+    /// The widest scope: everything that the socket allows.
     fn default() -> Self {
         Self {
             peers: None,

@@ -82,7 +82,8 @@ async fn run(args: &ServeArgs, config: GatewayConfig) -> Result<(), ExitReason> 
     let carriers = ConfiguredCarriers::of(&context, args.carrier_socket.as_deref());
     let carriers =
         carriers.map_err(|lacking| (lacking.to_string(), lacking.next().to_owned(), USAGE))?;
-    // Whoever reads that it listens reads no error of the start behind it, and what is said from then on is shown.
+    // Done before the line that says where the gateway listens: whoever reads that line takes the start for done, and
+    // expects every message from then on in the channel.
     carriers.fix_places().await;
     say_where(&context.config, &listener, &door);
     let inbox = carriers.begin();
@@ -104,7 +105,7 @@ async fn run(args: &ServeArgs, config: GatewayConfig) -> Result<(), ExitReason> 
     Ok(())
 }
 
-/// The door of A2A has a file of its own, and goes on with what was under way.
+/// Opens the door of A2A, which keeps its tasks in a file and goes on with those that were under way.
 fn open_a2a(context: &Arc<Context>) -> Result<Option<Arc<a2a::A2aDoor>>, ExitReason> {
     if !context.config.a2a.enabled {
         return Ok(None);
@@ -126,7 +127,7 @@ pub(crate) fn door(config: &GatewayConfig, stop: &CancellationToken) -> Door {
     }
 }
 
-/// One line for whoever started it, and what they should know.
+/// Prints where the gateway listens, and a warning where everybody or nobody is let in.
 pub(crate) fn say_where(config: &GatewayConfig, listener: &Listener, door: &Door) {
     let scheme = if listener.is_secure() {
         "https"
@@ -173,7 +174,7 @@ fn make_room(connections: usize) {
             current: Some(most),
             maximum: now.maximum,
         };
-        // With fewer, the listener gives up idle connections sooner.
+        // If the system refuses, the listener has fewer descriptors, and closes idle connections sooner.
         let _ = setrlimit(Resource::Nofile, raised);
     }
 }

@@ -161,7 +161,7 @@ fn is_hidden(character: char) -> bool {
 }
 
 const FIRST_MARK: char = '\u{300}';
-/// So many marks on one character are writing: the Tibetan of Sanskrit texts has four.
+/// Up to so many marks on one character belong to real writing: Tibetan puts four on one in Sanskrit words.
 const MARKS: usize = 4;
 const TAGS: std::ops::RangeInclusive<char> = '\u{e0000}'..='\u{e0fff}';
 

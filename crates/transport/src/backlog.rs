@@ -88,7 +88,7 @@ impl Backlog {
         self.read.notified().await;
     }
 
-    /// Until nobody reads any more.
+    /// Resolves when nobody reads the inbox any more.
     pub(crate) async fn closed(&self) {
         self.arrivals.closed().await;
     }
@@ -128,7 +128,7 @@ fn cost(arrival: &Arrival) -> usize {
     }
 }
 
-/// Places for what is no message.
+/// Events that may wait besides messages.
 const EVENTS: usize = 64;
 /// What a message costs beside its bytes.
 const EACH: usize = 256;

@@ -31,7 +31,7 @@ pub enum Storage {
     NoStream,
     /// The stream refused it, in the server's words: the mailbox is full, for instance.
     Refused(String),
-    /// Nobody said anything within 5 seconds, or the connection went: it may have arrived.
+    /// No confirmation came within 5 seconds, or the connection went: the message may have arrived.
     Unconfirmed,
 }
 
@@ -160,7 +160,7 @@ impl PendingPublishes {
         let place = index.and_then(|index| self.waiting.get_mut(index));
         let settled = place.and_then(|place| {
             let waiter = place.waiter.take()?;
-            // Whoever published may not wait.
+            // Whoever published may have stopped waiting.
             let _ = waiter.send(storage);
             Some(std::mem::take(&mut place.inbox))
         });

@@ -123,7 +123,7 @@ async fn try_inboxes(client: &Client, inboxes: &[String]) -> usize {
     inboxes.len().min(INBOXES)
 }
 
-/// Their answers come behind every refusal of what was sent before.
+/// The answers to these questions come after every refusal of what was sent before them, so all refusals are known by then.
 async fn stores(
     client: &Client,
     mailbox: Option<&Mailbox>,

@@ -32,7 +32,7 @@ impl ConnectionState {
     }
 }
 
-/// A connection that is up, as those see it who send.
+/// A connection that is up, for those who send on it.
 #[derive(Debug, Clone)]
 pub(crate) struct LiveConnection {
     pub(crate) client: Client,

@@ -67,7 +67,7 @@ impl MailboxSession {
             certain: now,
             _listener: listener,
         };
-        // Before the first pull, so that it comes before what is new.
+        // Ask for what is missing before the first pull, so that it comes before new messages.
         session.ask_again(missing, standing.deliveries).await;
         Ok(session)
     }
@@ -375,7 +375,7 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 /// After two missing signs of life the mailbox is looked after: a server that hands the mailbox to another one takes
 /// a pull and says nothing.
 const SILENCE: Duration = Duration::from_secs(5);
-/// So long nobody need know of the mailbox.
+/// For how long no server need know the mailbox: a cluster may be moving it to another server.
 const DOUBT: Duration = Duration::from_secs(20);
 /// Messages handed over before anything else is looked at.
 const AT_ONCE: usize = 1_024;

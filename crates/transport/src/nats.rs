@@ -236,7 +236,7 @@ async fn answering(mut probes: mpsc::Receiver<oneshot::Sender<()>>, run: impl Fu
     loop {
         tokio::select! {
             () = &mut run => return,
-            // Whoever asked may have gone.
+            // Whoever asked may have stopped waiting.
             Some(probe) = probes.recv() => drop(probe.send(())),
         }
     }

@@ -207,7 +207,7 @@ impl NatsSession {
 
     /// Hands over what is under way to us, then says that this was all.
     async fn stop_reading(&mut self) -> Flow {
-        // What the round trip does not bring back in time is what core NATS may lose.
+        // Messages that do not come within the limit are lost: core NATS keeps none.
         let _ = timeout(DRAIN_LIMIT, self.drain()).await;
         self.tell_gap().await;
         self.stopped = true;

@@ -79,7 +79,7 @@ impl Signals {
         self.raised.notify_one();
     }
 
-    /// This connection is over: what its client still tells concerns nobody.
+    /// This connection is over: what its client still reports is dropped.
     pub(crate) fn retire(&self) {
         self.lost.store(true, Ordering::Release);
     }

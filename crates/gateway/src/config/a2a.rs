@@ -86,7 +86,7 @@ impl A2aSection {
         all.map(|(key, peer)| (key, peer.as_str()))
     }
 
-    /// What cannot be meant.
+    /// The first setting that cannot be what the person wants, in words.
     pub(crate) fn unfit(&self) -> Option<String> {
         let is_http = |url: &String| url.starts_with("http://") || url.starts_with("https://");
         let fault = match () {

@@ -45,7 +45,7 @@ pub(crate) enum Pins {
 }
 
 impl Pins {
-    /// Their hashes; none of an empty list, which believes nobody.
+    /// The hashes. An empty list has none, so that no certificate is believed.
     pub(crate) fn hashes(&self) -> Arc<[[u8; 32]]> {
         match self {
             Self::One(Fingerprint(hash)) => [*hash].into(),
@@ -62,7 +62,7 @@ pub(crate) struct Fingerprint(pub(crate) [u8; 32]);
 impl TryFrom<String> for Fingerprint {
     type Error = &'static str;
 
-    /// As `openssl x509 -fingerprint -sha256` prints it, too.
+    /// Takes colons as well, which `openssl x509 -fingerprint -sha256` prints.
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let digits: String = text.chars().filter(|symbol| *symbol != ':').collect();
         let hash = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
@@ -105,7 +105,7 @@ pub(crate) struct DiscordSection {
     /// Where Discord is.
     #[serde(default = "discord")]
     pub(crate) base_url: String,
-    /// Where the places are kept, beside the configuration.
+    /// The file that remembers how far the channel was read and shown, beside the configuration.
     #[serde(default = "state")]
     pub(crate) state_file: PathBuf,
 }
@@ -124,7 +124,7 @@ pub(crate) enum Shows {
 }
 
 impl DiscordSection {
-    /// What cannot be meant.
+    /// The first setting that cannot be what the person wants, in words.
     pub(crate) fn unfit(&self) -> Option<String> {
         self.id().err().or_else(|| self.base().err())
     }

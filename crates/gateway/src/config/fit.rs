@@ -1,4 +1,4 @@
-//! What no single value of gateway.toml shows to be wrong, and values that would be taken and do nothing.
+//! Looks at several settings of gateway.toml together, and refuses values that would be accepted and have no effect.
 
 use std::net::Ipv6Addr;
 

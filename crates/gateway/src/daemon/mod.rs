@@ -42,7 +42,8 @@ struct DaemonShared {
     idle: Mutex<Vec<IdleLink>>,
 }
 
-/// For whom a connection is made: what it was narrowed to, the daemon does not forget.
+/// For whom a connection was made. The daemon never widens a connection again, so one is used only for the same caller and
+/// scope.
 #[derive(Clone, PartialEq, Eq)]
 struct OnBehalf {
     /// The caller of the listener; the gateway itself has no name.
@@ -149,14 +150,15 @@ impl Daemon {
         self.begin(Some(place)).await
     }
 
-    /// The same for what may as well be left out; `None` while others may need the places.
+    /// A connection for something that may be left out, such as progress; `None` unless more than half of the slots are
+    /// free.
     pub(crate) async fn spare_link(&self) -> Option<DaemonConnection> {
         let places = &self.shared.places;
         let place = places.take_spare(&self.whose.caller, Lasting::AsLongAsItsLink)?;
         self.begin(Some(place)).await.ok()
     }
 
-    /// The gateway's own connection, which takes nobody's place: there is one, for as long as it runs.
+    /// The gateway's own connection, on which it follows the messages of A2A. It takes no caller's slot.
     ///
     /// # Errors
     /// The same.
@@ -177,7 +179,8 @@ impl Daemon {
         let mut link = DaemonConnection::over(BufReader::new(stream), place);
         if !shared.is_agents.load(Ordering::Relaxed) {
             let status = link.call(&ShowStatus {}, PROMPT).await?;
-            // Only the person is told what is theirs alone.
+            // The daemon sends `private` on the person's socket alone, where a program could decide for the person: refuse
+            // it.
             if status.private.is_some() {
                 return Err(DoorError::PersonsSocket);
             }
@@ -191,7 +194,8 @@ impl Daemon {
 }
 
 impl DaemonShared {
-    /// The connection of a call before for the same caller, where the daemon has neither closed it nor said more on it.
+    /// A connection of an earlier call for the same caller and scope, if the daemon has neither closed it nor said more on
+    /// it.
     fn idle(&self, whose: &OnBehalf) -> Option<BufReader<UnixStream>> {
         let mut idle = self.idle.locked();
         idle.retain(|kept| {
@@ -232,7 +236,7 @@ fn narrow(scope: &Scope) -> Option<Narrow> {
 /// A connection to the daemon.
 pub(crate) struct DaemonConnection {
     stream: BufReader<UnixStream>,
-    /// What of a line is read: waiting for the rest of it may be given up and begun again.
+    /// The part of a line that was read so far: a wait that is given up in the middle of a line loses nothing.
     begun: Vec<u8>,
     last_id: u64,
     /// What came while an answer was awaited.
@@ -309,7 +313,8 @@ impl DaemonConnection {
             .stream
             .write_all(format!("{request}\n").as_bytes())
             .await;
-        // A daemon that has no room says so, and may close before it has read the request.
+        // A daemon that is full says so and closes without reading the request: then writing fails, and its answer is there
+        // all the same.
         match (self.answer().await, sent) {
             (Err(ClientError::Closed), Err(error)) => Err(broken(error)),
             (answer, _) => answer,
@@ -376,10 +381,10 @@ fn broken(error: io::Error) -> ClientError {
 
 /// How long a call waits in line for its place, where it does not wait for others besides.
 const LINE: Duration = Duration::from_secs(10);
-/// How long a connection is kept that nobody uses, and how many: the places of the daemon are for others, too.
+/// How long an unused connection is kept, and how many: the daemon serves 64 in all, other programs' among them.
 const KEPT: Duration = Duration::from_secs(5);
 const MOST_KEPT: usize = 4;
-/// How long the daemon may take for what is its own to do: a slow disk is slow.
+/// How long the daemon may take for a call that waits for nobody: long enough for a slow disk.
 const PROMPT: Duration = Duration::from_secs(30);
 /// An inbox full of the largest messages fits.
 const ANSWER_MAX: u64 = 64 << 20;

@@ -4,8 +4,9 @@
 //! What keeps its connection has 24 places: streams take 16 of them at most, and `receive` with its leases 20, so that
 //! neither takes all places of the other.
 //!
-//! One caller has at most as many places as are free: a single one half of all, and there is always one for a caller that
-//! has none. Whoever finds no place waits in line, first come first served among those who may have one.
+//! One caller may hold as many slots as are free. So a single caller gets half of them, and there is always one for a
+//! caller that has none. A call that finds no slot waits in line; a free slot goes to the first in line whose caller may
+//! have it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -188,7 +189,7 @@ impl PoolState {
         self.by_caller.get(holder).copied().unwrap_or_default()
     }
 
-    /// Half of what is free is for one caller, and what is free is what both the kind and its share have left.
+    /// A caller may have one more while it holds fewer than are free: the smaller of what the pool and its share have left.
     fn may_have(&self, holder: &SlotHolder, pool: &Pool) -> bool {
         let free = self
             .left_of(holder.share, pool)
@@ -205,7 +206,8 @@ impl PoolState {
         most.saturating_sub(taken)
     }
 
-    /// Whether somebody waits for what that share may give back: nothing of it helps whom their own share stops.
+    /// Whether anybody waits for a slot that a call of that share could give back. Nobody is helped by it who waits because
+    /// their own share is used up.
     fn has_line(&mut self, of: PoolShare, pool: &Pool) -> bool {
         self.line.retain(|waiting| !waiting.turn.is_closed());
         self.line.iter().any(|InLine { holder, .. }| {
@@ -243,7 +245,7 @@ impl PoolState {
         Some(next)
     }
 
-    /// Who has a place by that, first come first served, before anybody who asks later.
+    /// Gives a slot back. Those in line who have one now, already counted, before anybody who asks later.
     fn release(&mut self, holder: &SlotHolder, pool: &Pool) -> Vec<InLine> {
         self.all = self.all.saturating_sub(1);
         let share = self.share(holder.share);
@@ -262,7 +264,8 @@ impl PoolState {
 impl Drop for CallSlot {
     fn drop(&mut self) {
         let next = self.kind.taken.locked().release(&self.holder, &self.kind);
-        // The lock is free again: the place of somebody who has gone meanwhile comes back by the same way.
+        // The lock is released before this: a slot that is sent to somebody who has gone is dropped here, which takes the
+        // lock again.
         for next in next {
             drop(next.turn.send(self.kind.place(&next.holder)));
         }

@@ -28,7 +28,8 @@ impl Daemon {
         let until = Instant::now() + wait;
         let mut place = places.take_now(caller, Lasting::AWhile);
         let mut call = call.clone();
-        // What may be asked for more than once is one message by its key, and any line, now or later, makes turns short.
+        // A wait in short turns asks for the same message several times, and the key makes the daemon send it once. Turns
+        // become short as soon as anybody is in line.
         if call.key.is_none() && (place.is_none() || wait > SHORT_TURN) {
             call.key = Some(fresh_key("gateway")?);
         }
@@ -49,7 +50,7 @@ impl Daemon {
                     let left = until.saturating_duration_since(Instant::now());
                     match places.take(caller, Lasting::AWhile, left).await {
                         Ok(place) => place,
-                        // The wait is over, and this is where it was.
+                        // The wait is over: answer with the newest state that is known.
                         Err(_) => return Ok(so_far),
                     }
                 }
@@ -101,7 +102,7 @@ impl Daemon {
         Ok(answer)
     }
 
-    /// Where the wait was over, the daemon has told where the message was when it began.
+    /// Asks where the message is now: a daemon whose wait is over tells the state from the beginning of the wait.
     ///
     /// # Errors
     /// The same.
@@ -175,14 +176,15 @@ impl Daemon {
         }
     }
 
-    /// A wait that the mailbox of the other side may end is not begun anew before it can.
+    /// How long one turn of a send lasts: longer than `mailbox_after`, which each turn begins anew, so that the message can
+    /// go into the mailbox within it.
     fn turn_for(&self, call: &Send) -> Duration {
         let mailbox = call.mailbox_after.map_or(Duration::ZERO, seconds);
         self.turn_of(Lasting::AWhile).max(mailbox + SHORT_TURN)
     }
 }
 
-/// Whether a program waits for what becomes of it: for people nobody does.
+/// Whether waiting makes sense: a message that waits for a person's decision will not move soon.
 fn is_awaited(answer: &Value) -> bool {
     let sent = serde_json::from_value::<Sent>(answer.clone());
     sent.is_ok_and(|sent| is_under_way(&sent) || sent.state == State::Received)

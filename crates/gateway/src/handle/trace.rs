@@ -159,7 +159,7 @@ fn fault(path: &Path, source: io::Error) -> TraceFault {
     }
 }
 
-/// The file is what it is called, and no way to another.
+/// No symbolic link is followed: whoever may write the directory could otherwise lead the trace into another file.
 fn no_follow() -> i32 {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     i32::try_from(flags).unwrap_or_default()

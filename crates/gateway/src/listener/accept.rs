@@ -67,12 +67,12 @@ impl Accept {
         }
         drop(socket);
         let ended = async { while connections.join_next().await.is_some() {} };
-        // Whoever is in the middle of an answer has a moment for it.
+        // Answers that are under way have a moment to end.
         let _ = timeout(GRACE, ended).await;
     }
 
     async fn connection(&self, stream: TcpStream, address: IpAddr, place: &ListenerSlot) {
-        // Small answers are many.
+        // Most answers are small: send each at once instead of waiting for more bytes.
         let _ = stream.set_nodelay(true);
         let remote = |certificate| Remote {
             address,
@@ -109,7 +109,7 @@ impl Accept {
             .serve_connection(io, service);
         let mut connection = pin!(connection);
         tokio::select! {
-            // How it ended is of no concern to others.
+            // A fault of this connection concerns nobody else.
             _ = &mut connection => return,
             () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
         }
@@ -148,7 +148,7 @@ impl Service<Request<Incoming>> for Rooms {
     }
 }
 
-/// For a client to take some of what is written to it.
+/// How long a client may take nothing of what is written to it.
 const WRITE_TIME: Duration = Duration::from_secs(30);
 const MOST_HEADERS: usize = 64;
 const LONGEST_HEAD: usize = 32 * 1024;

@@ -37,7 +37,7 @@ pub(super) async fn authenticate(
             let standing = request.extensions().get::<ConnectionActivity>();
             let held = (place, standing.map(ConnectionActivity::of_caller));
             request.extensions_mut().insert(caller);
-            // What the token lets in ends with it, also in the middle of an answer.
+            // A request ends with its token, also in the middle of an answer: so a revoked token stops its streams.
             let mut response = tokio::select! {
                 response = next.run(request) => guarded(response, gone, held),
                 () = gone.cancelled() => return unknown(kind),

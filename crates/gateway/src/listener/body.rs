@@ -46,7 +46,7 @@ pub(super) async fn whole(
 /// Takes what is left of a refused request off the connection, as far as that is little and comes soon: where bytes are
 /// left over, the system resets the connection, and the refusal with it.
 pub(super) async fn discard(body: Body) {
-    // Whoever sends more than that, or slowly, has no use for an answer.
+    // A client that sends more than that, or slowly, would not read the refusal.
     discard_up_to(body, DISCARDED, DISCARD_TIME).await;
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn discard_up_to(body: Body, most: usize, time: Duration) {
             }
         }
     };
-    // An end that comes too late is none.
+    // A sender that is too slow is not waited for.
     let _ = timeout(time, taken).await;
 }
 
@@ -78,7 +78,7 @@ impl Bodies {
 
     /// The whole body, and the room that it takes.
     async fn read(&self, body: Body) -> Result<(Bytes, Option<HeldBytes>), BodyFault> {
-        // What is announced to be too long is not read to find that out.
+        // A body whose Content-Length is above the limit is refused unread.
         if body.size_hint().lower() > self.most as u64 {
             discard(body).await;
             return Err(BodyFault::TooLarge);

@@ -97,7 +97,7 @@ impl Gate {
         }
     }
 
-    /// A page of a site that the configuration names, or of this listener itself.
+    /// Admits a request without an Origin, and one of a page that the configuration names or of this listener itself.
     fn admit_origin(&self, host: &str, headers: &HeaderMap) -> Result<(), GateFault> {
         if !headers.contains_key(header::ORIGIN) {
             return Ok(());

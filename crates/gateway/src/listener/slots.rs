@@ -34,8 +34,8 @@ impl ConnectionActivity {
         self.at_work()
     }
 
-    /// A request of somebody who need not be known, and of whom nothing more is to come: one whose body is still awaited
-    /// has no claim to its place.
+    /// Marks a request as worked on whose sender need not be known, and whose body is complete. While a body is still
+    /// awaited its connection is not protected: a slow sender would keep its slot for ever.
     pub(crate) fn at_work(&self) -> RequestUnderWay {
         self.0.under_way.fetch_add(1, Ordering::Relaxed);
         RequestUnderWay(Arc::clone(&self.0))

@@ -34,7 +34,7 @@ pub(crate) struct Tokens {
     changes: watch::Sender<u64>,
 }
 
-/// Whether the token of a caller holds, of whom something is under way.
+/// Whether a caller's token is still valid, for work that goes on between its calls.
 pub(crate) enum Holder {
     /// It does.
     Held(Caller),
@@ -103,7 +103,7 @@ impl Tokens {
             known: Mutex::default(),
             changes: watch::channel(0).0,
         };
-        // Whoever starts the gateway says what is wrong with it.
+        // What is wrong with the file is not logged here: the start of the gateway prints it, by `fault`.
         tokens.read();
         tokens
     }
@@ -173,7 +173,7 @@ impl Tokens {
         }
     }
 
-    /// What is to be said of it.
+    /// The same without logging: the line to log.
     fn read(&self) -> Option<String> {
         let stamp = FileStamp::of(&self.path);
         let mut known = self.known.locked();
@@ -237,7 +237,7 @@ impl KnownTokens {
         }
     }
 
-    /// Whether there were any.
+    /// Ends the tokens that have expired; whether there were any.
     fn end_expired(&mut self) -> bool {
         let (now, before) = (file::now(), self.live.len());
         self.live.retain(|_, live| {

@@ -139,7 +139,7 @@ impl A2aDoor {
         Ok((record, seq))
     }
 
-    /// The caller has the answer that was not kept: from here on it is nowhere but in the log, sealed.
+    /// The caller was shown an answer that is not kept: it leaves the inbox, and is then in the log alone, sealed.
     async fn shown(&self, daemon: &Daemon, record: &Record, answer: String) {
         let name = Name {
             from: record.peer.clone(),

@@ -31,7 +31,7 @@ pub(crate) async fn follow(room: Arc<A2aDoor>, mut more: mpsc::UnboundedReceiver
     };
     let mut pause = PAUSES.0;
     loop {
-        // Without anything to hear of, a place of the daemon's is not taken.
+        // While no message is open, no connection is held: the daemon serves 64 in all.
         if following.open.is_empty() {
             match more.recv().await {
                 Some(next) => drop(following.open.insert(next.message.clone(), next)),
@@ -107,7 +107,8 @@ impl Following<'_> {
                 }
                 () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
                     Some((_, message)) => self.fetch(&mut link, &message).await?,
-                    // Nothing came for a while; or another program may have filled the daemon's list of those who listen.
+                    // Idle for a while, or old: a new connection subscribes anew, because other programs may have filled
+                    // the daemon's list of subscriptions.
                     None => return Ok(()),
                 },
             }
@@ -343,7 +344,7 @@ impl Following<'_> {
         self.settle(open).await
     }
 
-    /// Nothing more is asked about the message, after a new start neither.
+    /// Nothing more is asked about the message, not even after a restart.
     async fn settle(&mut self, open: Followed) -> Result<(), DoorError> {
         self.room.settled(open.key).await?;
         self.open.remove(&open.message);

@@ -96,7 +96,7 @@ impl Pushing {
         }
     }
 
-    /// All that one receiver has not got. One that cannot be reached misses it.
+    /// Sends a receiver everything that it has not got. One that cannot be reached by all tries misses it.
     async fn push(&self, context: &Context, store: &Store, due: Due) {
         let Ok(url) = Url::parse(&due.config.url) else {
             return;
@@ -150,7 +150,7 @@ impl Pushing {
                 .await;
             match posted {
                 Ok(answer) if answer.status.is_success() => return true,
-                // It will not be taken another time either.
+                // What the receiver refuses now it will refuse again.
                 Ok(answer) if answer.status.is_client_error() && answer.status != 429 => {
                     return true;
                 }
@@ -165,7 +165,7 @@ impl Pushing {
                 }
                 _ => {}
             }
-            // Nobody waits for a place meanwhile.
+            // Give the slots back before the pause, so that others can post meanwhile.
             drop((own_place, place));
             sleep(pause).await;
             pause *= 3;
@@ -176,14 +176,14 @@ impl Pushing {
     /// The places of one caller: its dead receivers hold up no other caller's.
     fn posts_of(&self, caller: &str) -> Arc<Semaphore> {
         let mut busy = self.busy.locked();
-        // Those of whom nothing is under way are as new.
+        // Callers without a post under way are forgotten: they have all their slots anyway.
         busy.posts.retain(|_, places| Arc::strong_count(places) > 1);
         let own = busy.posts.entry(caller.to_owned());
         Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(OWN_PLACES))))
     }
 
-    /// Says why nothing goes to that host: once, since each task may name it, and of so many hosts as nobody fills a log
-    /// with.
+    /// Logs why nothing goes to that host: once, because every task may name it, and for 100 hosts at most, because clients
+    /// choose them.
     fn tell(&self, url: &Url, why: &OutgoingError) {
         let host = url.host_str().unwrap_or_default();
         let mut told = self.told.locked();

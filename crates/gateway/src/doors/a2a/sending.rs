@@ -31,7 +31,7 @@ impl A2aDoor {
         // Held from when the peer's budget is used up until the message has left: one of those that wait tries at a time.
         let mut turn = None;
         loop {
-            // Only for as long as its token holds, and as far as that reaches now.
+            // Looked up at each try: the token may have been revoked or narrowed meanwhile.
             let daemon = match self.context.holder(&call.caller) {
                 Holder::Held(caller) => self.context.daemon_of(&caller),
                 Holder::Ended => return self.end_with_token(call.task).await,
@@ -166,7 +166,8 @@ impl A2aDoor {
         }
     }
 
-    /// What is above tier 2 is not kept: whether the daemon had it when the gateway was killed, it tells by the key.
+    /// Asks the daemon by the key whether it had taken the message when the gateway was killed. A request above tier 2 is
+    /// not kept, so it cannot be sent again.
     async fn find(self: Arc<Self>, call: TaskCall) {
         let record = self.store.record(call.task.clone()).await;
         let Ok(Some(record)) = record else {
@@ -177,7 +178,7 @@ impl A2aDoor {
         };
         let mut pause = PAUSES.0;
         loop {
-            // What was written to the daemon before is read first.
+            // Wait first: the daemon may still be reading what the killed gateway wrote to it.
             sleep(pause).await;
             let daemon = match self.context.holder(&call.caller) {
                 Holder::Held(caller) => self.context.daemon_of(&caller),

@@ -1,4 +1,5 @@
-//! Calls without an id. JSON-RPC answers none, and some clients of 0.3 wait all the same, with their fault in it: they hear that.
+//! Calls without an id. JSON-RPC leaves them unanswered. Some clients of 0.3 leave out the id in a call that has another
+//! fault besides, and wait for an answer all the same: they get the error.
 
 use serde_json::{Map, Value};
 use signet_json::{Limits, parse_foreign};

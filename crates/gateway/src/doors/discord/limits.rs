@@ -55,7 +55,7 @@ impl RateLimits {
     pub(crate) fn note(&mut self, route: RequestKind, said: RateLimitHeaders, now: Instant) {
         match said.status {
             429 => self.note_limit(route, said, now),
-            // Whoever goes on asking with a token that is refused is banned by address.
+            // Discord bans the address of whoever goes on asking with a refused token.
             401 | 403 | 404 => self.global = Some(now + REFUSED),
             500.. => self.note_fault(now),
             _ => {
@@ -68,8 +68,8 @@ impl RateLimits {
         }
     }
 
-    /// What is said of the wait counts as far as it can be meant. Whoever asks for next to no wait again and again is asked
-    /// ever more rarely.
+    /// Waits as long as the answer says, if that is a sensible number. A server that refuses again and again and names next
+    /// to no wait is asked ever more rarely.
     fn note_limit(&mut self, route: RequestKind, said: RateLimitHeaders, now: Instant) {
         let wait = match said.is_global {
             true => said.retry_after,
@@ -94,7 +94,7 @@ impl RateLimits {
     }
 }
 
-/// A wait that can be meant; none where the number is negative, next to nothing, or no number.
+/// The wait; `None` for a number that is negative, next to nothing, or no number.
 fn meant(seconds: f64) -> Option<Duration> {
     let is_meant = seconds.is_finite() && seconds >= LEAST.as_secs_f64();
     is_meant.then(|| Duration::from_secs_f64(seconds.min(REFUSED.as_secs_f64() * 6.0)))

@@ -55,9 +55,9 @@ enum ReadError {
 /// What one look at the channel brought.
 #[derive(Default)]
 struct Looked {
-    /// Posts behind the place.
+    /// Posts newer than the position.
     newer: usize,
-    /// Posts that were not asked for: the place is at or behind them.
+    /// Posts that are not newer than the position, and so were not asked for.
     skipped: usize,
 }
 
@@ -83,7 +83,7 @@ async fn once(
     };
     let mut place = Snowflake(after);
     for post in &posts {
-        // A cache, or whoever stands in for Discord, may answer with anything: the place never goes back.
+        // A cache, or a false server, may answer with old posts: the position never goes back.
         if post.id <= place {
             looked.skipped += 1;
             continue;
@@ -133,7 +133,7 @@ async fn envelope(room: &DiscordDoor, post: &ChannelPost) -> Result<Option<Bytes
         None => Ok(None),
         Some(file) => match room.channel.file(file).await {
             Ok(bytes) => Ok(Some(bytes).filter(|bytes| bytes.len() <= MAX_MESSAGE)),
-            // Whoever posted it may have named any address.
+            // Whoever posted the file chose its address: that it cannot be read is no fault of Discord's.
             Err(_) => Ok(None),
         },
     }

@@ -15,13 +15,13 @@ impl DiscordDoor {
     /// Keeps where showing begins, before anybody is told that the gateway is there. A daemon that is away is not waited
     /// for: nothing is said before it is there.
     pub(crate) async fn begin(&self) {
-        // Why it is not done, the first session says.
+        // An error is dropped here: the first session meets it again, and logs it.
         let _ = timeout(FIRST_PLACE, show::begin(self)).await;
     }
 
     /// Shows, carries and reads until the gateway is to end.
     pub(crate) async fn run(self) {
-        // Until there is a place, what is said once the daemon is there is missed.
+        // While the position is unknown, messages that the daemon takes in are not shown: so look for the daemon often.
         let pause = |why: &ClientError| match (why, self.state.places().shown) {
             (ClientError::NotReachable { .. }, None) => SHORT_PAUSE,
             _ => PAUSE,

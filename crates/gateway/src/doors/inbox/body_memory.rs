@@ -43,7 +43,7 @@ pub(crate) enum Unread {
 }
 
 impl BodyMemory {
-    /// One of so many bytes.
+    /// Memory of so many bytes.
     pub(crate) fn of(most: usize) -> Self {
         Self {
             most,

@@ -37,7 +37,7 @@ async fn again_and_again(room: &Arc<HttpCarrier>) {
         let ended = session(room, &mut told).await;
         room.lose();
         let why = cause(&ended);
-        // Once for each cause until the daemon is back: one that is away for a night says it once.
+        // Each cause is logged once until the daemon is back, so that a night without it is one line.
         if told.insert(why.clone()) {
             say(&format!(
                 "the daemon takes nothing by HTTP: {why}; trying again"
@@ -96,7 +96,7 @@ async fn deliver(room: &HttpCarrier, link: &CarrierConnection) -> ClientError {
         let request = delivery(&room.section.carrier, messages);
         let ruled = link.call(&request, RULING).await;
         for item in items {
-            // Whoever sent it may not have waited.
+            // The request may have been given up meanwhile: then nobody receives this.
             let _ = item.done.send(match ruled {
                 Ok(_) => EnvelopeResult::Ruled,
                 Err(_) => EnvelopeResult::Away,

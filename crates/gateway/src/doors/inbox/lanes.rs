@@ -78,15 +78,15 @@ pub(super) struct LaneTurn<'a> {
 }
 
 impl LaneTurn<'_> {
-    /// It took what it was given.
+    /// The gateway took the parcel.
     pub(super) fn well(&self) {
         if let Some(lane) = self.lanes.0.locked().get_mut(&self.address) {
             (lane.faults, lane.paused) = (0, None);
         }
     }
 
-    /// It did not; each time it is left alone for twice as long, up to `longest`. Those under way at once that fail
-    /// together are one fault.
+    /// The gateway did not take the parcel. Each time it is left alone for twice as long, up to `longest`. Parcels that are
+    /// under way together and fail together count as one fault.
     pub(super) fn failed(&self, longest: Duration) {
         let now = Instant::now();
         let mut lanes = self.lanes.0.locked();

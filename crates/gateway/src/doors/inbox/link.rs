@@ -34,7 +34,7 @@ pub(crate) struct CarrierConnection {
 /// What the daemon tells, until the connection ends.
 pub(crate) type Notifications = mpsc::UnboundedReceiver<Notification>;
 
-/// Who waits for which answer; nobody any more once the connection has ended.
+/// Who waits for which answer, by the id of the call; `None` once the connection has ended.
 type Awaited = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<Result<Value, ApiError>>>>>>;
 
 impl CarrierConnection {

@@ -26,7 +26,8 @@ pub(crate) async fn post(room: &HttpCarrier, parcel: &CarriedParcel, bytes: Vec<
         time: POST.time / share,
         ..POST
     };
-    // One that is the only one is asked again soon; of several, one that does not answer is passed over for ever longer.
+    // A peer's only address is tried again after a second. Of several, one that does not answer is skipped for longer each
+    // time.
     let longest = if count > 1 { LONGEST_SKIP } else { AFTER_FAULT };
     for address in addresses(&parcel.address) {
         let Some(turn) = room.lanes.turn(address, TURN / share).await else {

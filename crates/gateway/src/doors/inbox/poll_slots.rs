@@ -23,7 +23,7 @@ pub(crate) struct PollSlots {
     /// How many peers' polls wait at once.
     most: usize,
     socket: PathBuf,
-    /// While somebody opens one, the others wait for it, and find room on it.
+    /// Locked while a connection is opened: polls that need one meanwhile wait, and then share it.
     lines: tokio::sync::Mutex<Vec<SharedLink>>,
 }
 
@@ -145,7 +145,7 @@ impl PollSlots {
 
 fn free_line(lines: &mut Vec<SharedLink>) -> Option<(CarrierConnection, OwnedSemaphorePermit)> {
     lines.retain(|line| line.link.is_open());
-    // One that nobody uses is closed as soon as another has room.
+    // Of two connections that nobody uses, one is closed.
     let idle = |line: &SharedLink| line.places.available_permits() == OF_ONE_LINK;
     if lines.iter().filter(|line| idle(line)).count() > 1 {
         let first = lines.iter().position(idle)?;

@@ -1,5 +1,6 @@
-//! `POST /agent/<id>/inbox`: where others' gateways hand in what is for this agent. Nobody proves anything here but by what
-//! is in the envelopes, and nothing in an answer says what they were found to be.
+//! `POST /agent/<id>/inbox`: where others' gateways hand in what is for this agent. A caller proves nothing but by the
+//! signatures in the envelopes, and no answer tells how they were judged: a stranger could learn from it whom this agent
+//! knows.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -66,7 +67,7 @@ async fn taken(
         .body_memory
         .read(from, request.into_body(), time)
         .await?;
-    // From here on it is ours to answer, so the connection stays.
+    // The body is complete: from here on the connection keeps its slot until it is answered.
     let _work = activity.at_work();
     let began = Instant::now();
     let pieces = envelopes(&body).map_err(|_| InboxRefusal::Size)?;
@@ -93,7 +94,7 @@ async fn taken(
                 return poll(room, &waits, bytes).await;
             }
             Err(NotWaiting::Full) => return Err(InboxRefusal::Full),
-            // Its daemon counts it, as it does every copy.
+            // An older poll goes to the daemon like any envelope, and is counted there as a copy.
             Err(NotWaiting::Older) => {}
         }
     }
@@ -113,7 +114,7 @@ async fn taken(
     sleep(until_tick(began.elapsed())).await;
     ruled?;
     let mut response = StatusCode::ACCEPTED.into_response();
-    // The inbox has a pace of its own.
+    // The inbox limits each address itself, so the listener's limit for strangers does not apply.
     response.extensions_mut().insert(KnownCaller);
     Ok(response)
 }
@@ -162,7 +163,7 @@ async fn judge(
     pieces: Vec<Bytes>,
     view: Arc<TrustView>,
 ) -> Result<Vec<JudgedEnvelope>, InboxRefusal> {
-    // Nobody closes it.
+    // The semaphore is never closed, so this does not fail.
     let _turn = room
         .judges
         .acquire()

@@ -60,7 +60,7 @@ fn judge(message: Unverified, view: &TrustView) -> (EnvelopeVerdict, Option<Poll
                 EnvelopeVerdict::Forged
             }
             _ if method.is_some_and(Method::is_handshake) => EnvelopeVerdict::Flight,
-            // Among them whoever has a key that is newer than the snapshot.
+            // A peer whose key is newer than the snapshot is among these: the daemon judges it by the newest.
             _ => EnvelopeVerdict::Unknown,
         },
     };

@@ -47,7 +47,7 @@ impl ClientProgress {
             message: Some(id.to_owned()),
             conversation: None,
         };
-        // Whoever waits for an answer needs a place more than whoever hears how it goes.
+        // Progress takes a slot only while more than half are free: calls that wait for answers need them more.
         let Some(mut link) = daemon.spare_link().await else {
             return;
         };
@@ -66,7 +66,7 @@ impl ClientProgress {
         let told = ProgressNotificationParam::new(self.token.clone(), so_far)
             .with_total(total.as_secs_f64().max(so_far))
             .with_message(sentence);
-        // A client that reads no more has its connection end elsewhere.
+        // If the client reads no more, its connection fails by itself, and ends the call.
         let _ = self.client.notify_progress(told).await;
     }
 }
@@ -106,7 +106,7 @@ fn of_state(state: State) -> &'static str {
     }
 }
 
-/// Clients give up what is silent for too long.
+/// How often a waiting client hears something: clients give up a call that is silent for too long.
 const BEAT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) struct Receipts {
 }
 
 impl Receipts {
-    /// And what has been written.
+    /// The receipts, and where the names of what was written come out.
     pub(crate) fn new() -> (Self, UnboundedReceiver<Vec<Name>>) {
         let (written, wrote) = unbounded_channel();
         let unwritten = Arc::default();

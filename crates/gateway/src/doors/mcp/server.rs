@@ -61,7 +61,7 @@ async fn converse(gateway: Gateway, stdio: ClientStdio) -> Result<(), ServerInit
                 let _ = running.waiting().await;
                 return Ok(());
             }
-            // Out of turn: it was refused where it wanted an answer, and the next line may begin well.
+            // The client said something else before `initialize`: that was refused, and its next line may be the right one.
             Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {}
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(error),
@@ -86,7 +86,7 @@ enum Clients {
     Callers,
 }
 
-/// As whom a request is done.
+/// On whose behalf a request is done, and what they may.
 struct As {
     daemon: Arc<Daemon>,
     tier: u8,
@@ -106,7 +106,7 @@ impl Gateway {
         }
     }
 
-    /// As whom that request is done; nobody, where it should say so and does not.
+    /// On whose behalf that request is done; an error for one that came by the listener and names no caller.
     fn whose(&self, context: &RequestContext<RoleServer>) -> Result<As, ErrorData> {
         if let Clients::One(_) = self.clients {
             return Ok(As {
@@ -222,7 +222,7 @@ impl ServerHandler for Gateway {
         .into())
     }
 
-    /// What no form of MCP fits comes here, also a known method whose parameters are of another form.
+    /// A request that the library does not know comes here, and so does a known method whose parameters do not fit.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -246,7 +246,7 @@ impl ServerHandler for Gateway {
         Ok(ListPromptsResult::default())
     }
 
-    /// As of prompts: nothing is completed.
+    /// Nothing is completed either, and an empty answer harms nobody.
     async fn complete(
         &self,
         _: CompleteRequestParams,
@@ -322,7 +322,7 @@ fn unread(fault: &DoorError, uri: &str) -> ErrorData {
     ErrorData::new(code, visible(&fault.to_string()).into_owned(), data)
 }
 
-/// Nobody hears it: an answer to what was cancelled is not sent.
+/// The library never sends this: a cancelled request gets no answer.
 fn cancelled() -> ErrorData {
     ErrorData::new(ErrorCode::INTERNAL_ERROR, "cancelled", None)
 }
@@ -343,7 +343,7 @@ const SERVED: [&str; 5] = [
     "resources/list",
     "resources/templates/list",
 ];
-/// For acknowledgements that are under way when the client goes.
+/// How long acknowledgements may take that are under way when the client goes.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

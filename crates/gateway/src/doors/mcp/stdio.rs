@@ -82,7 +82,7 @@ where
                     Err(fault) => fault,
                 },
             };
-            // A client that reads no more ends by its own stream.
+            // If the client reads no more, the conversation ends with its stream.
             self.refuse(fault).await.ok()?;
         }
     }

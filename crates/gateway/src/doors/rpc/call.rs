@@ -88,7 +88,7 @@ impl<'a> Calls<'a> {
 
     fn admitted(&self, method: &str, params: Value) -> Result<Call, ApiError> {
         let line = Call::named(method).ok_or_else(|| {
-            // One that stands by itself never comes here.
+            // A call of A2A that stands by itself was answered before it gets here.
             match self.context.config.a2a.enabled && a2a::is_method(method) {
                 true => not_in_a_batch(),
                 false => Call::unknown(method),

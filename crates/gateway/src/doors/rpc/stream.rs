@@ -38,7 +38,7 @@ pub(super) async fn streamed(calls: &Calls<'_>, asked: Asked) -> Response {
         }
         let event = match timeout(BEAT, told.recv()).await {
             Ok(text) => event(&text?),
-            // Whoever has gone is noticed by writing to them.
+            // An empty comment: writing is the only way to notice that the client has gone.
             Err(_) => ":\n\n".to_owned(),
         };
         Some((Ok(event), (None, told)))

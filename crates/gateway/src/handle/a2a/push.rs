@@ -119,12 +119,12 @@ async fn accept(listener: TcpListener, waiting: Arc<Bells>) {
             Ok((stream, _)) => {
                 let waiting = Arc::clone(&waiting);
                 tokio::spawn(async move {
-                    // Who is too slow, or goes away, has not rung.
+                    // A push that is too slow, or breaks off, counts for nothing.
                     let _ = timeout(PATIENCE, answer(stream, &waiting)).await;
                     drop(place);
                 });
             }
-            // Without a descriptor to spare: one is free again soon.
+            // The process is out of file descriptors: wait until one is free again.
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }

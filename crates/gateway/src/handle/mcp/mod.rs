@@ -1,7 +1,9 @@
 //! Kind `mcp`: a tool of an MCP server, called with the body as its arguments.
 //!
-//! The client is the crate's own and thin: it needs `initialize` and `tools/call`, offers the server nothing, and has to
-//! bound every line and every event that comes, which a general client leaves to whoever uses it.
+//! The client is the crate's own and not that of rmcp, whose server the doors use. It has to bound every line and event, to
+//! read JSON strictly, to give ids that a server cannot guess (rmcp counts up: a server could answer a call before it is
+//! made), and to name each fault for the log. All of that sits below rmcp's client, which would save `initialize` and the
+//! match of ids alone.
 
 mod stdio;
 mod streamable;

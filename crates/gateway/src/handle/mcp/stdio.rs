@@ -84,7 +84,7 @@ impl PipedSession {
             .process_group(0)
             .stdin(Pipe::piped())
             .stdout(Pipe::piped())
-            // Its words may be a message's: they are for no terminal.
+            // A server may log messages to standard error: they must reach no terminal and no journal.
             .stderr(Pipe::null())
             .spawn();
         let child = spawned.map_err(|error| Fault::CannotStart(error.kind()))?;
@@ -135,7 +135,7 @@ impl PipedSession {
             }
             match value.get("id").and_then(Value::as_u64) {
                 Some(id) if id == self.before && self.answered > 0 => say(ANOTHER),
-                // It may have been said before this call was made.
+                // An id that was never given: the answer may have been written before this call was made.
                 Some(id) if id != self.last && self.answered > 1 => say(UNASKED),
                 _ => {
                     let called = jsonrpc::answer(value, &json!(self.last))?;
@@ -147,7 +147,8 @@ impl PipedSession {
         Err(Fault::Flood(ANSWER.bytes / 1024))
     }
 
-    /// What the server asks of us: nothing was offered to it but to hear that we live.
+    /// Answers what the server asks of us: a ping with an empty result, everything else with an error, because nothing else
+    /// was offered to it.
     async fn refuse(
         &mut self,
         task: &Task<'_>,

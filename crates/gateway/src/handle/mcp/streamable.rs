@@ -139,7 +139,7 @@ impl Streamable {
     }
 }
 
-/// The answer, where the event is one; what else a stream says needs none.
+/// The answer, if the event holds it. Progress is passed on; what else a server asks in a stream gets no answer.
 fn answer_in(task: &Task<'_>, data: &[u8], id: &Value) -> Result<Option<Value>, Fault> {
     if data.is_empty() {
         return Ok(None);

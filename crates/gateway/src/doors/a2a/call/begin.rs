@@ -54,7 +54,7 @@ impl Asking<'_> {
         Ok(begun)
     }
 
-    /// Whether the client wants to hear of the task elsewhere: then it has to know the task.
+    /// Whether the client named a receiver of pushes: then it is answered with the task, whose id the pushes have.
     pub(super) fn wants_pushes(&self) -> bool {
         !matches!(self.push_of_configuration(), Ok(None))
     }
@@ -122,7 +122,8 @@ impl Asking<'_> {
         self.room.only_offer(self.caller, &self.peer, offers).await
     }
 
-    /// The name of this very call: clients use a messageId again, with other content and in other tasks.
+    /// Names this call by caller, peer and content. The messageId alone would not do: clients use one again with other
+    /// content and in other tasks.
     fn key(&self, message: &A2aMessage, about: &RequestTerms) -> String {
         let content = json!([
             self.caller.name.as_ref(),
@@ -134,7 +135,8 @@ impl Asking<'_> {
         hex(&Sha256::digest(content.to_string()), 32)
     }
 
-    /// The conversation of a context: nobody gets into another caller's by its name.
+    /// The conversation of a context. The caller is part of the hash, so that nobody gets into another caller's
+    /// conversation by the name of its context.
     fn conversation(&self, context: &str) -> String {
         let content = json!([self.caller.name.as_ref(), self.peer, context]);
         format!("a2a-{}", hex(&Sha256::digest(content.to_string()), 32))

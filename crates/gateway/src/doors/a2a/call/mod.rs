@@ -150,7 +150,7 @@ impl Asking<'_> {
             .task(self.caller, self.owner(), id.clone())
             .await?;
         let seen = self.last_event.filter(|last| *last <= seq);
-        // What was missed is told also when the task is over by now.
+        // A client that has missed events gets them, even if the task is over by now.
         if record.task.status.state.is_terminal() && seen.is_none_or(|last| last == seq) {
             let text = "Unsupported operation: the task is over, and nothing more will come of it";
             return Err(A2aError::new(A2aErrorKind::Unsupported, text).with("taskId", id));

@@ -1,4 +1,4 @@
-//! Bodies of JSON, and what one hears that is not declared as such.
+//! The error for a body that is not declared as JSON.
 
 use axum::response::{IntoResponse as _, Response};
 use hyper::StatusCode;
@@ -10,7 +10,7 @@ use crate::doors::a2a::version::asked;
 use crate::doors::a2a::words::method::A2aVersion;
 use crate::listener::json;
 
-/// What a body hears at an address of A2A that is not declared as JSON.
+/// The error of A2A for a body that is not declared as JSON; `None` where the address is none of A2A.
 pub(crate) fn wrong_content(headers: &HeaderMap, path: &str) -> Option<Response> {
     let is_ours = matches!(path, "/" | "/a2a") || path.starts_with("/a2a/");
     let version = headers.get(VERSION).and_then(|text| text.to_str().ok());

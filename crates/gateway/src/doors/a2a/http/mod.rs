@@ -121,7 +121,7 @@ impl Heard {
             .collect()
     }
 
-    /// Of a call that came to an address of no version.
+    /// The head of a call to /rpc, where the version need not be named.
     pub(crate) fn lenient(headers: &HeaderMap) -> Self {
         Self::of(headers, None, Strictness::Lenient)
     }
@@ -177,7 +177,7 @@ pub(crate) async fn answer(
     );
     let done = async {
         let Some((method, version)) = found else {
-            // A version that nobody speaks is the reason why the method is unknown.
+            // If the version is unknown too, that is the error to tell: the method may exist in that version.
             asked(heard.version.as_deref())?;
             return Err(A2aError::new(A2aErrorKind::Method, "Method not found"));
         };
@@ -206,7 +206,7 @@ pub(crate) async fn answer(
     };
     let mut response = answered.unwrap_or_else(|fault| {
         let text = id.error(&fault.write(version));
-        // Who asks for a stream and reads nothing else hears in it why there is none.
+        // A client that accepts only an event stream gets the error as an event.
         let mut response = match streams && heard.wants_events {
             true => stream::only(&text),
             false => json(text),
@@ -241,7 +241,7 @@ async fn behind(
     if let Some(peer) = named.filter(|peer| caller.scope.knows(peer)) {
         match room.offers(caller, &peer).await {
             Ok(Some(offers)) => return Ok((peer, offers)),
-            // Whose a task is, the gateway's own file says.
+            // The gateway's own file says whose a task is, so calls about tasks are answered while the daemon is away.
             Err(_) if method.is_of_tasks() => return Ok((peer, Vec::new())),
             Ok(None) => {}
             Err(fault) => return Err(fault),

@@ -29,7 +29,7 @@ pub(super) struct Early {
 }
 
 impl Record {
-    /// A part goes into its artifact when all that go before it have.
+    /// Puts a part into its artifact, once all parts with lower numbers are there.
     pub(super) fn part(&mut self, part: ProgressPart) -> Vec<A2aEvent> {
         let name = part.name.unwrap_or_else(|| ANSWER.to_owned());
         let is_new = !self.early.contains_key(&name);

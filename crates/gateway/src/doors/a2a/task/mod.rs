@@ -320,7 +320,7 @@ impl Record {
             Working => A2aTaskState::Working,
             InputRequired => A2aTaskState::InputRequired,
         };
-        // A new connection to the daemon is told the newest word once more.
+        // A new connection to the daemon hears the newest progress once more, which is no news.
         let told = self.task.status.message.as_ref();
         let told = told.and_then(|message| message.parts.first());
         let is_told = |note: &String| told == Some(&A2aPart::text(note.as_str()));

@@ -98,7 +98,7 @@ async fn pass(
         *response.status_mut() = StatusCode::NO_CONTENT;
         asked.iter().for_each(|asked| room.sessions.forget(asked));
     }
-    // One that ended by itself, the library would tell of in plain text.
+    // The library tells of a session that has ended in plain text, and clients read JSON.
     if let (StatusCode::NOT_FOUND, Some(asked)) = (response.status(), &asked) {
         room.sessions.forget(asked);
         return no_session();
