@@ -9,25 +9,25 @@
 //! it: a log without the anchored line went back, lines behind that of a clean stop are somebody
 //! else's, and behind it a start obeys only lines that bear a signature.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use signet_proto::ids::Digest;
 
-use crate::chain::{Head, Position};
+use crate::chain::{Head, LogPosition};
 use crate::disk::Disk;
 use crate::error::{LogError, at, unsynced};
-use crate::file::{make_dir, sync_dir};
+use crate::file::{make_dir, replace};
 use crate::file_identity::FileIdentity;
 
 /// What the anchor says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AnchorRecord {
-    /// Whether the last writer stopped, and the line is the last one.
+    /// Whether the last writer stopped in order: then the anchored line is the last of the log.
     pub(crate) is_clean: bool,
     /// Behind the anchored line; line 0 before there is any.
-    pub(crate) position: Position,
+    pub(crate) position: LogPosition,
     /// So many lines of that line's month had a checkpoint before this was written.
     pub(crate) covered: u64,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Anchor {
     file: File,
     identity: FileIdentity,
     record: AnchorRecord,
-    /// Of the slot written last.
+    /// The number of the record written last; a reader takes the record with the highest.
     counter: u64,
     /// How often it was synced.
     synced: u64,
@@ -65,25 +65,13 @@ pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<AnchorRecord>, Log
 }
 
 impl Anchor {
-    /// Puts a new file into the place of the old one: after a disk failed, what the system shows of the
-    /// old one may be in memory only.
+    /// Puts a new file into the place of the old one. The old one is not written on: after a failed disk, what the
+    /// system shows of it may be in memory only.
     pub(crate) fn create(disk: &Disk, path: &Path, record: AnchorRecord) -> Result<Self, LogError> {
-        let dir = path.parent().unwrap_or(Path::new("."));
-        make_dir(disk, dir)?;
-        let new = path.with_extension("new");
-        if let Err(error) = fs::symlink_metadata(&new).and_then(|_| disk.remove(&new))
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(at(&new)(error));
-        }
-        let file = disk.create_with(&new, OpenOptions::new().write(true));
-        let file = file.map_err(at(&new))?;
+        make_dir(disk, path.parent().unwrap_or(Path::new(".")))?;
         let mut bytes = slot(1, &record);
         bytes.resize(SLOT * SLOTS as usize, b' ');
-        disk.write_at(&file, &new, 0, &bytes).map_err(at(&new))?;
-        disk.sync_all(&file, &new).map_err(unsynced(&new))?;
-        disk.rename(&new, path).map_err(at(&new))?;
-        sync_dir(disk, dir)?;
+        let file = replace(disk, path, &path.with_extension("new"), &bytes)?;
         let identity = FileIdentity::of_open(&file, path)?;
         Ok(Self {
             disk: disk.clone(),
@@ -117,7 +105,7 @@ impl Anchor {
 
     /// Anchors a durable line and waits for the disk.
     pub(crate) fn sync(&mut self, record: AnchorRecord) -> Result<(), LogError> {
-        // The two take turns: a power cut tears one of them at most.
+        // Two slots take turns: a power cut tears the one that is being written, and the other keeps the record before.
         self.write(record, self.synced % (SLOTS - 1))?;
         let synced = self.disk.sync_data(&self.file, &self.path);
         synced.map_err(unsynced(&self.path))?;
@@ -126,7 +114,8 @@ impl Anchor {
         Ok(())
     }
 
-    /// Anchors a durable line against whatever happens while the system runs.
+    /// Writes that a line is durable, and does not wait for the disk: the record outlives this process, but not a
+    /// power cut.
     pub(crate) fn note(&mut self, record: AnchorRecord) -> Result<(), LogError> {
         self.write(record, SLOTS - 1)
     }
@@ -141,9 +130,9 @@ impl Anchor {
     }
 }
 
-/// One line of text, ended by its own hash, and filled up with spaces.
+/// The bytes of a slot: one line of text that ends with its own hash, filled up with spaces.
 fn slot(counter: u64, record: &AnchorRecord) -> Vec<u8> {
-    let Position { file, offset, head } = &record.position;
+    let LogPosition { file, offset, head } = &record.position;
     let state = if record.is_clean { CLEAN } else { OPEN };
     let file = if file.is_empty() { NO_FILE } else { file };
     let mut text = format!(
@@ -172,7 +161,7 @@ fn parse(slot: &[u8]) -> Option<(u64, AnchorRecord)> {
     };
     let record = AnchorRecord {
         is_clean: *state == CLEAN,
-        position: Position {
+        position: LogPosition {
             file: Some(*file)
                 .filter(|file| *file != NO_FILE)
                 .unwrap_or_default()
@@ -192,7 +181,7 @@ const NAME: &str = "signet-anchor/1";
 const CLEAN: &str = "stopped";
 const OPEN: &str = "writing";
 const NO_FILE: &str = "-";
-/// Two for what is synced, one for what is only written.
+/// Two slots for records that are synced, one for a record that is only written.
 const SLOTS: u64 = 3;
-/// In bytes: what a disk writes whole or not at all.
+/// Bytes of a slot: a sector, which a disk writes whole or not at all.
 const SLOT: usize = 512;

@@ -26,7 +26,7 @@ use crate::file::month_of;
 use crate::merkle::{self, Levels};
 use crate::note::{NextNote, Notes};
 use crate::read::{RawLine, RawLines};
-use crate::record::Line;
+use crate::record::LogLine;
 use crate::verify::bundle::{BUNDLE, CERTIFICATE, CHECKPOINT, PROOF};
 use crate::verify::{log_files, verify};
 
@@ -142,7 +142,7 @@ impl ExportedMonth {
         while let RawLine::Whole(raw) = lines.next_line()? {
             let index = month.leaves.len() as u64;
             month.leaves.push(merkle::leaf(&raw));
-            let line = Line::parse(raw).map_err(|source| lines.fault(source))?;
+            let line = LogLine::parse(raw).map_err(|source| lines.fault(source))?;
             match selection.judge(&line) {
                 BundleLine::Message if index < size => {
                     month.proven += 1;

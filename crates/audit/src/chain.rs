@@ -15,7 +15,7 @@ pub struct Head {
 
 /// A place in a log, behind a line: where a reader can go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct LogPosition {
     /// The name of the month's file.
     pub file: String,
     /// Behind the line and its newline, in bytes.

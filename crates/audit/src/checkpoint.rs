@@ -4,26 +4,26 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use signet_proto::entry::Entry;
-use signet_proto::ids::AgentId;
+use signet_proto::ids::{AgentId, Digest};
 use signet_proto::keys::VerifyKey;
 
-use crate::chain::{Position, Tip};
+use crate::chain::{LogPosition, Tip};
 use crate::disk::Disk;
 use crate::error::{LogError, at, broken, unsynced};
 use crate::file::{checkpoint_files, set_aside};
 use crate::file_identity::REMOVED;
 use crate::keys::CheckpointKeys;
 use crate::merkle::{self, Tree};
-use crate::month_file::Tape;
+use crate::month_file::MonthFile;
 use crate::note::{Checkpoint, CheckpointSecret, NextNote, Note, Notes, origin};
 use crate::read::{RawLine, RawLines};
-use crate::record::{Line, LineFrame, Mark};
+use crate::record::{LineFrame, LogLine, Mark};
 
 /// A checkpoint is due after so many lines.
 pub const CHECKPOINT_LINES: u64 = 256;
 
-/// More lines than a log leaves without a checkpoint, whatever stops it: at the end of a month's file
-/// this many lines without one mean that checkpoints were taken away.
+/// However a log is stopped, it leaves fewer lines than this without a checkpoint. More of them at the end of a month's
+/// file mean that checkpoints were taken away.
 const UNCOVERED: u64 = 4 * CHECKPOINT_LINES;
 
 /// Whether fewer checkpoints are there than a log of so many lines has, however it was stopped. A
@@ -60,11 +60,11 @@ struct SignedMonth {
     is_promised: bool,
     /// None when no key is named, or the one that is named is gone.
     secret: Option<CheckpointSecret>,
-    tape: Option<Tape>,
+    month_file: Option<MonthFile>,
     /// Of the durable lines.
     tree: Tree,
     /// The lines that are not durable yet.
-    waiting: Vec<signet_proto::ids::Digest>,
+    waiting: Vec<Digest>,
     /// So many lines have a checkpoint.
     covered: u64,
     /// Where the last whole checkpoint ends, while something torn may stand behind it.
@@ -78,9 +78,10 @@ pub(crate) enum Required {
     Unknown,
     /// The anchor remembers.
     Anchored {
-        /// So many lines had a checkpoint for sure.
+        /// How many lines had a checkpoint when the anchor was written.
         least: u64,
-        /// The last so many lines can have none: a line is anchored before a checkpoint covers it.
+        /// How many lines stand behind the anchored one. They have no checkpoint, since a line is anchored before a
+        /// checkpoint covers it.
         behind: u64,
     },
     /// Some are lost, and a person has accepted that.
@@ -114,8 +115,9 @@ impl Checkpoints {
                 "it has checkpoints of lines that are gone",
             ));
         }
-        // A key is destroyed once the next month has its first checkpoint: then that month was begun.
-        // It may also have been moved away; an anchor knows better which month was the last.
+        // The key of a month is destroyed once the next month has its first checkpoint. So where the old key is gone and
+        // the new month's is there, the new month was begun before. The old key may also have been moved away: an anchor,
+        // where there is one, knows which month was the last.
         let is_over = !is_anchored && self.month.is_promised && self.month.secret.is_none();
         if is_over && self.keys.read(&self.disk, month)?.is_some() {
             return Err(broken(
@@ -146,9 +148,10 @@ impl Checkpoints {
     pub(crate) fn resume(
         &mut self,
         month: &str,
-        (path, bytes): (&Path, u64),
+        path: &Path,
+        bytes: u64,
         expected: Required,
-    ) -> Result<Option<Position>, LogError> {
+    ) -> Result<Option<LogPosition>, LogError> {
         let Some(named) = self.named_key(path)? else {
             self.month = SignedMonth::default();
             return Ok(None);
@@ -163,7 +166,7 @@ impl Checkpoints {
                 .filter(|key| *key.public() == named),
             ..SignedMonth::default()
         };
-        let covered = found.rebuild((path, bytes), &named, expected)?;
+        let covered = found.rebuild(path, bytes, &named, expected)?;
         self.month = found;
         Ok(covered)
     }
@@ -204,7 +207,10 @@ impl Checkpoints {
     /// # Errors
     /// What the disk says.
     pub(crate) fn give_back(&mut self) -> Result<(), LogError> {
-        self.month.tape.as_mut().map_or(Ok(()), Tape::give_back)
+        self.month
+            .month_file
+            .as_mut()
+            .map_or(Ok(()), MonthFile::give_back)
     }
 
     /// The file of the month's checkpoints has to be at its path.
@@ -212,18 +218,18 @@ impl Checkpoints {
     /// # Errors
     /// [`LogError::Gone`].
     pub(crate) fn demand_in_place(&self) -> Result<(), LogError> {
-        let tape = self.month.tape.as_ref();
-        tape.map_or(Ok(()), Tape::demand_in_place)
+        let month_file = self.month.month_file.as_ref();
+        month_file.map_or(Ok(()), MonthFile::demand_in_place)
     }
 
-    /// Takes a line that is not durable yet.
+    /// Takes a line that is not durable yet: no checkpoint covers it before [`settle`](Checkpoints::settle).
     pub(crate) fn push(&mut self, line: &[u8]) {
         if self.month.is_promised {
             self.month.waiting.push(merkle::leaf(line));
         }
     }
 
-    /// What was taken is durable.
+    /// Puts the lines taken so far into the tree, now that they are durable.
     pub(crate) fn settle(&mut self) {
         let month = &mut self.month;
         month
@@ -266,7 +272,7 @@ impl Checkpoints {
         let RawLine::Whole(raw) = lines.next_line()? else {
             return Ok(None);
         };
-        let line = Line::parse(raw).map_err(|source| lines.fault(source))?;
+        let line = LogLine::parse(raw).map_err(|source| lines.fault(source))?;
         match &line.entry {
             Some(Entry::Genesis(own)) if own.agent != self.agent => {
                 Err(broken(path, "it is the log of another agent"))
@@ -279,10 +285,11 @@ impl Checkpoints {
 impl SignedMonth {
     fn rebuild(
         &mut self,
-        (path, bytes): (&Path, u64),
+        path: &Path,
+        bytes: u64,
         key: &VerifyKey,
         expected: Required,
-    ) -> Result<Option<Position>, LogError> {
+    ) -> Result<Option<LogPosition>, LogError> {
         let fault = |what: &str| Err(broken(path, what));
         let mut notes = self
             .path
@@ -361,10 +368,10 @@ impl SignedMonth {
         };
         let mut note = secret.sign(&self.checkpoint());
         note.push('\n');
-        let tape = match &mut self.tape {
-            Some(tape) => tape,
+        let month_file = match &mut self.month_file {
+            Some(month_file) => month_file,
             none if self.path.exists() => {
-                none.insert(Tape::resume(disk, self.path.clone())?.sparing())
+                none.insert(MonthFile::resume(disk, self.path.clone())?.sparing())
             }
             None if self.covered > 0 => {
                 return Err(LogError::Gone {
@@ -372,9 +379,9 @@ impl SignedMonth {
                     what: REMOVED,
                 });
             }
-            none => none.insert(Tape::create(disk, self.path.clone())?.sparing()),
+            none => none.insert(MonthFile::create(disk, self.path.clone())?.sparing()),
         };
-        tape.write_durably(note.as_bytes())?;
+        month_file.write_durably(note.as_bytes())?;
         self.covered = self.tree.size();
         Ok(())
     }
@@ -392,16 +399,17 @@ fn next_note(notes: Option<&mut Notes>, path: &Path) -> Result<Option<Note>, Log
 }
 
 /// Behind the line that was just read.
-fn position_of(frame: &LineFrame, raw: &[u8], lines: &RawLines) -> Position {
+fn position_of(frame: &LineFrame, raw: &[u8], lines: &RawLines) -> LogPosition {
     let name = lines.path.file_name().unwrap_or_default();
-    Position {
+    LogPosition {
         file: name.to_string_lossy().into_owned(),
         offset: lines.offset,
         head: Tip::of(frame, raw).head(),
     }
 }
 
-/// A checkpoint torn by a crash says nothing that the next one does not say.
+/// Cuts off what stands behind the last whole checkpoint. A torn one need not be kept as evidence: the next checkpoint
+/// covers the same lines.
 fn cut(disk: &Disk, path: &Path, end: u64) -> Result<(), LogError> {
     let file = disk.open(path, OpenOptions::new().write(true));
     let file = file.map_err(at(path))?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::chain::Position;
+use crate::chain::LogPosition;
 use crate::keys::CheckpointKeys;
 use crate::readers::Readers;
 
@@ -11,7 +11,7 @@ use crate::readers::Readers;
 pub struct Custody {
     pub(crate) keys: CheckpointKeys,
     pub(crate) anchor: Option<PathBuf>,
-    pub(crate) known: Option<Position>,
+    pub(crate) known: Option<LogPosition>,
     pub(crate) accepts_loss: bool,
     pub(crate) readers: Option<Readers>,
 }
@@ -27,7 +27,7 @@ impl Custody {
 
     /// The log has to contain this place as well: what was made of the log goes up to it.
     #[must_use]
-    pub fn knowing(mut self, position: Option<Position>) -> Self {
+    pub fn knowing(mut self, position: Option<LogPosition>) -> Self {
         self.known = position;
         self
     }

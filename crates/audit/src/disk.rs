@@ -12,6 +12,7 @@
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -176,19 +177,14 @@ impl Disk {
         opened.sync_all()
     }
 
-    /// Reserves `bytes` from `start` on, without making the file longer.
-    pub(crate) fn reserve(
-        &self,
-        file: &File,
-        path: &Path,
-        (start, bytes): (u64, u64),
-    ) -> io::Result<()> {
+    /// Reserves the bytes of `room`, without making the file longer.
+    pub(crate) fn reserve(&self, file: &File, path: &Path, room: Range<u64>) -> io::Result<()> {
         self.before(Operation::Reserve(path))?;
         Ok(rustix::fs::fallocate(
             file,
             FallocateFlags::KEEP_SIZE,
-            start,
-            bytes,
+            room.start,
+            room.end.saturating_sub(room.start),
         )?)
     }
 

@@ -144,9 +144,32 @@ pub(crate) fn lock_dir(disk: &Disk, dir: &Path) -> Result<File, LogError> {
     }
 }
 
-/// Makes the names in a directory durable. Like every failed fsync, a failed one is not tried again.
+/// Makes the names in a directory durable. An fsync that failed is not tried again, since a second one would not
+/// tell of the loss.
 pub(crate) fn sync_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
     disk.sync_dir(dir).map_err(unsynced(dir))
+}
+
+/// Puts a new file with these bytes into the place of the one at `path`: the bytes are durable before the file
+/// gets that name. Until then it stands at `new`, where an earlier try that a crash ended may have left one.
+pub(crate) fn replace(
+    disk: &Disk,
+    path: &Path,
+    new: &Path,
+    bytes: &[u8],
+) -> Result<File, LogError> {
+    if let Err(error) = fs::symlink_metadata(new).and_then(|_| disk.remove(new))
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(at(new)(error));
+    }
+    let file = disk.create_with(new, File::options().write(true));
+    let file = file.map_err(at(new))?;
+    disk.write_at(&file, new, 0, bytes).map_err(at(new))?;
+    disk.sync_all(&file, new).map_err(unsynced(new))?;
+    disk.rename(new, path).map_err(at(new))?;
+    sync_dir(disk, path.parent().unwrap_or(Path::new(".")))?;
+    Ok(file)
 }
 
 /// Moves the bytes of `path` from `start` on into a file of their own, durable before they go.
@@ -157,7 +180,9 @@ pub(crate) fn set_aside(disk: &Disk, path: &Path, start: u64, seq: u64) -> Resul
         .open(path, File::options().read(true).write(true))
         .map_err(at(path))?;
     if log.metadata().map_err(at(path))?.len() > start {
-        copy_aside(disk, &log, start, path, seq)?;
+        let (torn, name) = create_torn(disk, path, seq)?;
+        let len = log.metadata().map_err(at(path))?.len();
+        copy(disk, &log, path, &torn, &name, start..len)?;
         sync_dir(disk, dir)?;
         disk.truncate(&log, path, start).map_err(at(path))?;
         disk.sync_all(&log, path).map_err(unsynced(path))?;
@@ -169,17 +194,14 @@ pub(crate) fn set_aside(disk: &Disk, path: &Path, start: u64, seq: u64) -> Resul
     Ok(())
 }
 
-fn copy_aside(disk: &Disk, log: &File, start: u64, path: &Path, seq: u64) -> Result<(), LogError> {
-    let (torn, name) = create_torn(disk, path, seq)?;
-    let len = log.metadata().map_err(at(path))?.len();
-    copy(disk, (log, path), (&torn, &name), start..len)
-}
-
-/// Copies a stretch of one file to the end of another, and waits until the disk has it.
+/// Copies a stretch of the file `from` at `path` to the end of the file `to` at `name`, and waits until the disk has
+/// it.
 pub(crate) fn copy(
     disk: &Disk,
-    (from, path): (&File, &Path),
-    (to, name): (&File, &Path),
+    from: &File,
+    path: &Path,
+    to: &File,
+    name: &Path,
     stretch: Range<u64>,
 ) -> Result<(), LogError> {
     let mut at_byte = stretch.start;
@@ -194,7 +216,8 @@ pub(crate) fn copy(
     disk.sync_all(to, name).map_err(unsynced(name))
 }
 
-/// A new name each time: a crash may come between any two steps, and evidence is not overwritten.
+/// Makes the file for torn bytes, under a name that no earlier one has: what was set aside before is evidence, and
+/// is not overwritten.
 fn create_torn(disk: &Disk, path: &Path, seq: u64) -> Result<(File, PathBuf), LogError> {
     let mut name = path.with_extension(format!("torn-{seq}"));
     for number in 2.. {

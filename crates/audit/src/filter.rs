@@ -8,7 +8,7 @@ use signet_proto::headers::{ConversationId, MessageType};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::time::Timestamp;
 
-use crate::record::Line;
+use crate::record::LogLine;
 use crate::show::{body, describe};
 
 /// Which lines are wanted; what is `None` or false is not asked for.
@@ -58,7 +58,7 @@ pub struct UnknownVerdict;
 impl Filter {
     /// Whether the line is wanted.
     #[must_use]
-    pub fn admits(&self, line: &Line) -> bool {
+    pub fn admits(&self, line: &LogLine) -> bool {
         let verdict = match &line.entry {
             Some(Entry::Message(verdict)) => Some(verdict),
             _ => None,
@@ -123,7 +123,7 @@ impl<T: PartialEq> Matches<T> for Option<T> {
 }
 
 /// What a line is about; nothing, when it is the chain's own.
-pub(crate) fn about(line: &Line) -> LineSubject {
+pub(crate) fn about(line: &LogLine) -> LineSubject {
     line.entry.as_ref().map(Entry::about).unwrap_or_default()
 }
 
@@ -140,7 +140,7 @@ fn names(about: &LineSubject, begun: &str) -> bool {
 }
 
 /// Whether the text stands in what people are shown of a line, its contents among it.
-fn says(line: &Line, text: &str) -> bool {
+fn says(line: &LogLine, text: &str) -> bool {
     let text = text.to_lowercase();
     let shown = [Some(describe(line)), body(line)].into_iter().flatten();
     shown

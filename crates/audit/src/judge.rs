@@ -7,7 +7,7 @@ use signet_proto::entry::{Entry, LineVersion, Weight};
 use signet_proto::ids::{AgentId, Digest};
 
 use crate::anchor::{self, AnchorRecord};
-use crate::chain::{Head, Position, Tip};
+use crate::chain::{Head, LogPosition, Tip};
 use crate::checkpoint::{Checkpoints, Required};
 use crate::custody::Custody;
 use crate::disk::Disk;
@@ -15,7 +15,7 @@ use crate::error::{LogError, broken};
 use crate::file::{month_of, months, refuse_open_folders};
 use crate::months::{last_known, look, record_of};
 use crate::read::{RawLine, RawLines};
-use crate::record::{Line, LineFrame};
+use crate::record::{LineFrame, LogLine};
 use crate::repair::{FoundEnd, LogEnd};
 use crate::tail::holds_line;
 
@@ -63,14 +63,14 @@ impl Judgement {
         self.judge(custody.known, custody.accepts_loss)
     }
 
-    fn judge(&mut self, known: Option<Position>, accepts_loss: bool) -> Result<(), LogError> {
+    fn judge(&mut self, known: Option<LogPosition>, accepts_loss: bool) -> Result<(), LogError> {
         let path = self.anchor.as_deref();
         let record = path
             .map(|path| anchor::read(&self.disk, path))
             .transpose()?;
         let record = record.flatten();
         let anchored = record.as_ref().map(|record| record.position.clone());
-        let mut remembered: Vec<Position> = anchored.into_iter().chain(known).collect();
+        let mut remembered: Vec<LogPosition> = anchored.into_iter().chain(known).collect();
         remembered.sort_by_key(|position| position.head.seq);
         for position in remembered.iter().rev() {
             if !holds_line(&self.disk, &self.dir, position)? {
@@ -106,11 +106,12 @@ impl Judgement {
         Ok(())
     }
 
-    /// A log whose anchor was taken away is what its other witnesses know of it, and signed messages. Releases
-    /// that made no anchors wrote lines of version 1 alone, behind which no line of them stands any more.
+    /// Judges a log whose anchor was taken away: it is believed up to the last line that `witness` names, and behind it
+    /// as far as lines bear a signature. A log that ends with a line of version 1 never had an anchor, since the releases
+    /// that wrote such lines made none.
     fn judge_without_anchor(
         &mut self,
-        witness: Option<&Position>,
+        witness: Option<&LogPosition>,
         accepts_loss: bool,
     ) -> Result<(), LogError> {
         let (Some(anchor), Some(end)) = (self.anchor.clone(), &self.found.end) else {
@@ -136,7 +137,8 @@ impl Judgement {
         self.resume_checkpoints(Required::Loss).map(drop)
     }
 
-    /// Of a log that went back only what its own checkpoints cover is believed without a signature.
+    /// Judges a log that lacks lines, where a person accepts the loss: without a signature only lines that its own
+    /// checkpoints cover are believed.
     fn judge_what_is_left(&mut self) -> Result<(), LogError> {
         if let Some(covered) = self.resume_checkpoints(Required::Loss)? {
             self.trusted = covered.head.seq;
@@ -146,10 +148,10 @@ impl Judgement {
         Ok(())
     }
 
-    /// Looks for the first line behind `base` that moves something and bears no signature. The writer
-    /// said of none of them that it is durable before it was anchored: it goes, and what stands behind
-    /// it, as the torn end of a group.
-    fn cut_behind(&mut self, base: &Position) -> Result<(), LogError> {
+    /// Cuts the log before the first line behind `base` that moves something and bears no signature. The writer tells
+    /// nobody that such a line is durable before the anchor names it, so no one relies on it: it and what stands behind
+    /// it are set aside like the torn end of a group.
+    fn cut_behind(&mut self, base: &LogPosition) -> Result<(), LogError> {
         let found = self.first_unsigned_behind(base)?;
         found.map_or(Ok(()), |unsigned| self.cut(&unsigned))
     }
@@ -165,7 +167,7 @@ impl Judgement {
         Ok(())
     }
 
-    fn first_unsigned_behind(&self, base: &Position) -> Result<Option<Unsigned>, LogError> {
+    fn first_unsigned_behind(&self, base: &LogPosition) -> Result<Option<Unsigned>, LogError> {
         let Some(end) = &self.found.end else {
             return Ok(None);
         };
@@ -188,7 +190,7 @@ impl Judgement {
                 let frame = LineFrame::scan(&raw).ok();
                 let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
                 // A line that cannot be read counts as light here: the proof of the lines refuses it.
-                let entry = Line::parse(raw).ok().and_then(|line| line.entry);
+                let entry = LogLine::parse(raw).ok().and_then(|line| line.entry);
                 let weight = entry.as_ref().map_or(Weight::Light, Entry::weight);
                 if weight == Weight::Light {
                     tip = here;
@@ -206,7 +208,7 @@ impl Judgement {
         Ok(None)
     }
 
-    fn tip_at(&self, base: &Position) -> Result<Tip, LogError> {
+    fn tip_at(&self, base: &LogPosition) -> Result<Tip, LogError> {
         if base.head.seq == 0 {
             return Ok(Tip::NONE);
         }
@@ -236,12 +238,12 @@ impl Judgement {
     }
 
     /// Builds the tree of the newest month; the last line that a checkpoint covers.
-    fn resume_checkpoints(&mut self, expected: Required) -> Result<Option<Position>, LogError> {
+    fn resume_checkpoints(&mut self, expected: Required) -> Result<Option<LogPosition>, LogError> {
         let (Some(checkpoints), Some(end)) = (&mut self.checkpoints, &self.found.end) else {
             return Ok(None);
         };
         let month = month_of(&end.path).unwrap_or_default();
-        checkpoints.resume(month, (&end.path, end.bytes), expected)
+        checkpoints.resume(month, &end.path, end.bytes, expected)
     }
 }
 
@@ -271,7 +273,7 @@ fn went_back(dir: &Path, end: Option<&LogEnd>, missing: Head) -> LogError {
 }
 
 /// After a clean stop the anchored line is the last.
-fn demand_end(dir: &Path, found: &FoundEnd, last: &Position) -> Result<(), LogError> {
+fn demand_end(dir: &Path, found: &FoundEnd, last: &LogPosition) -> Result<(), LogError> {
     let end = found.end.as_ref();
     let is_end = end.is_some_and(|end| end.tip.head() == last.head);
     match is_end && found.torn_bytes()? == 0 {
@@ -343,9 +345,9 @@ pub fn hold_against_anchor(dir: &Path, anchor: &Path) -> Result<(), LogError> {
     }
 }
 
-/// What a log without any line has for an end.
-pub(crate) fn nowhere() -> Position {
-    Position {
+/// The end of a log without any line.
+pub(crate) fn nowhere() -> LogPosition {
+    LogPosition {
         file: String::new(),
         offset: 0,
         head: Head {

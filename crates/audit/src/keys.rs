@@ -4,16 +4,15 @@
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
-use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
 use crate::disk::Disk;
 use crate::error::{LogError, at, unsynced};
-use crate::file::{is_month, make_dir, refuse_open_dir, sync_dir};
+use crate::file::{is_month, make_dir, refuse_open_dir, replace, sync_dir};
 use crate::note::CheckpointSecret;
 
 /// The directory of an agent's checkpoint keys, and where new ones come from.
@@ -35,7 +34,8 @@ impl CheckpointKeys {
         }
     }
 
-    /// The key of `month`, if it is there. What is left of a key half destroyed is none.
+    /// The key of `month`, if it is there. A file whose key was partly overwritten by zeros before a crash holds no
+    /// key.
     pub(crate) fn read(
         &self,
         disk: &Disk,
@@ -45,13 +45,13 @@ impl CheckpointKeys {
             refuse_open_dir(&self.dir)?;
         }
         let path = self.path(month);
-        let mut file = match disk.open(&path, nofollow(OpenOptions::new().read(true))) {
+        let mut file = match disk.open(&path, OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(at(&path)(error)),
         };
         let facts = file.metadata().map_err(at(&path))?;
-        if !facts.is_file() || facts.mode() & 0o077 != 0 {
+        if facts.mode() & 0o077 != 0 {
             return Err(LogError::OpenKey(path));
         }
         let mut text = Zeroizing::new(String::with_capacity(TEXT));
@@ -73,12 +73,12 @@ impl CheckpointKeys {
         let seed = (self.random)().map_err(at(&path))?;
         let secret = CheckpointSecret::from_seed(&seed)
             .map_err(|error| at(&path)(io::Error::other(error)))?;
-        self.write(disk, &path, &seed)?;
+        write(disk, &path, &seed)?;
         Ok(secret)
     }
 
-    /// Destroys every key but that of `month`. A file system that writes elsewhere than in place, as
-    /// flash does, may keep the old bytes: nothing better can be asked of it here.
+    /// Overwrites and removes every key but that of `month`. On a disk that writes new bytes to another place than
+    /// the old ones, as flash does, the old bytes may stay readable; a program cannot prevent that.
     pub(crate) fn destroy_all_but(&self, disk: &Disk, month: &str) -> Result<(), LogError> {
         let kept = self.path(month);
         let mut destroyed = false;
@@ -100,26 +100,6 @@ impl CheckpointKeys {
         }
     }
 
-    /// Under another name first: a key is whole, or not there.
-    fn write(&self, disk: &Disk, path: &Path, seed: &Zeroizing<[u8; 32]>) -> Result<(), LogError> {
-        // The whole capacity at once: growing would leave copies of the secret behind.
-        let mut text = Zeroizing::new(String::with_capacity(TEXT));
-        HEXLOWER.encode_append(&seed[..], &mut text);
-        text.push('\n');
-        let new = path.with_extension("key.new");
-        if let Err(error) = disk.remove(&new)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(at(&new)(error));
-        }
-        let file = disk.create_with(&new, nofollow(OpenOptions::new().write(true)));
-        let file = file.map_err(at(&new))?;
-        disk.write(&file, &new, text.as_bytes()).map_err(at(&new))?;
-        disk.sync_all(&file, &new).map_err(unsynced(&new))?;
-        disk.rename(&new, path).map_err(at(&new))?;
-        sync_dir(disk, &self.dir)
-    }
-
     fn path(&self, month: &str) -> PathBuf {
         self.dir.join(format!("{PREFIX}{month}{SUFFIX}"))
     }
@@ -131,6 +111,15 @@ impl fmt::Debug for CheckpointKeys {
             .field("dir", &self.dir)
             .finish_non_exhaustive()
     }
+}
+
+/// Writes a key under another name first, so that at its own name it is whole or not there.
+fn write(disk: &Disk, path: &Path, seed: &Zeroizing<[u8; 32]>) -> Result<(), LogError> {
+    // The whole capacity at once: growing would leave copies of the secret behind.
+    let mut text = Zeroizing::new(String::with_capacity(TEXT));
+    HEXLOWER.encode_append(&seed[..], &mut text);
+    text.push('\n');
+    replace(disk, path, &path.with_extension("key.new"), text.as_bytes()).map(drop)
 }
 
 fn parse(text: &str) -> Option<CheckpointSecret> {
@@ -149,7 +138,7 @@ fn is_key(path: &Path) -> bool {
 
 fn destroy(disk: &Disk, path: &Path) -> Result<(), LogError> {
     if path.symlink_metadata().map_err(at(path))?.is_file() {
-        let file = disk.open(path, nofollow(OpenOptions::new().write(true)));
+        let file = disk.open(path, OpenOptions::new().write(true));
         let file = file.map_err(at(path))?;
         let length = file.metadata().map_err(at(path))?.len();
         let zeros = vec![0; usize::try_from(length).unwrap_or(0).min(TEXT)];
@@ -157,12 +146,6 @@ fn destroy(disk: &Disk, path: &Path) -> Result<(), LogError> {
         disk.sync_all(&file, path).map_err(unsynced(path))?;
     }
     disk.remove(path).map_err(at(path))
-}
-
-/// Without blocking besides: a pipe in the place of a file would wait for a writer.
-fn nofollow(options: &mut OpenOptions) -> &mut OpenOptions {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
 }
 
 const PREFIX: &str = "checkpoint-";

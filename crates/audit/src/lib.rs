@@ -45,7 +45,7 @@ mod unanswered;
 mod verify;
 
 pub use bundle::{ExportError, Exported, Span, export};
-pub use chain::{Head, Position};
+pub use chain::{Head, LogPosition};
 pub use checkpoint::CHECKPOINT_LINES;
 pub use custody::Custody;
 #[doc(hidden)]
@@ -62,12 +62,12 @@ pub use open::Sight;
 pub use opening::LogOpening;
 pub use read::{LogLines, read, read_file, read_from};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
-pub use record::{Line, MAX_LINE, Mark, kinds};
+pub use record::{LogLine, MAX_LINE, Mark, kinds};
 pub use reserved::Reserved;
 pub use show::{body, describe, glimpse, is_without_words};
 pub use signet_text::{Twice, counted, counted_doing, printable, quoted, twice, visible, word};
 pub use unanswered::AnsweredRequests;
 pub use verify::{
-    BundleReport, Depth, LogFault, LogReport, ProgressFn, Report, Settings, Witness, WrongClock,
-    log_files, verify, verify_with,
+    BundleReport, Depth, LogFault, LogReport, ProgressFn, Settings, VerifyReport, Witness,
+    WrongClock, log_files, verify, verify_with,
 };

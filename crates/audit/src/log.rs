@@ -8,14 +8,14 @@ use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
 use crate::anchor::{Anchor, AnchorRecord};
-use crate::chain::{Head, Position, Tip};
+use crate::chain::{Head, LogPosition, Tip};
 use crate::checkpoint::{CHECKPOINT_LINES, Checkpoints, checkpoints_of};
 use crate::disk::Disk;
 use crate::error::{LogError, at};
 use crate::file;
 use crate::file_identity::FileIdentity;
 use crate::judge::{Judgement, nowhere};
-use crate::month_file::{Tape, give_back_old};
+use crate::month_file::{MonthFile, give_back_old};
 use crate::months::{record_of, remember};
 use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
 use crate::repair::{LogEnd, rewrite};
@@ -32,10 +32,10 @@ pub struct Log {
     month: String,
     month_end: Timestamp,
     /// Every log that is given out has one.
-    tape: Option<Tape>,
+    month_file: Option<MonthFile>,
     tip: Tip,
     /// Behind the last line that the disk has; it is durable once it is anchored as it needs.
-    written: Position,
+    written: LogPosition,
     durable: Head,
     group: Vec<u8>,
     members: Vec<u8>,
@@ -132,7 +132,7 @@ impl Log {
             return Ok(());
         };
         let newest = self.dir.join(file::month_name(&self.month));
-        match remember(&self.disk, &self.dir, record, (&newest, anew)) {
+        match remember(&self.disk, &self.dir, record, &newest, anew) {
             Err(LogError::Full(_)) => Ok(()),
             done => done,
         }
@@ -187,8 +187,8 @@ impl Log {
             return Err(LogError::Stopped);
         }
         if !self.group.is_empty() {
-            let tape = self.tape.as_mut().ok_or(LogError::Stopped)?;
-            let written = tape.write_durably(&self.group);
+            let month_file = self.month_file.as_mut().ok_or(LogError::Stopped)?;
+            let written = month_file.write_durably(&self.group);
             self.stop_unless_full(written)?;
             self.group.clear();
             self.group.shrink_to(GROUP_KEPT);
@@ -265,9 +265,9 @@ impl Log {
 
     /// Behind the last line that was appended; durable once it is committed.
     #[must_use]
-    pub fn position(&self) -> Position {
-        let written = self.tape.as_ref().map_or(0, Tape::len);
-        Position {
+    pub fn position(&self) -> LogPosition {
+        let written = self.month_file.as_ref().map_or(0, MonthFile::len);
+        LogPosition {
             file: file::month_name(&self.month),
             offset: written + self.group.len() as u64,
             head: self.tip.head(),
@@ -295,14 +295,14 @@ impl Log {
             let key = checkpoints.begin(&self.month, &path, self.is_guarded)?;
             write_checkpoint_key(&key, &mut members);
         }
-        self.tape = Some(Tape::create(&self.disk, path)?);
+        self.month_file = Some(MonthFile::create(&self.disk, path)?);
         self.append_members(now, &members)?;
         self.record_torn(now, 1)
     }
 
     fn resume(&mut self, now: Timestamp, end: LogEnd) -> Result<(), LogError> {
         self.name_month(file::month_of(&end.path).unwrap_or_default().to_owned());
-        self.tape = Some(Tape::resume(&self.disk, end.path)?);
+        self.month_file = Some(MonthFile::resume(&self.disk, end.path)?);
         self.tip = end.tip;
         self.written = self.position();
         self.durable = self.written.head;
@@ -326,7 +326,7 @@ impl Log {
             dir,
             month: String::new(),
             month_end: Timestamp::from_millis(0),
-            tape: None,
+            month_file: None,
             tip,
             written: nowhere(),
             durable: tip.head(),
@@ -474,10 +474,13 @@ impl Log {
             let key = checkpoints.begin(&month, &path, self.is_guarded);
             write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
         }
-        let given_back = self.tape.as_mut().map_or(Ok(()), Tape::give_back);
+        let given_back = self
+            .month_file
+            .as_mut()
+            .map_or(Ok(()), MonthFile::give_back);
         self.stop_unless_full(given_back)?;
-        let tape = Tape::create(&self.disk, path);
-        self.tape = Some(self.stop_unless_full(tape)?);
+        let month_file = MonthFile::create(&self.disk, path);
+        self.month_file = Some(self.stop_unless_full(month_file)?);
         self.name_month(month);
         self.is_closed = false;
         self.push(ts, &members)?;
@@ -517,12 +520,14 @@ impl Log {
         if let Some(checkpoints) = &mut self.checkpoints {
             checkpoints.give_back()?;
         }
-        self.tape.as_mut().map_or(Ok(()), Tape::give_back)
+        self.month_file
+            .as_mut()
+            .map_or(Ok(()), MonthFile::give_back)
     }
 
     fn look_in_place(&self) -> Result<(), LogError> {
-        if let Some(tape) = &self.tape {
-            tape.demand_in_place()?;
+        if let Some(month_file) = &self.month_file {
+            month_file.demand_in_place()?;
         }
         if let Some(checkpoints) = &self.checkpoints {
             checkpoints.demand_in_place()?;

@@ -1,31 +1,30 @@
-//! The file of a month, open for appending.
+//! The file of a month, of its lines or of its checkpoints, open for appending.
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 use crate::disk::Disk;
 use crate::error::{LogError, at, unsynced};
 use crate::file::sync_dir;
 use crate::file_identity::FileIdentity;
 
-/// A month's file open for appending, with room reserved ahead of its end.
+/// A month's file open for appending, with room reserved behind its end: so a full disk refuses a write before
+/// it takes half a line.
 #[derive(Debug)]
-pub(crate) struct Tape {
+pub(crate) struct MonthFile {
     pub(crate) path: PathBuf,
     disk: Disk,
     file: File,
     identity: FileIdentity,
     len: u64,
     reserved: u64,
-    /// So much is reserved beyond the end.
+    /// How many bytes are reserved at once beyond the end.
     ahead: u64,
 }
 
-impl Tape {
+impl MonthFile {
     /// Makes the file of a month that has none, and its name durable.
     ///
     /// # Errors
@@ -62,7 +61,7 @@ impl Tape {
         })
     }
 
-    /// The same for a file of few and short lines: on a small disk the log needs the room.
+    /// Reserves less room at once, for a file of few and short lines: on a small disk the log needs the room.
     pub(crate) fn sparing(mut self) -> Self {
         self.ahead = SPARED;
         self
@@ -110,16 +109,18 @@ impl Tape {
         Ok(())
     }
 
-    /// Where the file system knows no reservation, or has no answer, the write will tell.
+    /// Reserves room for `more` bytes. Where the file system knows no reservation, or a signal interrupts the call,
+    /// nothing is refused here: a full disk then refuses the write.
     fn reserve(&mut self, more: u64) -> Result<(), LogError> {
         let needed = self.len.saturating_add(more);
         if needed <= self.reserved {
             return Ok(());
         }
         let ahead = more.saturating_add(self.ahead);
-        let answer = self.disk.reserve(&self.file, &self.path, (self.len, ahead));
+        let room = self.len..self.len.saturating_add(ahead);
+        let answer = self.disk.reserve(&self.file, &self.path, room.clone());
         self.reserved = match answer {
-            Ok(()) => self.len.saturating_add(ahead),
+            Ok(()) => room.end,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => needed,
             Err(error) => match at(&self.path)(error) {
                 LogError::Io { source, .. } if !is_broken(&source) => u64::MAX,
@@ -129,7 +130,7 @@ impl Tape {
         Ok(())
     }
 
-    /// A full disk tears no line: what it took of a group goes again.
+    /// Cuts off the part of a group that a full disk took, so that no half line stays in the file.
     fn cut_back(&mut self, error: io::Error) -> LogError {
         let error = at(&self.path)(error);
         if let LogError::Full(_) = error {
@@ -147,18 +148,13 @@ impl Tape {
 /// What cannot be given back harms nothing but the disk's room.
 pub(crate) fn give_back_old<'p>(disk: &Disk, files: impl Iterator<Item = &'p Path>) {
     for path in files {
-        let facts = path.symlink_metadata().ok();
-        let facts =
-            facts.filter(|facts| facts.is_file() && facts.blocks() * 512 > facts.len() + SLACK);
-        let file = facts.and_then(|_| {
-            let flags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
-            let flags = i32::try_from(flags.bits()).unwrap_or_default();
-            let mut options = File::options();
-            disk.open(path, options.append(true).custom_flags(flags))
-                .ok()
-        });
-        let facts = file.as_ref().and_then(|file| file.metadata().ok());
-        if let Some((file, facts)) = file.zip(facts).filter(|(_, facts)| facts.is_file()) {
+        let is_reserved = path
+            .symlink_metadata()
+            .is_ok_and(|facts| facts.is_file() && facts.blocks() * 512 > facts.len() + SLACK);
+        if is_reserved
+            && let Ok(file) = disk.open(path, File::options().append(true))
+            && let Ok(facts) = file.metadata()
+        {
             let _ = give_back(disk, &file, path, facts.len());
         }
     }

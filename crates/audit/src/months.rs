@@ -2,26 +2,26 @@
 //! all of them.
 //!
 //! The home keeps a line for each, outside of the log's directory: its length, its first line, its last
-//! line with its hash, and how many lines have a checkpoint. A month that is not there yet is taken down when it fits what stands
-//! around it.
+//! line with its hash, and how many lines have a checkpoint. A month that is not written down yet is, once its ends
+//! fit the months around it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use signet_proto::ids::Digest;
 use signet_proto::keys::VerifyKey;
 
-use crate::chain::{Head, Position, Tip};
+use crate::chain::{Head, LogPosition, Tip};
 use crate::checkpoint::checkpoints_of;
 use crate::disk::Disk;
-use crate::error::{LogError, at, broken, unsynced};
-use crate::file::{month_of, months, sync_dir};
+use crate::error::{LogError, at, broken};
+use crate::file::{month_of, months, replace};
 use crate::merkle::{self, Tree};
 use crate::note::{Note, last_note};
 use crate::read::{RawLine, RawLines};
-use crate::record::{Line, LineFrame, Mark};
+use crate::record::{LineFrame, LogLine, Mark};
 use crate::tail::last_line;
 
 /// Where what is known of finished months stands, beside the anchor.
@@ -83,21 +83,26 @@ pub(crate) fn look(disk: &Disk, dir: &Path, record: &Path, newest: &Path) -> Res
 }
 
 /// Behind the last line of the newest finished month that is known; `None` when none is.
-pub(crate) fn last_known(disk: &Disk, record: &Path) -> Result<Option<Position>, LogError> {
+pub(crate) fn last_known(disk: &Disk, record: &Path) -> Result<Option<LogPosition>, LogError> {
     let known = read(disk, record)?;
-    Ok(known.into_iter().next_back().map(|(file, known)| Position {
-        file,
-        offset: known.bytes,
-        head: known.last,
-    }))
+    Ok(known
+        .into_iter()
+        .next_back()
+        .map(|(file, known)| LogPosition {
+            file,
+            offset: known.bytes,
+            head: known.last,
+        }))
 }
 
-/// Takes down the finished months that are not known yet; `anew` forgets those that are.
+/// Writes down the finished months, those before `newest`, that the record does not have yet; `anew` forgets those
+/// that it has.
 pub(crate) fn remember(
     disk: &Disk,
     dir: &Path,
     record: &Path,
-    (newest, anew): (&Path, bool),
+    newest: &Path,
+    anew: bool,
 ) -> Result<(), LogError> {
     let mut known = match anew {
         true => BTreeMap::new(),
@@ -167,7 +172,7 @@ impl MonthEnds {
             return Err(broken(&path, "this finished month has no line"));
         };
         let first = LineFrame::scan(&raw).ok();
-        let line = Line::parse(raw).map_err(|source| lines.fault(source))?;
+        let line = LogLine::parse(raw).map_err(|source| lines.fault(source))?;
         let first = first.ok_or_else(|| broken(&path, "its first line is no line of a log"))?;
         let bytes = path.metadata().map_err(at(&path))?.len();
         let last = last_line(disk, &path)?;
@@ -303,14 +308,7 @@ fn write(disk: &Disk, path: &Path, known: &BTreeMap<String, KnownMonth>) -> Resu
         text.push_str(&format!("{name} {bytes} {first} {seq} {hash} {covered}\n"));
     }
     let new = path.with_extension("months.new");
-    if fs::symlink_metadata(&new).is_ok() {
-        disk.remove(&new).map_err(at(&new))?;
-    }
-    let file = disk.create(&new).map_err(at(&new))?;
-    disk.write(&file, &new, text.as_bytes()).map_err(at(&new))?;
-    disk.sync_all(&file, &new).map_err(unsynced(&new))?;
-    disk.rename(&new, path).map_err(at(&new))?;
-    sync_dir(disk, path.parent().unwrap_or(Path::new(".")))
+    replace(disk, path, &new, text.as_bytes()).map(drop)
 }
 
 /// Read at once, in bytes.

@@ -10,7 +10,7 @@ use signet_proto::keys::SealSecret;
 use signet_proto::reject::Reason;
 use signet_proto::seal::{self, Opened, Sealed};
 
-use crate::record::Line;
+use crate::record::LogLine;
 
 /// What a key makes of one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub enum Sight {
     Damaged(Reason),
 }
 
-impl Line {
+impl LogLine {
     /// What the owner of `secret` sees in the line: an audit key opens the copies, an agent's sealing
     /// key what was sealed for the agent itself.
     #[must_use]

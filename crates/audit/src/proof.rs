@@ -3,10 +3,10 @@
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
 
-use crate::record::Line;
+use crate::record::LogLine;
 use crate::verify::{broken_chain, contradictions, forged_member, prove_parties};
 
-impl Line {
+impl LogLine {
     /// What is wrong with the line of `me`'s log, whatever stands before it, if anything is: a member
     /// that a log would not write so, or a verdict that contradicts its message. Signatures of messages
     /// are left to whoever knows the keys.

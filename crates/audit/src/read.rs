@@ -6,11 +6,11 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::chain::{Position, Tip};
+use crate::chain::{LogPosition, Tip};
 use crate::error::{LogError, RecordError, at, broken, unread};
 use crate::file::months;
 use crate::plain;
-use crate::record::{Line, LineFrame, MAX_LINE};
+use crate::record::{LogLine, MAX_LINE};
 use crate::tail::line_before;
 
 /// Every line of a log directory in order.
@@ -20,7 +20,9 @@ use crate::tail::line_before;
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn read(dir: &Path) -> Result<impl Iterator<Item = Result<Line, LogError>> + use<>, LogError> {
+pub fn read(
+    dir: &Path,
+) -> Result<impl Iterator<Item = Result<LogLine, LogError>> + use<>, LogError> {
     Ok(Chained {
         files: months(dir)?.into(),
         lines: None,
@@ -36,8 +38,8 @@ pub fn read(dir: &Path) -> Result<impl Iterator<Item = Result<Line, LogError>> +
 /// When the directory cannot be read.
 pub fn read_from(
     dir: &Path,
-    position: &Position,
-) -> Result<Option<impl Iterator<Item = Result<Line, LogError>> + use<>>, LogError> {
+    position: &LogPosition,
+) -> Result<Option<impl Iterator<Item = Result<LogLine, LogError>> + use<>>, LogError> {
     let mut files: VecDeque<_> = months(dir)?.into();
     let named = |path: &PathBuf| path.file_name().is_some_and(|name| *name == *position.file);
     let Some(at) = files.iter().position(named) else {
@@ -56,7 +58,7 @@ pub fn read_from(
     }))
 }
 
-fn tip_at(dir: &Path, position: &Position) -> Result<Option<Tip>, LogError> {
+fn tip_at(dir: &Path, position: &LogPosition) -> Result<Option<Tip>, LogError> {
     let tip = line_before(&dir.join(&position.file), position.offset)?;
     Ok(tip.filter(|tip| tip.head() == position.head))
 }
@@ -78,7 +80,7 @@ pub struct LogLines {
 }
 
 impl Iterator for LogLines {
-    type Item = Result<Line, LogError>;
+    type Item = Result<LogLine, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.raw.next_line();
@@ -88,7 +90,7 @@ impl Iterator for LogLines {
         };
         match next {
             Ok(RawLine::Whole(raw)) => {
-                Some(Line::parse(raw).map_err(|source| self.raw.fault(source)))
+                Some(LogLine::parse(raw).map_err(|source| self.raw.fault(source)))
             }
             Ok(RawLine::TooLong) => Some(Err(self.raw.too_long())),
             Ok(RawLine::Torn(_) | RawLine::End) => None,
@@ -105,7 +107,7 @@ struct Chained {
 }
 
 impl Iterator for Chained {
-    type Item = Result<Line, LogError>;
+    type Item = Result<LogLine, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {
@@ -118,7 +120,7 @@ impl Iterator for Chained {
 }
 
 impl Chained {
-    fn advance(&mut self) -> Result<Option<Line>, LogError> {
+    fn advance(&mut self) -> Result<Option<LogLine>, LogError> {
         loop {
             let next = self.lines.as_mut().and_then(Iterator::next);
             if let Some(line) = next.transpose()? {
@@ -131,14 +133,8 @@ impl Chained {
         }
     }
 
-    fn follow(&mut self, line: Line) -> Result<Line, LogError> {
-        let frame = LineFrame {
-            version: line.version,
-            seq: line.seq,
-            ts: line.ts,
-            prev: line.prev,
-            kind: String::new(),
-        };
+    fn follow(&mut self, line: LogLine) -> Result<LogLine, LogError> {
+        let frame = line.frame();
         // A log whose first months were archived starts with a line whose `prev` nothing here proves.
         let before = self.tip.or((line.seq == 1).then_some(Tip::NONE));
         if let (Some(what), Some(lines)) = (before.and_then(|tip| tip.misfit(&frame)), &self.lines)
@@ -146,12 +142,7 @@ impl Chained {
             let what = format!("line {}: {what}", lines.raw.line_number());
             return Err(broken(&lines.raw.path, &what));
         }
-        self.tip = Some(Tip {
-            version: line.version,
-            seq: line.seq,
-            hash: line.hash,
-            ts: line.ts,
-        });
+        self.tip = Some(Tip::at(&frame, line.hash));
         Ok(line)
     }
 }
@@ -160,11 +151,11 @@ impl Chained {
 #[derive(Debug)]
 pub(crate) struct RawLines {
     pub(crate) path: PathBuf,
-    /// Of the line read last, from 1 where the reading began.
+    /// The number of the line read last, counted from 1 at the place where the reading began.
     pub(crate) number: u64,
     /// Where the reading began.
     begin: u64,
-    /// Behind that line.
+    /// Where the line read last ends, with its newline.
     pub(crate) offset: u64,
     /// Bytes of lines read since the reader last set it to 0.
     pub(crate) read: u64,
@@ -242,8 +233,8 @@ impl RawLines {
         Ok(())
     }
 
-    /// A writer that starts after a crash may put a fresh copy into a file's place: the next line
-    /// stands there.
+    /// The next line of the file that stands at the path now: a writer that starts after a crash may have put a fresh
+    /// copy into the place of the one that is open here.
     fn next_in_copy(&mut self) -> Result<RawLine, LogError> {
         let Ok(named) = std::fs::metadata(&self.path) else {
             return Ok(RawLine::End);
@@ -270,7 +261,7 @@ impl RawLines {
             let before = BufReader::with_capacity(BUFFER, file.take(self.begin));
             before.split(b'\n').map_while(Result::ok).count()
         });
-        // Without them the number is too small by what cannot be read any more.
+        // Where the file cannot be opened any more, the number counts from where the reading began.
         let before = before.unwrap_or_default();
         self.number
             .saturating_add(u64::try_from(before).unwrap_or_default())

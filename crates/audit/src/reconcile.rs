@@ -18,7 +18,7 @@ use signet_proto::ids::{AgentId, Digest, MessageId};
 use signet_proto::time::Timestamp;
 
 use crate::error::LogError;
-use crate::verify::{Report, grown, verify};
+use crate::verify::{VerifyReport, grown, verify};
 use side::{Claim, SentState, Side, owner};
 use signet_text::{counted, counted_doing, printable};
 
@@ -39,7 +39,7 @@ pub struct Reconciliation {
     /// What is open, and no contradiction.
     pub open: Vec<Difference>,
     /// What is wrong with each of them, and with their heads.
-    pub verification: Report,
+    pub verification: VerifyReport,
 }
 
 /// One message that the logs do not agree about.
@@ -159,15 +159,11 @@ impl Reconciliation {
             if other.may_precede(claim.signed) {
                 self.not_compared += 1;
             } else if claim.is_receipt {
-                self.tell_open(
-                    DifferenceKind::NeverSent,
-                    side,
-                    claim,
-                    Direction::In,
-                    "sent",
-                );
+                let open = side.difference(DifferenceKind::NeverSent, claim, Direction::In, "sent");
+                self.open.extend(open);
             } else {
-                self.tell(DifferenceKind::NeverSent, side, claim, Direction::In, "-");
+                let found = side.difference(DifferenceKind::NeverSent, claim, Direction::In, "-");
+                self.contradictions.extend(found);
             }
         }
         self.compare_heads(side, other);
@@ -181,7 +177,8 @@ impl Reconciliation {
             (Some(came), SentState::Refused(reason))
                 if came.ruling == Ruling::Accepted && reason != SEQUENCE_REUSE =>
             {
-                self.tell(DifferenceKind::Untold, side, claim, out, &text);
+                let found = side.difference(DifferenceKind::Untold, claim, out, &text);
+                self.contradictions.extend(found);
             }
             (Some(_), _) => self.agreed += 1,
             (None, SentState::Sent | SentState::Expired | SentState::Refused(_))
@@ -191,11 +188,15 @@ impl Reconciliation {
             }
             (None, _) if other.may_precede(claim.signed) => self.not_compared += 1,
             (None, SentState::Received | SentState::Answered) => {
-                self.tell(DifferenceKind::Lost, side, claim, out, &text);
+                let found = side.difference(DifferenceKind::Lost, claim, out, &text);
+                self.contradictions.extend(found);
             }
-            // No log has to have a receipt that says nothing new.
+            // A daemon writes no line for a receipt that tells it nothing new.
             (None, _) if claim.is_receipt => {}
-            (None, _) => self.tell_open(DifferenceKind::NotReceived, side, claim, out, &text),
+            (None, _) => {
+                let open = side.difference(DifferenceKind::NotReceived, claim, out, &text);
+                self.open.extend(open);
+            }
         }
     }
 
@@ -217,10 +218,12 @@ impl Reconciliation {
                     }
                 }
                 Some((head, None)) if !other.may_precede(claim.signed) => {
-                    // What was written since that log was read.
+                    // The head may be a line that was written since the other log was read.
                     let newer = newer.get_or_insert_with(|| grown(&other.files, other.count));
                     if !newer.contains(&head) {
-                        self.tell(DifferenceKind::UnknownHead, side, claim, Direction::In, "-");
+                        let found =
+                            side.difference(DifferenceKind::UnknownHead, claim, Direction::In, "-");
+                        self.contradictions.extend(found);
                     }
                 }
                 _ => {}
@@ -231,35 +234,13 @@ impl Reconciliation {
             let mut highest = 0;
             for (_, line, claim) in heads {
                 if line < highest {
-                    self.tell(DifferenceKind::HeadBack, side, claim, Direction::In, "-");
+                    let found =
+                        side.difference(DifferenceKind::HeadBack, claim, Direction::In, "-");
+                    self.contradictions.extend(found);
                 }
                 highest = highest.max(line);
             }
         }
-    }
-
-    fn tell(
-        &mut self,
-        kind: DifferenceKind,
-        side: &Side,
-        claim: &Claim,
-        direction: Direction,
-        state: &str,
-    ) {
-        self.contradictions
-            .extend(difference(kind, side, claim, direction, state));
-    }
-
-    fn tell_open(
-        &mut self,
-        kind: DifferenceKind,
-        side: &Side,
-        claim: &Claim,
-        direction: Direction,
-        state: &str,
-    ) {
-        self.open
-            .extend(difference(kind, side, claim, direction, state));
     }
 
     /// The result in one sentence.
@@ -311,38 +292,34 @@ impl Reconciliation {
     }
 }
 
-fn difference(
-    kind: DifferenceKind,
-    side: &Side,
-    claim: &Claim,
-    direction: Direction,
-    state: &str,
-) -> Option<Difference> {
-    Some(Difference {
-        kind,
-        claimed_by: side.agent.clone()?,
-        direction,
-        seq: claim.seq,
-        ts: claim.ts,
-        message_id: claim.message_id,
-        hash: claim.hash,
-        state: state.to_owned(),
-    })
+impl Side {
+    /// What the logs do not agree about, as this side claims it.
+    fn difference(
+        &self,
+        kind: DifferenceKind,
+        claim: &Claim,
+        direction: Direction,
+        state: &str,
+    ) -> Option<Difference> {
+        Some(Difference {
+            kind,
+            claimed_by: self.agent.clone()?,
+            direction,
+            seq: claim.seq,
+            ts: claim.ts,
+            message_id: claim.message_id,
+            hash: claim.hash,
+            state: state.to_owned(),
+        })
+    }
 }
 
 impl Difference {
-    fn word(&self) -> &'static str {
-        match self.direction {
-            Direction::In => "in",
-            Direction::Out => "out",
-        }
-    }
-
     fn to_json(&self) -> Value {
         json!({
             "kind": self.kind.as_str(),
             "log": self.claimed_by.as_str(),
-            "dir": self.word(),
+            "dir": self.direction.as_str(),
             "seq": self.seq,
             "ts": self.ts.to_string(),
             "message-id": self.message_id.to_string(),
@@ -355,7 +332,8 @@ impl Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (log, dir, hash) = (&self.claimed_by, self.word(), self.hash.to_hex());
+        let (log, hash) = (&self.claimed_by, self.hash.to_hex());
+        let dir = self.direction.as_str();
         write!(
             f,
             "{log}, seq {}, {}, {dir} {}, {hash}, {}: {}",

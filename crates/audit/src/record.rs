@@ -17,7 +17,7 @@ pub const MAX_LINE: usize = Limits::LINE.bytes;
 /// One line of a log, read back.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Line {
+pub struct LogLine {
     /// How it is written.
     pub version: LineVersion,
     /// Its number, across months, from 1.
@@ -73,7 +73,7 @@ pub fn kinds() -> Vec<&'static str> {
     kinds
 }
 
-impl Line {
+impl LogLine {
     /// Reads one line, given without its newline.
     ///
     /// # Errors
@@ -111,6 +111,17 @@ impl Line {
             reserved,
             raw,
         })
+    }
+
+    /// What every line has, as this one has it.
+    pub(crate) fn frame(&self) -> LineFrame {
+        LineFrame {
+            version: self.version,
+            seq: self.seq,
+            ts: self.ts,
+            prev: self.prev,
+            kind: self.kind.clone(),
+        }
     }
 
     /// The line as JSON that is safe to show: an honest line is its raw bytes, and in a forged one
@@ -271,10 +282,15 @@ impl LineFrame {
 impl Tip {
     /// The end that a line makes.
     pub(crate) fn of(frame: &LineFrame, raw: &[u8]) -> Self {
+        Self::at(frame, Digest::of(&[raw]))
+    }
+
+    /// The end that a line with this frame and this hash makes.
+    pub(crate) fn at(frame: &LineFrame, hash: Digest) -> Self {
         Self {
             version: frame.version,
             seq: frame.seq,
-            hash: Digest::of(&[raw]),
+            hash,
             ts: frame.ts,
         }
     }

@@ -101,7 +101,7 @@ pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogErr
     let old = disk.open(path, File::options().read(true));
     let old = old.map_err(at(path))?;
     let new = disk.create(&copied).map_err(at(&copied))?;
-    if let Err(error) = copy(disk, (&old, path), (&new, &copied), 0..bytes) {
+    if let Err(error) = copy(disk, &old, path, &new, &copied, 0..bytes) {
         // What is left of it would fill a full disk for good.
         let _ = disk.remove(&copied);
         return Err(error);

@@ -3,13 +3,13 @@
 use signet_json::canonical;
 use signet_proto::entry::Entry;
 
-use crate::record::{Line, Mark};
+use crate::record::{LogLine, Mark};
 use signet_text::{counted, printable, visible};
 
 /// One line of text about one line of the log. Nothing from the log can drive a terminal with it or
 /// look like a second line.
 #[must_use]
-pub fn describe(line: &Line) -> String {
+pub fn describe(line: &LogLine) -> String {
     let time = line.ts.to_string().replace('T', " ");
     let time = time.trim_end_matches('Z');
     let (direction, what, rest) = match (&line.entry, &line.mark) {
@@ -33,7 +33,7 @@ pub fn describe(line: &Line) -> String {
 /// What the message in a line carries, in clear, as one line of JSON that is safe to show; `None` where it
 /// carries nothing, or nothing that is not sealed.
 #[must_use]
-pub fn body(line: &Line) -> Option<String> {
+pub fn body(line: &LogLine) -> Option<String> {
     let body = match line.entry.as_ref()? {
         Entry::Message(verdict) => verdict.message()?.body.as_ref(),
         Entry::Draft(draft) => draft.body(),
@@ -58,7 +58,7 @@ pub fn glimpse(body: &str, most: usize) -> String {
 
 /// Whether the row of a message says nothing of what it carries: it has no summary.
 #[must_use]
-pub fn is_without_words(line: &Line) -> bool {
+pub fn is_without_words(line: &LogLine) -> bool {
     match &line.entry {
         Some(Entry::Message(verdict)) => verdict.summary().is_none(),
         _ => false,

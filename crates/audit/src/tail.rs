@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::chain::{Position, Tip};
+use crate::chain::{LogPosition, Tip};
 use crate::disk::Disk;
 use crate::error::{LogError, RecordError, at, broken, unread};
 use crate::file::month_of;
@@ -70,7 +70,11 @@ pub(crate) fn last_line(disk: &Disk, path: &Path) -> Result<Option<(Tip, String)
 }
 
 /// Whether the log in `dir` has that very line at that place.
-pub(crate) fn holds_line(disk: &Disk, dir: &Path, position: &Position) -> Result<bool, LogError> {
+pub(crate) fn holds_line(
+    disk: &Disk,
+    dir: &Path,
+    position: &LogPosition,
+) -> Result<bool, LogError> {
     if position.head.seq == 0 {
         return Ok(true);
     }

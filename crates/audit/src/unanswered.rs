@@ -6,7 +6,7 @@ use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::{AgentId, MessageId};
 
-use crate::record::Line;
+use crate::record::LogLine;
 
 /// The requests that a log has answers to: it is read to its end before anybody can say of one that it has none.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub struct AnsweredRequests(BTreeSet<(AgentId, MessageId)>);
 
 impl AnsweredRequests {
     /// Takes a line of the log.
-    pub fn take(&mut self, line: &Line) {
+    pub fn take(&mut self, line: &LogLine) {
         let answered =
             taken(line).and_then(|verdict| Some((verdict.peer()?, verdict.in_reply_to()?)));
         self.0.extend(answered);
@@ -22,7 +22,7 @@ impl AnsweredRequests {
 
     /// Whether the line is a request or a handoff without an answer.
     #[must_use]
-    pub fn lacks(&self, line: &Line) -> bool {
+    pub fn lacks(&self, line: &LogLine) -> bool {
         let Some(verdict) = taken(line) else {
             return false;
         };
@@ -36,7 +36,7 @@ impl AnsweredRequests {
 }
 
 /// A message that was sent, or taken.
-fn taken(line: &Line) -> Option<&Verdict> {
+fn taken(line: &LogLine) -> Option<&Verdict> {
     match &line.entry {
         Some(Entry::Message(verdict)) if !matches!(verdict.ruling, Ruling::Rejected(_)) => {
             Some(verdict)

@@ -30,15 +30,15 @@ pub(crate) use agreement::{contradictions, forged_member, prove_parties};
 pub(crate) use authority::{KnownTrust, OUT_OF_DATES, Worth, worth};
 pub use bundle::BundleReport;
 pub(crate) use examine::broken_chain;
-pub use report::{LogFault, LogReport, Report, Witness, WrongClock};
+pub use report::{LogFault, LogReport, VerifyReport, Witness, WrongClock};
 
-use crate::error::LogError;
+use crate::error::{LogError, at};
 use crate::file::{month_of, months};
 use crate::read::{RawLine, RawLines};
 use bundle::{is_bundle, verify_bundle};
 use signet_proto::ids::Digest;
 use walk::Walk;
-use witness::{Statement, Testimony};
+use witness::{Testimony, WitnessStatement};
 
 /// How much is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,20 +104,24 @@ impl std::fmt::Debug for ProgressFn<'_> {
 /// Memory does not grow with the length of one log; of several, 32 bytes a line and 64 a message are
 /// kept.
 #[must_use]
-pub fn verify(paths: &[PathBuf]) -> Report {
+pub fn verify(paths: &[PathBuf]) -> VerifyReport {
     verify_with(paths, Settings::default(), &mut ProgressFn::new(|_, _| {}))
 }
 
 /// As [`verify()`], as `settings` say, telling how far it is.
 #[must_use]
-pub fn verify_with(paths: &[PathBuf], settings: Settings, progress: &mut ProgressFn<'_>) -> Report {
+pub fn verify_with(
+    paths: &[PathBuf],
+    settings: Settings,
+    progress: &mut ProgressFn<'_>,
+) -> VerifyReport {
     // A log of which no finding is told would seem to hold.
     let findings = settings.findings.max(1);
     let settings = Settings {
         findings,
         ..settings
     };
-    let mut report = Report::default();
+    let mut report = VerifyReport::default();
     let mut logs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     let mut whole = HashSet::new();
     for path in paths {
@@ -175,7 +179,7 @@ fn hear(logs: &mut [LogReport], testimonies: &[(Testimony, Vec<PathBuf>)]) {
             }
             let mut statement = ours.ask(other, &HashSet::new());
             if statement.unknown_count > 0 {
-                // What was written since this log was read.
+                // The other log may remember lines that were written since this one was read.
                 statement = ours.ask(other, &grown(files, log.lines));
             }
             hear_one(log, files, other, statement);
@@ -183,7 +187,12 @@ fn hear(logs: &mut [LogReport], testimonies: &[(Testimony, Vec<PathBuf>)]) {
     }
 }
 
-fn hear_one(log: &mut LogReport, files: &[PathBuf], other: &Testimony, statement: Statement) {
+fn hear_one(
+    log: &mut LogReport,
+    files: &[PathBuf],
+    other: &Testimony,
+    statement: WitnessStatement,
+) {
     let witness = other.agent.as_ref().map_or("?", |agent| agent.as_str());
     if statement.unknown_count > 0 {
         log.refute(files, witness, &statement.unknown, statement.unknown_count);
@@ -217,12 +226,12 @@ pub(crate) fn grown(files: &[PathBuf], known: u64) -> HashSet<Digest> {
 pub fn log_files(path: &Path) -> Result<Vec<PathBuf>, LogError> {
     if !path.is_dir() {
         let file = fs::metadata(path).map(|_| path.to_owned());
-        return file.map(|file| vec![file]).map_err(crate::error::at(path));
+        return file.map(|file| vec![file]).map_err(at(path));
     }
     let mut files = months(path)?;
     if files.is_empty() {
-        for entry in fs::read_dir(path).map_err(crate::error::at(path))? {
-            let inner = entry.map_err(crate::error::at(path))?.path();
+        for entry in fs::read_dir(path).map_err(at(path))? {
+            let inner = entry.map_err(at(path))?.path();
             if inner.is_dir() {
                 files.extend(months(&inner)?);
             }

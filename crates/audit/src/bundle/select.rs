@@ -8,7 +8,7 @@ use signet_proto::ids::{AgentId, PrincipalId};
 
 use super::Span;
 use crate::filter::about;
-use crate::record::Line;
+use crate::record::LogLine;
 
 /// What a line is for a bundle.
 pub(super) enum BundleLine {
@@ -44,7 +44,7 @@ impl<'a> Selection<'a> {
 
     /// What the next line is. What its own agent thought and did alone (drafts, approvals, outcomes)
     /// is nobody else's matter.
-    pub(super) fn judge(&mut self, line: &Line) -> BundleLine {
+    pub(super) fn judge(&mut self, line: &LogLine) -> BundleLine {
         if line.ts >= self.span.to {
             return BundleLine::No;
         }
@@ -60,7 +60,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    fn certifies(&mut self, line: &Line, is_theirs: bool) -> bool {
+    fn certifies(&mut self, line: &LogLine, is_theirs: bool) -> bool {
         match &line.entry {
             Some(Entry::Genesis(own)) => {
                 self.me = Some(own.agent.clone());

@@ -11,7 +11,7 @@ use signet_proto::time::Timestamp;
 
 use crate::error::LogError;
 use crate::read::read_file;
-use crate::record::Line;
+use crate::record::LogLine;
 use crate::verify::log_files;
 
 /// A message that a log says was sent or came.
@@ -90,7 +90,7 @@ pub(super) fn owner(path: &Path) -> Result<Option<AgentId>, LogError> {
 }
 
 /// What is no line is passed over: verification tells of it.
-fn readable(line: Result<Line, LogError>) -> Option<Result<Line, LogError>> {
+fn readable(line: Result<LogLine, LogError>) -> Option<Result<LogLine, LogError>> {
     match line {
         Err(LogError::Record { .. }) => None,
         line => Some(line),
@@ -113,7 +113,7 @@ impl Side {
         Ok(side)
     }
 
-    fn take(&mut self, line: Line, peer: &AgentId) {
+    fn take(&mut self, line: LogLine, peer: &AgentId) {
         if self.lines.is_empty() {
             self.begins = (line.seq != 1).then_some(line.ts);
         }

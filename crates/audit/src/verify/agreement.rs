@@ -5,10 +5,10 @@ use signet_proto::entry::{Direction, Evidence, HandoffLine, Ruling, TaskChange, 
 use signet_proto::envelope::{MAX_MESSAGE, Message};
 use signet_proto::ids::AgentId;
 
-use crate::record::Line;
+use crate::record::LogLine;
 
 /// Names the member in which the line differs from what a log would write for it.
-pub(crate) fn forged_member(line: &Line) -> Option<String> {
+pub(crate) fn forged_member(line: &LogLine) -> Option<String> {
     let expected = line.rewrite();
     if expected == line.raw {
         return None;

@@ -1,4 +1,4 @@
-//! The lines of a file in waves: as many at a time as every core can be given, and no more in memory.
+//! The lines of a file in batches: as many at a time as every core can be given, and no more in memory.
 
 use super::parallel;
 use crate::error::LogError;
@@ -12,11 +12,11 @@ pub(super) struct NumberedLine {
 }
 
 /// The next lines of a file, and what ends them when the file does.
-pub(super) fn take_wave(
+pub(super) fn take_batch(
     lines: &mut RawLines,
 ) -> Result<(Vec<NumberedLine>, Option<RawLine>), LogError> {
-    let (mut wave, mut bytes) = (Vec::new(), 0);
-    let most = WAVE * parallel::workers();
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    let most = BATCH * parallel::workers();
     while bytes < most {
         let bytes_of_line = match lines.next_line()? {
             RawLine::Whole(line) => {
@@ -24,18 +24,18 @@ pub(super) fn take_wave(
                 Some(line)
             }
             RawLine::TooLong => None,
-            end => return Ok((wave, Some(end))),
+            end => return Ok((batch, Some(end))),
         };
         bytes += LEAST;
-        wave.push(NumberedLine {
+        batch.push(NumberedLine {
             place: lines.number,
             bytes: bytes_of_line,
         });
     }
-    Ok((wave, None))
+    Ok((batch, None))
 }
 
 /// Bytes that are read for each core before they are proven.
-const WAVE: usize = 512 * 1024;
+const BATCH: usize = 512 * 1024;
 /// What a line costs at least, in bytes.
 const LEAST: usize = 64;

@@ -16,6 +16,7 @@ use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
 
 pub use report::BundleReport;
+pub(super) use report::write_more;
 
 use crate::error::LogError;
 use crate::file::is_month;
@@ -23,7 +24,7 @@ use crate::merkle::{leaf, root_from};
 use crate::note::{Note, origin};
 use crate::plain;
 use crate::read::{RawLine, RawLines};
-use crate::record::{Line, MAX_LINE};
+use crate::record::{LogLine, MAX_LINE};
 use crate::verify::{
     KnownTrust, OUT_OF_DATES, Worth, broken_chain, contradictions, forged_member, prove_parties,
     worth,
@@ -121,12 +122,7 @@ impl BundleReader {
     }
 
     fn take_header(&mut self, members: &Map<String, Value>) {
-        let text = |name: &str| {
-            members
-                .get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
+        let text = |name: &str| text_of(members, name);
         self.report.agent = text("agent").parse().ok();
         self.report.peer = text("peer").parse().ok();
         self.report.span = (text("from").to_owned(), text("to").to_owned());
@@ -143,14 +139,8 @@ impl BundleReader {
     }
 
     fn take_checkpoint(&mut self, members: &Map<String, Value>) {
-        let text = |name: &str| {
-            members
-                .get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let month = text("month");
-        let note = Note::parse(text("note")).filter(|_| is_month(month));
+        let month = text_of(members, "month");
+        let note = Note::parse(text_of(members, "note")).filter(|_| is_month(month));
         let expected = self.report.agent.as_ref().map(|agent| origin(agent, month));
         match note {
             Some(note) if Some(&note.checkpoint.origin) == expected.as_ref() => {
@@ -164,7 +154,7 @@ impl BundleReader {
 
     fn take_line(&mut self, raw: Vec<u8>, proof: &BundleProof) {
         let hash = leaf(&raw);
-        let line = match Line::parse(raw) {
+        let line = match LogLine::parse(raw) {
             Ok(line) => line,
             Err(error) => return self.fault(&error.to_string()),
         };
@@ -190,10 +180,11 @@ impl BundleReader {
         self.prove_content(line, proof.place.is_some() && is_within);
     }
 
-    /// The first line of a month names the key that signed its checkpoint.
+    /// Proves that the line stands in its month, by the path to the month's checkpoint. The first line of a month names
+    /// the key that signed its checkpoint, so it has to come before the others.
     fn prove_place(
         &mut self,
-        line: &Line,
+        line: &LogLine,
         leaf: Digest,
         proof: &BundleProof,
     ) -> Result<(), &'static str> {
@@ -225,7 +216,7 @@ impl BundleReader {
     }
 
     /// Only what stands in the log and in the span counts; all else is there for its certificates.
-    fn prove_content(&mut self, line: Line, counts: bool) {
+    fn prove_content(&mut self, line: LogLine, counts: bool) {
         let done = match line.entry {
             Some(Entry::Genesis(own)) => {
                 self.authority.begin(&own);
@@ -329,6 +320,13 @@ fn binds(change: TrustChange) -> bool {
             | TrustChange::RootSucceeded
             | TrustChange::RootReplaced
     )
+}
+
+fn text_of<'m>(members: &'m Map<String, Value>, name: &str) -> &'m str {
+    members
+        .get(name)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 fn parse_proof(members: &Map<String, Value>) -> Option<BundleProof> {

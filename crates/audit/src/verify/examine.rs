@@ -9,7 +9,7 @@ use super::agreement::forged_member;
 use super::batch::NumberedLine;
 use crate::error::RecordError;
 use crate::merkle;
-use crate::record::{Line, LineFrame, Mark};
+use crate::record::{LineFrame, LogLine, Mark};
 
 /// What a line alone shows.
 pub(super) struct Examined {
@@ -59,20 +59,20 @@ fn read(bytes: Vec<u8>, depth: Depth) -> Result<LineContent, RecordError> {
     if depth == Depth::Links {
         let frame = LineFrame::scan(&bytes)?;
         if !Mark::ALL.contains(&frame.kind.as_str()) {
-            return Ok(LineContent::of(frame));
+            return Ok(LineContent {
+                frame,
+                entry: None,
+                mark: None,
+                checkpoint_key: None,
+                faults: Vec::new(),
+            });
         }
     }
-    let line = Line::parse(bytes)?;
+    let line = LogLine::parse(bytes)?;
     let mut faults: Vec<String> = forged_member(&line).into_iter().collect();
     faults.extend(broken_chain(&line).map(str::to_owned));
     Ok(LineContent {
-        frame: LineFrame {
-            version: line.version,
-            seq: line.seq,
-            ts: line.ts,
-            prev: line.prev,
-            kind: line.kind,
-        },
+        frame: line.frame(),
         entry: line.entry,
         mark: line.mark,
         checkpoint_key: line.checkpoint_key,
@@ -80,20 +80,9 @@ fn read(bytes: Vec<u8>, depth: Depth) -> Result<LineContent, RecordError> {
     })
 }
 
-impl LineContent {
-    fn of(frame: LineFrame) -> Self {
-        Self {
-            frame,
-            entry: None,
-            mark: None,
-            checkpoint_key: None,
-            faults: Vec::new(),
-        }
-    }
-}
-
-/// Every mandate and every certificate of a chain bears its proof in itself.
-pub(crate) fn broken_chain(line: &Line) -> Option<&'static str> {
+/// What is wrong with the chain of mandates in a line, if anything is. It needs no other line: every mandate and every
+/// certificate of the chain is in it.
+pub(crate) fn broken_chain(line: &LogLine) -> Option<&'static str> {
     let Some(Entry::Handoff(handoff)) = &line.entry else {
         return None;
     };

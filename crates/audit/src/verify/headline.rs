@@ -1,10 +1,10 @@
 //! The first line of a report: one sentence that a person can repeat to another.
 
 use super::bundle::BundleReport;
-use super::report::{LogReport, Report};
+use super::report::{LogReport, VerifyReport};
 use signet_text::printable;
 
-impl Report {
+impl VerifyReport {
     /// `OK` or `NOT OK`, what is proven, and what is not.
     #[must_use]
     pub fn headline(&self) -> String {
@@ -22,7 +22,7 @@ impl Report {
         format!("{verdict}: {}.", parts.join("; "))
     }
 
-    /// What nobody's log was asked about.
+    /// What an honest result still leaves unproven; nothing where a peer's log confirms it.
     fn unproven(&self) -> Option<String> {
         let logs = &self.logs;
         if logs.is_empty() || logs.iter().any(|log| !log.witnesses.is_empty()) {
@@ -110,8 +110,7 @@ impl LogReport {
 }
 
 fn bundle_clause(bundle: &BundleReport) -> String {
-    let text = |agent: &Option<_>| agent.as_ref().map_or("?".to_owned(), ToString::to_string);
-    let (agent, peer) = (text(&bundle.agent), text(&bundle.peer));
+    let (agent, peer) = bundle.parties();
     if !bundle.faults.is_empty() {
         return format!(
             "{} in the bundle of {agent} about {peer}: it proves nothing",

@@ -8,7 +8,7 @@ use signet_proto::envelope::Message;
 use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
-use super::bundle::BundleReport;
+use super::bundle::{BundleReport, write_more};
 use super::decisions::DraftDecisions;
 use crate::chain::Head;
 use crate::error::LogError;
@@ -17,7 +17,7 @@ use signet_text::{counted, printable};
 /// What [`verify`](crate::verify) found.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Report {
+pub struct VerifyReport {
     /// One for each log.
     pub logs: Vec<LogReport>,
     /// One for each bundle.
@@ -113,7 +113,7 @@ pub struct Witness {
 /// So many notes of a log are told one by one.
 const NOTES: usize = 100;
 
-impl Report {
+impl VerifyReport {
     /// Whether everything was read and no fault found.
     #[must_use]
     pub fn holds(&self) -> bool {
@@ -140,20 +140,14 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.headline())?;
         for log in &self.logs {
             log.faults
                 .iter()
                 .try_for_each(|fault| writeln!(f, "{fault}"))?;
-            if log.left_out > 0 {
-                writeln!(
-                    f,
-                    "… and {} more (--all tells each)",
-                    counted(log.left_out, "finding")
-                )?;
-            }
+            write_more(f, log.left_out)?;
             log.notes
                 .iter()
                 .try_for_each(|note| writeln!(f, "note: {}", printable(note)))?;
@@ -203,10 +197,9 @@ impl LogReport {
             (0, lines) => format!(
                 "{name}: the log holds from seq {}{} to {upto}: {} in {}, {}{}{}; {}.",
                 self.first.unwrap_or_default(),
-                if self.is_partial() {
-                    " (what stands before it was not given and is not proven)"
-                } else {
-                    ""
+                match self.is_partial() {
+                    true => " (what stands before it was not given and is not proven)",
+                    false => "",
                 },
                 counted(lines, "line"),
                 counted(self.files, "file"),
@@ -215,12 +208,12 @@ impl LogReport {
                 } else {
                     counted(self.signed, "signature")
                 },
-                self.part(
+                Self::part(
                     self.uncertified,
                     "message",
                     "whose certificate stands in an earlier file"
                 ),
-                self.part(self.skipped, "line", "without a message to prove"),
+                Self::part(self.skipped, "line", "without a message to prove"),
                 self.proof(),
             ),
             (faults, lines) => {
@@ -233,7 +226,7 @@ impl LogReport {
         }
     }
 
-    /// By whose word it is what was written, and up to which line.
+    /// Which checkpoints and which peers' logs prove that the lines were not changed, and up to which line.
     fn proof(&self) -> String {
         let own = match (&self.proven, self.unpromised.is_empty()) {
             (Some(head), true) => format!("proven by its own checkpoints up to seq {}", head.seq),
@@ -349,11 +342,10 @@ impl LogReport {
         }
     }
 
-    fn part(&self, count: u64, thing: &str, more: &str) -> String {
-        if count == 0 {
-            String::new()
-        } else {
-            format!(", {} {more}", counted(count, thing))
+    fn part(count: u64, thing: &str, more: &str) -> String {
+        match count {
+            0 => String::new(),
+            count => format!(", {} {more}", counted(count, thing)),
         }
     }
 

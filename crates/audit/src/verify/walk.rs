@@ -1,4 +1,4 @@
-//! One log, line by line: in waves, whose lines are examined and proven on every core, and followed in
+//! One log, line by line: in batches, whose lines are examined and proven on every core, and followed in
 //! their order between.
 
 mod place;
@@ -11,7 +11,7 @@ use signet_text::counted;
 
 use super::agreement::prove_parties;
 use super::authority::KnownTrust;
-use super::batch::{NumberedLine, take_wave};
+use super::batch::{NumberedLine, take_batch};
 use super::decisions::DraftDecisions;
 use super::examine::{Examined, LineContent, UnreadLine, examine};
 use super::month::MonthCheckpoints;
@@ -84,7 +84,8 @@ impl<'a, 'p> Walk<'a, 'p> {
         };
         for (index, file) in files.iter().enumerate() {
             match walk.read(file, index + 1 == files.len()) {
-                // What was found before stays found: a forged `v` must not hide it.
+                // A line of a newer version ends the reading. The faults found before it are reported all the same: otherwise a
+                // forged `v` would hide them.
                 Err(newer @ LogError::Newer { .. }) if !walk.report.faults.is_empty() => {
                     let place = walk.report.lines;
                     walk.fault(place, None, &format!("behind this line, {newer}"));
@@ -96,7 +97,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         walk.report.agent = walk.authority.me().cloned();
         walk.report.take_decisions(&walk.decisions);
         if walk.before.as_deref() == Some(Mark::CLOSE) {
-            // A crash or a full disk may have come between the two.
+            // A note, and no fault: a crash or a full disk may have come between the `close` and the next file.
             walk.report.note(format!(
                 "{}: it ends with `close`, and the next month's file is not there: not begun yet, or taken away",
                 walk.file.display()
@@ -113,8 +114,8 @@ impl<'a, 'p> Walk<'a, 'p> {
         self.report.files += 1;
         (self.before, self.day) = (None, None);
         loop {
-            let (wave, end) = take_wave(&mut lines)?;
-            self.prove(wave)?;
+            let (batch, end) = take_batch(&mut lines)?;
+            self.prove(batch)?;
             self.progress.advance(lines.read);
             lines.read = 0;
             match end {
@@ -161,9 +162,9 @@ impl<'a, 'p> Walk<'a, 'p> {
         Ok(())
     }
 
-    fn prove(&mut self, wave: Vec<NumberedLine>) -> Result<(), LogError> {
+    fn prove(&mut self, batch: Vec<NumberedLine>) -> Result<(), LogError> {
         let depth = self.depth;
-        let examined = parallel::map(wave, |raw| examine(raw, depth));
+        let examined = parallel::map(batch, |raw| examine(raw, depth));
         let mut followed = Vec::with_capacity(examined.len());
         let mut ended = Ok(());
         for line in examined {
@@ -195,7 +196,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             Err(UnreadLine::Record(newer @ RecordError::Newer(_))) => {
                 return Err(unread(&self.file, line.place, newer));
             }
-            // A line that cannot be read still has a hash, and a place in the order.
+            // The hash of a line that cannot be read is known, so the line behind it is still held against it.
             Err(why) => {
                 followed.faults.push(match why {
                     UnreadLine::TooLong => {
@@ -251,15 +252,10 @@ impl<'a, 'p> Walk<'a, 'p> {
             self.prove_mark(&content.frame, mark, &mut followed.faults);
         }
         self.recent.push(followed.hash);
-        self.before = Some(content.frame.kind);
         let month = || content.frame.ts.month();
         self.report.span.get_or_insert_with(|| (month(), month()));
-        self.tip = Some(Tip {
-            version: content.frame.version,
-            seq: content.frame.seq,
-            hash: followed.hash,
-            ts: content.frame.ts,
-        });
+        self.tip = Some(Tip::at(&content.frame, followed.hash));
+        self.before = Some(content.frame.kind);
     }
 
     fn misfit(&self, frame: &LineFrame) -> Option<String> {
@@ -326,7 +322,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             let repeated = self.repeats.follow(&verdict, message, head);
             let is_sent = verdict.ruling == Ruling::Sent;
             let undecided = is_sent.then(|| self.decisions.take_sent(message, &self.authority));
-            // Of a copy, what its draft says is no news.
+            // A copied line contradicts its draft as well; the copy alone is reported.
             let found = repeated.or(undecided.flatten());
             faults.extend(found.map(str::to_owned));
         }

@@ -36,7 +36,7 @@ pub(super) struct Testimony {
 
 /// What a witness says.
 #[derive(Default)]
-pub(super) struct Statement {
+pub(super) struct WitnessStatement {
     pub(super) confirmed: Option<Witness>,
     /// The first heads that no line has, and how many there are.
     pub(super) unknown: Vec<u64>,
@@ -45,7 +45,7 @@ pub(super) struct Statement {
 
 impl Testimony {
     /// What `witness` remembers of this log, whose lines went on with `grown` since.
-    pub(super) fn ask(&self, witness: &Self, grown: &HashSet<Digest>) -> Statement {
+    pub(super) fn ask(&self, witness: &Self, grown: &HashSet<Digest>) -> WitnessStatement {
         let mut heads: Vec<(Digest, &SeenHead, Option<u64>)> = self
             .said_by(witness)
             .map(|seen| (seen.head, seen, None))
@@ -59,7 +59,7 @@ impl Testimony {
                 .take_while(|(head, ..)| head == line);
             same.for_each(|(.., found)| *found = Some(seq));
         }
-        let mut statement = Statement::default();
+        let mut statement = WitnessStatement::default();
         for (head, seen, found) in heads {
             match found {
                 Some(seq) => statement.confirm(witness, Head { seq, hash: head }),
@@ -104,7 +104,7 @@ impl Testimony {
     }
 }
 
-impl Statement {
+impl WitnessStatement {
     fn confirm(&mut self, witness: &Testimony, head: Head) {
         let Some(agent) = &witness.agent else { return };
         let newest = self.confirmed.as_ref().map_or(0, |known| known.head.seq);

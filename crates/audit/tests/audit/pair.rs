@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use signet_audit::{CheckpointKeys, Log, LogError, LogReport, Report, verify};
+use signet_audit::{CheckpointKeys, Log, LogError, LogReport, VerifyReport, verify};
 use signet_proto::entry::{Direction, Entry, Ruling, TrustChange};
 use signet_proto::envelope::Message;
 use signet_proto::time::Timestamp;
@@ -228,7 +228,7 @@ impl Pair {
     }
 
     /// What it finds with Bob's log.
-    pub fn together(&self) -> Report {
+    pub fn together(&self) -> VerifyReport {
         verify(&[self.alice.dir(), self.bob.dir()])
     }
 

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use signet_audit::{Log, LogError, Report, reconcile, verify, word};
+use signet_audit::{Log, LogError, VerifyReport, reconcile, verify, word};
 
 use crate::common::*;
 use crate::pair::*;
@@ -19,14 +19,14 @@ fn pipe(path: &Path) {
 }
 
 /// What verification says, which has to say something.
-fn verified(path: PathBuf) -> Report {
+fn verified(path: PathBuf) -> VerifyReport {
     let (tell, hear) = mpsc::channel();
     thread::spawn(move || tell.send(verify(&[path])));
     let said = hear.recv_timeout(Duration::from_secs(30));
     said.expect("verification ends")
 }
 
-fn is_refused(report: &Report, what: &str) {
+fn is_refused(report: &VerifyReport, what: &str) {
     let refused = report.unreadable.iter();
     let named = refused
         .filter(|error| matches!(error, LogError::NotPlain { .. }))

@@ -2,7 +2,7 @@
 //! changed is.
 
 use serde_json::Value;
-use signet_audit::{Report, verify};
+use signet_audit::{VerifyReport, verify};
 use signet_proto::entry::{Direction, Entry, Ruling};
 use signet_proto::envelope::Message;
 use signet_proto::reject::Reason;
@@ -34,7 +34,7 @@ fn came(ruling: Ruling, time: &str) -> Entry {
 }
 
 /// The report on Alice's log with these lines behind its first two.
-fn prove(entries: &[Entry]) -> Report {
+fn prove(entries: &[Entry]) -> VerifyReport {
     let dir = tempfile::tempdir().unwrap();
     let mut log = conversation(dir.path(), 0);
     for (number, entry) in (1..).zip(entries) {

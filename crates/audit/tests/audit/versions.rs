@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use signet_audit::{
-    Line, Log, LogError, LogReport, RecordError, describe, read, read_file, verify,
+    Log, LogError, LogLine, LogReport, RecordError, describe, read, read_file, verify,
 };
 use signet_json::canonical;
 use signet_proto::entry::{
@@ -59,13 +59,13 @@ fn forged(lines: &[String], change: impl FnOnce(&mut Vec<String>)) -> LogReport 
     report_on(dir.path())
 }
 
-fn value(line: &Line) -> Value {
+fn value(line: &LogLine) -> Value {
     serde_json::from_slice(&line.raw).unwrap()
 }
 
 #[test]
 fn every_kind_of_line_of_version_1_is_read_and_rebuilt_byte_for_byte() {
-    let lines: Vec<Line> = read_file(&vectors().join("kinds.jsonl"))
+    let lines: Vec<LogLine> = read_file(&vectors().join("kinds.jsonl"))
         .unwrap()
         .map(Result::unwrap)
         .collect();
@@ -170,10 +170,10 @@ fn a_line_of_a_newer_signet_is_called_that_and_never_cut_off() {
         assert!(report.is_tampered(), "{report}");
         says(&report.logs[0], "from a newer signet");
     }
-    let unreadable = Line::parse(b"{\"v\":3,what a later release writes".to_vec());
+    let unreadable = LogLine::parse(b"{\"v\":3,what a later release writes".to_vec());
     assert_eq!(unreadable, Err(RecordError::Newer(3)));
     for garbage in ["{\"v\":03,", "{\"v\":-3,", "{\"v\":\"3\",", "{\"v\":3x,"] {
-        let read = Line::parse(garbage.as_bytes().to_vec());
+        let read = LogLine::parse(garbage.as_bytes().to_vec());
         assert!(!matches!(read, Err(RecordError::Newer(_))), "{garbage}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use signet_audit::{Line, Log};
+use signet_audit::{Log, LogLine};
 use signet_json::canonical;
 use signet_proto::certificate::{Certificate, CertificateRequest};
 use signet_proto::entry::{CauseLine, Direction, Entry, Evidence, Ruling, TrustChange, Verdict};
@@ -175,7 +175,7 @@ pub fn conversation(dir: &Path, count: u64) -> Log {
     log
 }
 
-pub fn read_all(dir: &Path) -> Vec<Line> {
+pub fn read_all(dir: &Path) -> Vec<LogLine> {
     signet_audit::read(dir)
         .unwrap()
         .map(Result::unwrap)

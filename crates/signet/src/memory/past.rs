@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use signet_audit::{Line, LogError, LogOpening, Position};
+use signet_audit::{LogError, LogLine, LogOpening, LogPosition};
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;
 use signet_proto::node::{Node, Read};
@@ -16,12 +16,12 @@ use crate::state::{StateError, StateStore};
 /// A state that can be read, and how far in the log it goes.
 pub(super) struct StoredState {
     store: StateStore,
-    pub(super) position: Position,
+    pub(super) position: LogPosition,
     rows: Vec<Read>,
 }
 
 /// How far the log went when the state was written.
-pub(super) fn known(stored: &Result<StoredState, StateError>) -> Option<Position> {
+pub(super) fn known(stored: &Result<StoredState, StateError>) -> Option<LogPosition> {
     let stored = stored.as_ref().ok();
     stored.map(|stored| stored.position.clone())
 }
@@ -67,7 +67,7 @@ impl StoredState {
 }
 
 /// Tells a node what lines say, up to the first that cannot be read.
-pub(super) fn tell(node: &mut Node, lines: impl Iterator<Item = Result<Line, LogError>>) {
+pub(super) fn tell(node: &mut Node, lines: impl Iterator<Item = Result<LogLine, LogError>>) {
     for line in lines.map_while(Result::ok) {
         if let Some(entry) = &line.entry {
             node.recall(line.ts, entry);
@@ -104,7 +104,7 @@ pub(super) fn recall_all(
 /// Tells the node the lines behind line `from`, up to the last that stays.
 fn recall(
     mut node: Node,
-    (lines, from): (impl Iterator<Item = Result<Line, LogError>>, u64),
+    (lines, from): (impl Iterator<Item = Result<LogLine, LogError>>, u64),
     config: &Config,
     opening: &LogOpening,
 ) -> Result<Past, MemoryError> {
@@ -135,7 +135,7 @@ fn recall(
 }
 
 /// What nothing in the home vouches for has to prove itself, as `signet audit verify` would ask.
-fn prove(node: &Node, line: &Line, me: &AgentId) -> Result<(), MemoryError> {
+fn prove(node: &Node, line: &LogLine, me: &AgentId) -> Result<(), MemoryError> {
     let said = line
         .entry
         .as_ref()

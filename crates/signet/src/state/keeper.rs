@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 
-use signet_audit::Position;
+use signet_audit::LogPosition;
 use signet_proto::node::{Snapshot, TABLES};
 use tracing::{debug, warn};
 
 use super::StateStore;
 
 /// A snapshot, and where in the log it was taken.
-pub type StateSnapshot = (Box<Snapshot>, Position);
+pub type StateSnapshot = (Box<Snapshot>, LogPosition);
 
 /// The way to the thread, and the thread.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use data_encoding::HEXLOWER;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, params};
 use sha2::{Digest as _, Sha256};
-use signet_audit::{Head, Position};
+use signet_audit::{Head, LogPosition};
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::node::{ROWS_VERSION, Read, Row, TABLES};
 
@@ -113,7 +113,7 @@ impl StateStore {
     ///
     /// # Errors
     /// As for [`StateStore::open`].
-    pub fn glance(path: &Path, agent: &AgentId) -> Result<(Position, Vec<Read>), StateError> {
+    pub fn glance(path: &Path, agent: &AgentId) -> Result<(LogPosition, Vec<Read>), StateError> {
         if !is_there(path)? {
             return Err(StateError::Missing);
         }
@@ -188,7 +188,7 @@ impl StateStore {
     ///
     /// # Errors
     /// [`StateError::Damaged`].
-    pub fn position(&self) -> Result<Option<Position>, StateError> {
+    pub fn position(&self) -> Result<Option<LogPosition>, StateError> {
         let mut members = BTreeMap::new();
         for name in ["file", "offset", "seq", "sha256"] {
             members.insert(name, self.meta(name)?);
@@ -212,7 +212,7 @@ impl StateStore {
         let hash = Digest::from_hex(&hash);
         let hash = hash.map_err(|_| StateError::Damaged("a hash is none".to_owned()))?;
         let seq = number(&seq)?;
-        Ok(Some(Position {
+        Ok(Some(LogPosition {
             file,
             offset: number(&offset)?,
             head: Head { seq, hash },
@@ -252,7 +252,7 @@ impl StateStore {
     /// When the database or the system refuses; then the rows are as they were.
     pub fn replace(
         &mut self,
-        position: &Position,
+        position: &LogPosition,
         rows: impl IntoIterator<Item = Row>,
     ) -> Result<usize, StateError> {
         let mut rows = rows.into_iter().peekable();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use signet::config::Config;
 use signet::memory::Memory;
 use signet::state::StateStore;
-use signet_audit::Line;
+use signet_audit::LogLine;
 use signet_driver::{Process, Signet};
 use signet_proto::entry::LineVersion;
 use signet_proto::ids::Digest;
@@ -69,7 +69,7 @@ fn log_dir(home: &Path, agent: &str) -> PathBuf {
     home.join("audit").join(agent)
 }
 
-fn lines(home: &Path, agent: &str) -> Vec<Line> {
+fn lines(home: &Path, agent: &str) -> Vec<LogLine> {
     let lines = signet_audit::read(&log_dir(home, agent)).unwrap();
     lines.map(Result::unwrap).collect()
 }
@@ -91,9 +91,9 @@ fn hash(parts: impl Iterator<Item = Vec<u8>>) -> String {
 }
 
 /// Lines of every kind in both versions, and every table of rows, as hashes.
-fn written(name: &str, lines: &[Line], rows: &[Row]) -> String {
+fn written(name: &str, lines: &[LogLine], rows: &[Row]) -> String {
     let mut text = String::new();
-    let mut kinds: BTreeMap<&str, Vec<&Line>> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, Vec<&LogLine>> = BTreeMap::new();
     for line in lines {
         kinds.entry(&line.kind).or_default().push(line);
     }

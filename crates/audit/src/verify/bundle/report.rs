@@ -38,12 +38,17 @@ pub struct BundleReport {
 }
 
 impl BundleReport {
+    /// The agent and the peer of the bundle, each as a question mark where the bundle does not say.
+    pub(in crate::verify) fn parties(&self) -> (String, String) {
+        let text =
+            |agent: &Option<AgentId>| agent.as_ref().map_or("?".to_owned(), AgentId::to_string);
+        (text(&self.agent), text(&self.peer))
+    }
+
     /// What it proves, and what not, in one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let text =
-            |agent: &Option<AgentId>| agent.as_ref().map_or("?".to_owned(), AgentId::to_string);
-        let (agent, peer) = (text(&self.agent), text(&self.peer));
+        let (agent, peer) = self.parties();
         if !self.faults.is_empty() {
             return format!(
                 "bundle of {agent} about {peer}: TAMPERED OR DAMAGED: it proves nothing."
@@ -91,19 +96,25 @@ impl BundleReport {
     }
 }
 
+/// Tells how many findings are not told one by one.
+pub(in crate::verify) fn write_more(f: &mut fmt::Formatter<'_>, left_out: u64) -> fmt::Result {
+    match left_out {
+        0 => Ok(()),
+        more => writeln!(
+            f,
+            "… and {} more (--all tells each)",
+            counted(more, "finding")
+        ),
+    }
+}
+
 impl fmt::Display for BundleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.to_string_lossy();
         self.faults
             .iter()
             .try_for_each(|fault| writeln!(f, "{}, {}", printable(&name), printable(fault)))?;
-        if self.more_faults > 0 {
-            writeln!(
-                f,
-                "… and {} more (--all tells each)",
-                counted(self.more_faults, "finding")
-            )?;
-        }
+        write_more(f, self.more_faults)?;
         writeln!(f, "{}", self.sentence())
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use signet_audit::Line;
+use signet_audit::LogLine;
 use signet_proto::entry::{Direction, Entry, Ruling};
 use signet_proto::ids::Digest;
 
@@ -99,7 +99,7 @@ pub fn relink(lines: &mut [String], signs: bool) {
 
 /// The line with the same message signed once more, naming the line that took the place of its head.
 fn sign_anew(line: &str, moved: &HashMap<Digest, Digest>, before: Digest) -> Option<String> {
-    let entry = Line::parse(line.as_bytes().to_vec()).ok()?.entry?;
+    let entry = LogLine::parse(line.as_bytes().to_vec()).ok()?.entry?;
     let Entry::Message(verdict) = &entry else {
         return None;
     };

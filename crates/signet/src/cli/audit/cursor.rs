@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use signet_audit::{Line, LogError, LogLines, log_files, read_file};
+use signet_audit::{LogError, LogLine, LogLines, log_files, read_file};
 
 /// A place in the files that a path stands for.
 pub(super) struct Cursor {
@@ -22,7 +22,7 @@ impl Cursor {
     }
 
     /// The next line, or what is wrong with it; `None` when there is none yet.
-    pub(super) fn next_line(&mut self) -> Result<Option<Result<Line, LogError>>, LogError> {
+    pub(super) fn next_line(&mut self) -> Result<Option<Result<LogLine, LogError>>, LogError> {
         loop {
             if let Some(next) = self.next_in_file()? {
                 return Ok(Some(next));
@@ -40,7 +40,7 @@ impl Cursor {
         }
     }
 
-    fn next_in_file(&mut self) -> Result<Option<Result<Line, LogError>>, LogError> {
+    fn next_in_file(&mut self) -> Result<Option<Result<LogLine, LogError>>, LogError> {
         match self.current.as_mut().and_then(|(_, lines)| lines.next()) {
             Some(Err(error @ (LogError::Io { .. } | LogError::Newer { .. }))) => Err(error),
             next => Ok(next),

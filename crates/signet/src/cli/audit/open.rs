@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
-use signet_audit::{Line, Sight, counted, describe, printable, visible};
+use signet_audit::{LogLine, Sight, counted, describe, printable, visible};
 use signet_json::canonical;
 use signet_proto::entry::{Direction, Entry};
 use signet_proto::ids::{AgentId, MessageId};
@@ -73,7 +73,7 @@ impl Open {
         out.flush().map_err(Failure::output)
     }
 
-    fn show(&mut self, line: &Line, out: &mut impl Write) -> io::Result<()> {
+    fn show(&mut self, line: &LogLine, out: &mut impl Write) -> io::Result<()> {
         match line.open(&self.secret) {
             Sight::Plain => Ok(()),
             Sight::Opened(id, opened) if self.json => {
@@ -120,7 +120,7 @@ impl Open {
     }
 }
 
-fn for_people(line: &Line, opened: &Opened) -> String {
+fn for_people(line: &LogLine, opened: &Opened) -> String {
     let mut out = describe(line);
     if let Some(summary) = &opened.summary {
         out.push_str(&format!("  \"{}\"", printable(summary)));
@@ -132,7 +132,7 @@ fn for_people(line: &Line, opened: &Opened) -> String {
     out
 }
 
-fn to_json(line: &Line, id: MessageId, opened: &Opened) -> String {
+fn to_json(line: &LogLine, id: MessageId, opened: &Opened) -> String {
     let (direction, peer) = match &line.entry {
         Some(Entry::Message(verdict)) => {
             let headers = verdict.message().map(|message| &message.headers);

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signet_audit::{
-    AnsweredRequests, Filter, Line, VerdictName, describe, glimpse, is_without_words, kinds,
+    AnsweredRequests, Filter, LogLine, VerdictName, describe, glimpse, is_without_words, kinds,
 };
 use signet_proto::headers::{ConversationId, MessageType};
 use signet_proto::ids::AgentId;
@@ -193,12 +193,12 @@ impl Show {
         out.flush().map_err(Failure::output)
     }
 
-    fn is_wanted(&self, line: &Line) -> bool {
+    fn is_wanted(&self, line: &LogLine) -> bool {
         let is_open = |answered: &AnsweredRequests| answered.lacks(line);
         self.filter.admits(line) && self.answered.as_ref().is_none_or(is_open)
     }
 
-    fn write(&self, line: &Line, out: &mut impl Write) -> io::Result<()> {
+    fn write(&self, line: &LogLine, out: &mut impl Write) -> io::Result<()> {
         if self.json {
             out.write_all(&line.to_json())?;
             return out.write_all(b"\n");

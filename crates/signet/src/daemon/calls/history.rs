@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use signet_api::{ApiError, History, ListHistory, Role};
-use signet_audit::{Line, LogError, log_files, read_file};
+use signet_audit::{LogError, LogLine, log_files, read_file};
 use signet_proto::entry::{Did, Direction, Entry, Ruling};
 use signet_proto::envelope::{Class, Form, Message, Method};
 use signet_proto::headers::ConversationId;
@@ -232,7 +232,7 @@ impl HistoryQuery {
     }
 
     /// What the agent took of somebody whom nobody trusts any more, as that line says: it was handed out, or answered.
-    fn taken(&self, line: &Line) -> Option<ReceivedName> {
+    fn taken(&self, line: &LogLine) -> Option<ReceivedName> {
         let name = match line.entry.as_ref()? {
             Entry::Outcome(outcome) => {
                 let is_taking = matches!(
@@ -251,7 +251,7 @@ impl HistoryQuery {
         withheld.trust.trusted(&name.0).is_none().then_some(name)
     }
 
-    fn admit(&self, line: Line) -> Option<LoggedMessage> {
+    fn admit(&self, line: LogLine) -> Option<LoggedMessage> {
         let Some(Entry::Message(verdict)) = line.entry else {
             return None;
         };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use signet_api::{Transparency, Transparent};
-use signet_audit::{Head, Line, LogError, LogLines, log_files, read_file};
+use signet_audit::{Head, LogError, LogLine, LogLines, log_files, read_file};
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::envelope::{Class, Message};
 use signet_proto::ids::{AgentId, encode_base64url};
@@ -153,7 +153,7 @@ impl LogCursor {
 }
 
 impl TransparencyView {
-    fn shown(&self, line: &Line) -> Option<Transparent> {
+    fn shown(&self, line: &LogLine) -> Option<Transparent> {
         let Some(Entry::Message(verdict)) = &line.entry else {
             return None;
         };

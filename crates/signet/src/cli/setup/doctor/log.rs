@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use signet_audit::{
-    Depth, Line, LogError, Outlook, ProgressFn, Settings, counted, counted_doing,
+    Depth, LogError, LogLine, Outlook, ProgressFn, Settings, counted, counted_doing,
     hold_against_anchor, log_files, put_the_log_back, read_file, refuse_open_folders, verify_with,
 };
 use signet_proto::entry::{ClockLine, Did, Entry, OutcomeLine, Ruling};
@@ -156,7 +156,7 @@ impl RecentMonths {
         recent
     }
 
-    fn take(&mut self, line: &Line, now: Timestamp) {
+    fn take(&mut self, line: &LogLine, now: Timestamp) {
         let age = now.since(line.ts);
         match &line.entry {
             Some(Entry::Message(verdict)) if verdict.ruling == Ruling::Accepted => {
