@@ -10,6 +10,7 @@
 
 mod foreign;
 mod nats;
+pub(crate) mod nats_config;
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub use exit::Exit;
-pub use failure::Failure;
+pub use failure::CliError;
 pub use help::defaults;
 
 use crate::hint;
@@ -35,7 +35,7 @@ use talk::{handle, handler, handoff, inbox, outbox, ping, quarantine, reply, sen
 
 /// Reads the command line and runs what it asks for.
 pub fn main() -> ExitCode {
-    // Behind `--` stands somebody else's command.
+    // A `--json` behind `--` belongs to the command that `signet inbox --each` or `signet handle` runs.
     let json = std::env::args_os()
         .take_while(|arg| arg != "--")
         .any(|arg| arg == "--json");
@@ -48,66 +48,67 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn parse() -> Result<Cli, clap::Error> {
-    let mut command = help::unbroken(Cli::command());
+fn parse() -> Result<SignetCli, clap::Error> {
+    let mut command = help::unbroken(SignetCli::command());
     let matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    SignetCli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-fn run(cli: Cli) -> Result<(), Failure> {
+fn run(cli: SignetCli) -> Result<(), CliError> {
     let home = cli.home;
     hint::read_at(
         read_at(home.as_deref(), &cli.command),
-        verbs(&Cli::command()),
+        verbs(&SignetCli::command()),
     );
     match cli.command {
-        Command::Alarms(args) => alarms::run(&args, home),
-        Command::Audit(args) => audit::run(args, home),
-        Command::Up(args) => up::up(&args, home),
-        Command::Down(args) => up::down(&args, home),
-        Command::Invite(args) => invite::invite(&args, home),
-        Command::Accept(args) => invite::accept(&args, home),
-        Command::Init(args) => init::run(args, home),
-        Command::Install(args) => install::run(&args),
-        Command::Key(args) => key::run(args, home),
-        Command::Nats(args) => nats::run(args, home),
-        Command::Peer(args) => peer::run(args, home),
-        Command::Run(args) => run::run(&args, home),
-        Command::Reload(args) => reload::run(&args, home),
-        Command::Policy(args) => policy::run(args, home),
-        Command::Send(args) => send::run(args, home),
-        Command::Inbox(args) => inbox::run(args, home),
-        Command::Handle(args) => handle::run(&args, home),
-        Command::Handler(args) => handler::run(&args, home),
-        Command::Reply(args) => reply::run(args, home),
-        Command::Outbox(args) => outbox::run(args, home),
-        Command::Quarantine(args) => quarantine::run(args, home),
-        Command::Trust(args) => trust::run(args, home),
-        Command::Drafts(args) => drafts::drafts(args, home),
-        Command::Approve(args) => drafts::approve(&args, home),
-        Command::Pause(args) => pause::pause(&args, home, true),
-        Command::Resume(args) => pause::pause(&args, home, false),
-        Command::Handoff(args) => handoff::run(args, home),
-        Command::Ping(args) => ping::run(args, home),
-        Command::State(args) => state::run(&args, home),
-        Command::Status(args) => status::run(args, home),
-        Command::Schema(args) => schema::run(args),
-        Command::Completions(args) => completions::run(&args),
-        Command::Man(args) => man::run(&args),
-        Command::Mcp(args) => mcp::run(&args, home),
-        Command::Gateway(args) => serve::gateway(&args, home),
-        Command::Token(args) => serve::token(&args, home),
-        Command::Demo(args) => demo::run(&args),
-        Command::Doctor(args) => doctor::run(&args, home),
-        Command::Watch(args) => watch::run(&args, home),
+        SignetCommand::Alarms(args) => alarms::run(&args, home),
+        SignetCommand::Audit(args) => audit::run(args, home),
+        SignetCommand::Up(args) => up::up(&args, home),
+        SignetCommand::Down(args) => up::down(&args, home),
+        SignetCommand::Invite(args) => invite::invite(&args, home),
+        SignetCommand::Accept(args) => invite::accept(&args, home),
+        SignetCommand::Init(args) => init::run(args, home),
+        SignetCommand::Install(args) => install::run(&args),
+        SignetCommand::Key(args) => key::run(args, home),
+        SignetCommand::Nats(args) => nats::run(args, home),
+        SignetCommand::Peer(args) => peer::run(args, home),
+        SignetCommand::Run(args) => run::run(&args, home),
+        SignetCommand::Reload(args) => reload::run(&args, home),
+        SignetCommand::Policy(args) => policy::run(args, home),
+        SignetCommand::Send(args) => send::run(args, home),
+        SignetCommand::Inbox(args) => inbox::run(args, home),
+        SignetCommand::Handle(args) => handle::run(&args, home),
+        SignetCommand::Handler(args) => handler::run(&args, home),
+        SignetCommand::Reply(args) => reply::run(args, home),
+        SignetCommand::Outbox(args) => outbox::run(args, home),
+        SignetCommand::Quarantine(args) => quarantine::run(args, home),
+        SignetCommand::Trust(args) => trust::run(args, home),
+        SignetCommand::Drafts(args) => drafts::drafts(args, home),
+        SignetCommand::Approve(args) => drafts::approve(&args, home),
+        SignetCommand::Pause(args) => pause::pause(&args, home, true),
+        SignetCommand::Resume(args) => pause::pause(&args, home, false),
+        SignetCommand::Handoff(args) => handoff::run(args, home),
+        SignetCommand::Ping(args) => ping::run(args, home),
+        SignetCommand::State(args) => state::run(&args, home),
+        SignetCommand::Status(args) => status::run(args, home),
+        SignetCommand::Schema(args) => schema::run(args),
+        SignetCommand::Completions(args) => completions::run(&args),
+        SignetCommand::Man(args) => man::run(&args),
+        SignetCommand::Mcp(args) => mcp::run(&args, home),
+        SignetCommand::Gateway(args) => serve::gateway(&args, home),
+        SignetCommand::Token(args) => serve::token(&args, home),
+        SignetCommand::Demo(args) => demo::run(&args),
+        SignetCommand::Doctor(args) => doctor::run(&args, home),
+        SignetCommand::Watch(args) => watch::run(&args, home),
     }
 }
 
-/// The home as hints name it. What a daemon tells is read elsewhere than where it was started.
-fn read_at(home: Option<&Path>, command: &Command) -> Option<PathBuf> {
+/// The home as hints name it. The hints of a daemon are read from its log, in another directory than the one it was
+/// started in, so they name its home by the whole path.
+fn read_at(home: Option<&Path>, command: &SignetCommand) -> Option<PathBuf> {
     let whole = |home: &Path| std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
     match command {
-        Command::Run(_) => home.map(whole),
+        SignetCommand::Run(_) => home.map(whole),
         _ => home.map(Path::to_owned),
     }
 }
@@ -125,16 +126,16 @@ fn verbs(command: &clap::Command) -> Vec<String> {
 /// Agents that can prove who they are, and a log that can prove what they said.
 #[derive(Debug, Parser)]
 #[command(name = "signet", version, after_help = after_help(), arg_required_else_help = true)]
-struct Cli {
+struct SignetCli {
     /// The directory of the agent [default: $SIGNET_HOME, $XDG_DATA_HOME/signet or ~/.local/share/signet]
     #[arg(long, global = true, value_name = "DIR")]
     home: Option<PathBuf>,
     #[command(subcommand)]
-    command: Command,
+    command: SignetCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum SignetCommand {
     /// Make an agent and run it: home, NATS server, mailbox and daemon
     Up(up::UpArgs),
     /// Stop what `signet up` started: the daemon, and the home's own NATS server
@@ -182,11 +183,11 @@ enum Command {
     /// Messages that arrived and wait for the agent
     Inbox(inbox::InboxArgs),
     /// Handle what arrives, by a command or as a file says, in a process of its own
-    Handle(handle::HandleArgs),
+    Handle(handle::HandleMessagesArgs),
     /// Try a handler of the file without a peer; show what goes to and fro
     Handler(handler::HandlerArgs),
     /// Serve a client of MCP (Claude, Cursor, VS Code), without the agent's keys
-    Mcp(mcp::McpArgs),
+    Mcp(mcp::ServeMcpArgs),
     /// Let programs with a token speak for the agent over HTTP, without its keys
     Gateway(serve::GatewayArgs),
     /// Who may do so: make tokens, list them, revoke them

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use signet_proto::node::At;
 use signet_proto::time::Timestamp;
 
 /// The present, in whole milliseconds, as the log writes it.
@@ -11,6 +12,15 @@ pub fn now() -> Timestamp {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The present for a node that this process asks itself: no line of a log is written with it.
+pub fn at() -> At {
+    At {
+        now: now(),
+        elapsed: elapsed(),
+        head: None,
+    }
 }
 
 /// How long this process has asked, by a clock that only goes on.

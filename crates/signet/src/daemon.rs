@@ -27,7 +27,6 @@ mod watchdog;
 
 pub use calls::decision::verify as verify_decision;
 pub use calls::serve::{Handled, Serve};
-pub(crate) use connect::transport;
 
 use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
@@ -44,7 +43,7 @@ use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
 use crate::attention::{Audience, NotifyHook, SystemJournal};
-use crate::carrier::{CarrierSet, Reading};
+use crate::carrier::{CarrierSet, Reading, nats_config};
 use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::control::{Address, ControlServer, RawCall, ServerError, SocketCaller};
@@ -120,31 +119,10 @@ impl DaemonError {
             Self::Private(error) => error.next(),
             Self::Control(error) => error.next(),
             Self::Memory(error) => error.next(),
-            Self::Nats(error) => next_for_nats(error).to_owned(),
+            Self::Nats(error) => nats_config::next(error).to_owned(),
             Self::Log(error) => memory::next_for_log(error),
             Self::System(_) => "see to memory, threads and files, then start again".to_owned(),
         }
-    }
-}
-
-/// What to do about settings of the connection that no later try mends.
-pub(crate) fn next_for_nats(error: &signet_transport::Error) -> &'static str {
-    let by_variable = std::env::var("NATS_URL").is_ok_and(|urls| !urls.trim().is_empty());
-    match error {
-        signet_transport::Error::Setting {
-            setting: "servers", ..
-        } if by_variable => {
-            "correct the variable NATS_URL, which comes before [nats]: bare addresses, such as nats://127.0.0.1:4222; the login stands in [nats]"
-        }
-        signet_transport::Error::Setting {
-            setting: "servers", ..
-        } => {
-            "correct `servers` in [nats] of config.toml: bare addresses, such as nats://127.0.0.1:4222"
-        }
-        signet_transport::Error::LoginFile { .. } | signet_transport::Error::TlsFile { .. } => {
-            "put the right file there, or correct its path in [nats] of config.toml"
-        }
-        _ => "correct [nats] in config.toml",
     }
 }
 

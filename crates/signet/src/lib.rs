@@ -22,6 +22,7 @@ pub mod lock;
 pub mod manager;
 pub mod memory;
 pub mod policy_view;
+mod programs;
 pub mod random;
 pub mod reach;
 pub mod render;

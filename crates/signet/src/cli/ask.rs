@@ -1,14 +1,13 @@
 //! Asking the running daemon.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
 use signet_api::{Acknowledge, Decides, Message, Reason, Request, ShowPause};
-use signet_proto::node::At;
 use signet_proto::statement::{Asked, DecisionStatement};
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::cli::person::control_key::{ControlKey, control_of, foreign_key};
 use crate::cli::print::json_of;
 use crate::clock;
@@ -20,27 +19,43 @@ use crate::lock::HomeLock;
 use crate::memory::Memory;
 use crate::reach::Reach;
 
-/// How long the daemon may take for what is its own to do: a slow disk is slow.
+/// How long the daemon may take for a call that waits for nobody else: on a slow disk, the line of the log that a
+/// change needs can take seconds.
 const PROMPT: Duration = Duration::from_secs(30);
 
 /// A connection to the daemon of `home`; each call may wait `wait` for others besides.
-pub(super) fn connect(home: Option<PathBuf>, wait: Duration) -> Result<Client, Failure> {
-    let config = Config::load(&Home::find(home)?)?;
+pub(super) fn connect(home: Option<PathBuf>, wait: Duration) -> Result<Client, CliError> {
+    connect_to(&Home::find(home)?, wait)
+}
+
+/// The same for a home that is found already.
+pub(super) fn connect_to(home: &Home, wait: Duration) -> Result<Client, CliError> {
+    let config = Config::load(home)?;
     Ok(Client::connect(&config.control_socket, PROMPT + wait)?)
 }
 
+/// The daemon at this control socket; `None` where none runs.
+pub(super) fn daemon_at(socket: &Path) -> Result<Option<Client>, CliError> {
+    match Client::connect(socket, PROMPT) {
+        Ok(client) => Ok(Some(client)),
+        Err(ClientError::NotReachable { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// One call.
-pub(super) fn ask<R: Request>(home: Option<PathBuf>, request: &R) -> Result<R::Answer, Failure> {
+pub(super) fn ask<R: Request>(home: Option<PathBuf>, request: &R) -> Result<R::Answer, CliError> {
     Ok(connect(home, Duration::ZERO)?.call(request)?)
 }
 
-/// One call that changes something: where no answer comes, it may be done all the same.
-pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::Answer, Failure> {
+/// One call that changes something. Where the connection ends before the answer, the daemon may have done it: the
+/// failure says so, and where to look.
+pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::Answer, CliError> {
     client.call(request).map_err(|error| match error {
         ClientError::Refused(_) | ClientError::Stopped(_) | ClientError::NotReachable { .. } => {
             error.into()
         }
-        lost => Failure::not_reachable(format!(
+        lost => CliError::not_reachable(format!(
                 "{}: {lost}; nobody can say here whether it was done",
                 Reason::OutcomeUnknown
             ),
@@ -51,7 +66,7 @@ pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::
 }
 
 /// Tells the daemon that an answer is read: until then it waits in the inbox.
-pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), Failure> {
+pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), CliError> {
     match client.call(&Acknowledge::of(vec![message.name()])) {
         // Somebody else, such as `signet inbox --take`, has taken it before.
         Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
@@ -59,7 +74,8 @@ pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), 
     }
 }
 
-/// The same for an answer that was printed already: whoever asked has it, whatever becomes of the daemon.
+/// The same for an answer that was printed already. The command has done what it was asked for, so a daemon that
+/// cannot be told is no failure, only a line on standard error.
 pub(super) fn acknowledge_read(client: &mut Client, answer: &Message) {
     if acknowledge(client, answer).is_err() {
         anstream::eprintln!(
@@ -68,52 +84,44 @@ pub(super) fn acknowledge_read(client: &mut Client, answer: &Message) {
     }
 }
 
-/// A call by the daemon, or where none runs, on the state itself, under the lock.
-pub(super) fn decide<R: Serve>(home: Option<PathBuf>, request: R) -> Result<R::Answer, Failure> {
+/// A call to the daemon. Where none runs, this command locks the home and answers the call from its state.
+pub(super) fn decide<R: Serve>(home: Option<PathBuf>, request: R) -> Result<R::Answer, CliError> {
     decide_in(&Home::find(home)?, request)
 }
 
 /// The same in a home that is found already.
-pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<R::Answer, Failure> {
+pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<R::Answer, CliError> {
     let config = Config::load(home)?;
-    match Client::connect(&config.control_socket, PROMPT) {
-        Ok(mut client) => change(&mut client, &request),
-        Err(ClientError::NotReachable { .. }) => {
-            let lock = HomeLock::acquire(home)?;
-            let mut memory = Memory::open(&lock, &config)?;
-            let at = At {
-                now: clock::now(),
-                elapsed: clock::elapsed(),
-                head: None,
-            };
-            let call = request.clone().into();
-            let signed = verify_decision(config.people_sign, &memory.node, at, &call);
-            signed.map_err(ClientError::Refused)?;
-            let served = request.serve(&mut memory.node, at, &Reach::default());
-            let (answer, outcome) = served.map_err(ClientError::Refused)?;
-            memory.write(at.now, &outcome)?;
-            Ok(answer)
-        }
-        Err(error) => Err(error.into()),
+    if let Some(mut client) = daemon_at(&config.control_socket)? {
+        return change(&mut client, &request);
     }
+    let lock = HomeLock::acquire(home)?;
+    let mut memory = Memory::open(&lock, &config)?;
+    let at = clock::at();
+    let call = request.clone().into();
+    let signed = verify_decision(config.people_sign, &memory.node, at, &call);
+    signed.map_err(ClientError::Refused)?;
+    let served = request.serve(&mut memory.node, at, &Reach::default());
+    let (answer, outcome) = served.map_err(ClientError::Refused)?;
+    memory.write(at.now, &outcome)?;
+    Ok(answer)
 }
 
 /// A decision about trust, signed where the configuration asks for it.
 pub(super) fn decide_signed<R: Serve + Decides>(
-    home: Option<PathBuf>,
+    home: &Home,
     request: R,
     key: &ControlKey,
-) -> Result<R::Answer, Failure> {
-    let home = Home::find(home)?;
-    decide_in(&home, signed(&home, request, key)?)
+) -> Result<R::Answer, CliError> {
+    decide_in(home, signed(home, request, key)?)
 }
 
-/// The same request with the person's word, where the configuration asks for it.
+/// The same request with the person's signature, where the configuration asks for it.
 pub(super) fn signed<R: Serve + Decides>(
     home: &Home,
     request: R,
     key: &ControlKey,
-) -> Result<R, Failure> {
+) -> Result<R, CliError> {
     let config = Config::load(home)?;
     if config.people_sign == Sign::Nothing {
         return Ok(request);
@@ -132,7 +140,7 @@ pub(super) fn signed<R: Serve + Decides>(
 }
 
 /// A request that somebody wrote into a file.
-pub(super) fn read_as<R: Request>(value: &Value) -> Result<R, Failure> {
+pub(super) fn read_as<R: Request>(value: &Value) -> Result<R, CliError> {
     let read = R::parse(value.clone());
     read.map_err(|error| ClientError::Refused(error).into())
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use signet_audit::{Depth, LogError, ProgressFn, Settings, reconcile, verify_with};
 
 use crate::cli::failure::of_log;
-use crate::cli::{Exit, Failure};
+use crate::cli::{CliError, Exit};
 use progress::Bar;
 
 /// Prove a log, or read it.
@@ -102,7 +102,7 @@ struct ReconcileArgs {
 }
 
 /// Performs `signet audit …`.
-pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     match args.command {
         AuditCommand::Verify(args) => verify_logs(&args),
         AuditCommand::Reconcile(args) => reconcile_logs(&args),
@@ -112,7 +112,7 @@ pub(crate) fn run(args: AuditArgs, home: Option<PathBuf>) -> Result<(), Failure>
     }
 }
 
-fn verify_logs(args: &VerifyArgs) -> Result<(), Failure> {
+fn verify_logs(args: &VerifyArgs) -> Result<(), CliError> {
     let depth = if args.links {
         Depth::Links
     } else {
@@ -139,7 +139,7 @@ fn verify_logs(args: &VerifyArgs) -> Result<(), Failure> {
     }
 }
 
-fn reconcile_logs(args: &ReconcileArgs) -> Result<(), Failure> {
+fn reconcile_logs(args: &ReconcileArgs) -> Result<(), CliError> {
     let found = reconcile(&args.mine, &args.theirs).map_err(unreadable)?;
     let verdict = match found.agrees() {
         true => Exit::Done,
@@ -154,36 +154,36 @@ fn conclude(
     json: &Value,
     text: &impl Display,
     verdict: Exit,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let text = if is_json {
         format!("{json}\n")
     } else {
         text.to_string()
     };
     match crate::cli::print(&text) {
-        Ok(()) | Err(Failure::Unread) => ended(verdict),
+        Ok(()) | Err(CliError::Unread) => ended(verdict),
         Err(failure) => Err(failure),
     }
 }
 
-/// What was printed says it already.
-fn ended(exit: Exit) -> Result<(), Failure> {
+/// Ends the command with this code and no further word: the report that was printed says why.
+fn ended(exit: Exit) -> Result<(), CliError> {
     match exit {
         Exit::Done => Ok(()),
-        exit => Err(Failure::Ended(exit)),
+        exit => Err(CliError::Ended(exit)),
     }
 }
 
 /// A log that cannot be read.
-fn unreadable(error: LogError) -> Failure {
-    Failure::new(of_log(&error), &error, error.next())
+fn unreadable(error: LogError) -> CliError {
+    CliError::new(of_log(&error), &error, error.next())
 }
 
 fn tell(text: &str) {
     let text = signet_audit::printable(text);
-    // Nowhere is left to say that standard error is closed.
+    // Where standard error is closed, nobody is left who could be told.
     let _ = writeln!(anstream::stderr(), "signet audit: {text}");
 }
 
-/// Of each log, unless all are asked for.
+/// How many findings of each log are told, unless --all is given.
 const FINDINGS: usize = 20;

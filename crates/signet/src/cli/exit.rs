@@ -11,7 +11,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// What was asked is done.
     Done = 0,
-    /// Judged, and refused; or looked at, and found not to hold.
+    /// The daemon, a peer or a person refused it; or what was to be proved does not hold.
     Refused = 1,
     /// What the person gave cannot be used, and no second try changes that. Also clap's own code.
     Usage = 2,
@@ -19,7 +19,7 @@ pub enum Exit {
     NotReachable = 3,
     /// Nothing can be written. No restart mends that, people have to look.
     Disk = 4,
-    /// It stands here and goes on by itself when people have decided.
+    /// The message or the decision waits in this home, and goes on by itself when people have decided.
     Waiting = 5,
     /// A panic: Rust's own code for it.
     Fault = 101,

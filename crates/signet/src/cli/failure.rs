@@ -22,7 +22,7 @@ use crate::state::StateError;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CliError {
     /// Told to the person: what is wrong and what to do next.
     Told {
         /// The exit code.
@@ -40,7 +40,7 @@ pub enum Failure {
     Unread,
 }
 
-impl Failure {
+impl CliError {
     /// A failure to tell the person.
     pub fn new(exit: Exit, what: impl ToString, next: impl ToString) -> Self {
         Self::Told {
@@ -205,7 +205,7 @@ fn of_keys(error: &KeystoreError) -> Exit {
         | KeystoreError::Unfit { .. }
         | KeystoreError::NoRequest
         | KeystoreError::Randomness(_) => Exit::Refused,
-        // A file that is not what it should be; no second try mends it.
+        // The file itself has to be put right; trying again does not help.
         _ => Exit::Usage,
     }
 }
@@ -250,23 +250,20 @@ fn of_server(error: &ServerError) -> Exit {
     }
 }
 
-impl From<DaemonError> for Failure {
-    fn from(error: DaemonError) -> Self {
-        let exit = match &error {
-            DaemonError::Config(error) => of_config(error),
-            DaemonError::Lock(error) => of_lock(error),
-            DaemonError::Memory(error) => of_memory(error),
-            DaemonError::Private(error) => of_private(error),
-            DaemonError::Control(error) => of_server(error),
-            DaemonError::Nats(_) => Exit::Usage,
-            DaemonError::Log(_) => Exit::Disk,
-            DaemonError::System(_) => Exit::Refused,
-        };
-        Self::new(exit, &error, error.next())
+fn of_daemon(error: &DaemonError) -> Exit {
+    match error {
+        DaemonError::Config(error) => of_config(error),
+        DaemonError::Lock(error) => of_lock(error),
+        DaemonError::Memory(error) => of_memory(error),
+        DaemonError::Private(error) => of_private(error),
+        DaemonError::Control(error) => of_server(error),
+        DaemonError::Nats(_) => Exit::Usage,
+        DaemonError::Log(_) => Exit::Disk,
+        DaemonError::System(_) => Exit::Refused,
     }
 }
 
-impl From<NoHome> for Failure {
+impl From<NoHome> for CliError {
     fn from(error: NoHome) -> Self {
         Self::usage(error, "name the directory of the agent with --home")
     }
@@ -274,7 +271,7 @@ impl From<NoHome> for Failure {
 
 macro_rules! told {
     ($($error:ty: $exit:ident),*) => {$(
-        impl From<$error> for Failure {
+        impl From<$error> for CliError {
             fn from(error: $error) -> Self {
                 Self::new($exit(&error), &error, error.next())
             }
@@ -284,13 +281,15 @@ macro_rules! told {
 
 told!(
     ConfigError: of_config,
+    DaemonError: of_daemon,
     KeystoreError: of_keys,
     LockError: of_lock,
+    MemoryError: of_memory,
     PrivateError: of_private,
     ServerError: of_server
 );
 
-impl From<ClientError> for Failure {
+impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
         match &error {
             ClientError::Refused(refusal) if refusal.is_of_params() => {
@@ -326,14 +325,8 @@ impl From<ClientError> for Failure {
     }
 }
 
-impl From<MemoryError> for Failure {
-    fn from(error: MemoryError) -> Self {
-        Self::new(of_memory(&error), &error, error.next())
-    }
-}
-
 /// The daemon's own refusal: its stable name, what is wrong, and what to do about it.
-fn refused_by(exit: Exit, error: &ApiError) -> Failure {
+fn refused_by(exit: Exit, error: &ApiError) -> CliError {
     let next = error.refusal().and_then(|refusal| refusal.next.as_deref());
     // The texts of refusals have the form `what is wrong; what to do`.
     let text = error.message.trim_end_matches('.');
@@ -344,8 +337,8 @@ fn refused_by(exit: Exit, error: &ApiError) -> Failure {
     };
     match error.reason() {
         Some(reason) => {
-            Failure::new(exit, format!("{reason}: {what}"), next).named(reason.as_str())
+            CliError::new(exit, format!("{reason}: {what}"), next).named(reason.as_str())
         }
-        None => Failure::new(exit, what, next),
+        None => CliError::new(exit, what, next),
     }
 }

@@ -16,8 +16,8 @@ pub(super) fn unbroken(command: Command) -> Command {
 /// Every option that has a default which is no switch: its command, its name, the default.
 pub fn defaults() -> Vec<(String, String, String)> {
     let mut found = Vec::new();
-    let mut whole = crate::cli::Cli::command();
-    // Only then it knows below which others each command stands.
+    let mut whole = crate::cli::SignetCli::command();
+    // `build` tells each command below which others it stands: only then it knows its whole name.
     whole.build();
     collect(&whole, &mut found);
     found
@@ -73,7 +73,7 @@ fn join(text: &str) -> String {
     joined
 }
 
-/// A command that goes on in the next line of the source is one command: it is broken anew below.
+/// The line and those that continue it after a backslash, as one: a command is broken anew for 80 columns.
 fn whole<'a>(line: &str, after: &mut impl Iterator<Item = &'a str>) -> String {
     let mut whole = line.to_owned();
     while let Some(begun) = whole.strip_suffix('\\') {
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn no_help_breaks_a_row_with_a_shells_backslash_or_a_command_within_its_quotes() {
         let mut found = Vec::new();
-        helps(&unbroken(crate::cli::Cli::command()), &mut found);
+        helps(&unbroken(crate::cli::SignetCli::command()), &mut found);
         assert!(found.len() > 40, "{}", found.len());
         for text in &found {
             let (rows, commands) = text.split_once("EXAMPLE:").unwrap_or((text, ""));

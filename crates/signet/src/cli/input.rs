@@ -7,18 +7,18 @@ use std::io::{self, Read};
 use serde_json::Value;
 use signet_json::{JsonError, Limits};
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 
 /// The three ways in. Standard input is read once.
 #[derive(Debug, Default)]
-pub(super) struct Input {
+pub(super) struct CommandInput {
     stdin_is_read: bool,
 }
 
-impl Input {
+impl CommandInput {
     /// JSON by the rules of the wire: `-` is standard input, `@FILE` a file, and all else is the JSON
     /// itself. No JSON text is `-` or begins with `@`, so nothing is ambiguous.
-    pub(super) fn json(&mut self, argument: &str) -> Result<Value, Failure> {
+    pub(super) fn json(&mut self, argument: &str) -> Result<Value, CliError> {
         let (bytes, origin) = match (argument, argument.strip_prefix('@')) {
             ("-", _) => (self.stdin()?, "standard input".to_owned()),
             (_, Some(file)) => (read_file(file)?, file.to_owned()),
@@ -31,7 +31,7 @@ impl Input {
 
     /// Words for people: `-` is standard input, `@FILE` a file, `@@…` words that begin with `@`, and all
     /// else the words themselves. The line end that closes a file belongs to none.
-    pub(super) fn words(&mut self, argument: &str) -> Result<String, Failure> {
+    pub(super) fn words(&mut self, argument: &str) -> Result<String, CliError> {
         let (bytes, origin) = match (argument, argument.strip_prefix('@')) {
             ("-", _) => (self.stdin()?, "standard input"),
             (_, Some(words)) if words.starts_with('@') => return Ok(words.to_owned()),
@@ -40,7 +40,7 @@ impl Input {
         };
         let mut words = String::from_utf8(bytes).map_err(|_| {
             let what = format!("{origin} is not UTF-8");
-            Failure::usage(what, "encode the text as UTF-8")
+            CliError::usage(what, "encode the text as UTF-8")
         })?;
         let end = words.trim_end_matches('\n').trim_end_matches('\r').len();
         if words.len() - end <= 2 {
@@ -49,18 +49,18 @@ impl Input {
         Ok(words)
     }
 
-    fn stdin(&mut self) -> Result<Vec<u8>, Failure> {
+    fn stdin(&mut self) -> Result<Vec<u8>, CliError> {
         if std::mem::replace(&mut self.stdin_is_read, true) {
             let next = "give - once, and the other one as @FILE";
             let what = "standard input cannot be two things at once";
-            return Err(Failure::usage(what, next));
+            return Err(CliError::usage(what, next));
         }
         read(io::stdin().lock(), "standard input")
     }
 }
 
 /// One line for people is no longer than the schema of messages lets it be.
-pub(super) fn short(option: &str, text: Option<&str>) -> Result<(), Failure> {
+pub(super) fn short(option: &str, text: Option<&str>) -> Result<(), CliError> {
     let long = text.map_or(0, |text| text.chars().count());
     if long <= MOST_CHARACTERS {
         return Ok(());
@@ -68,26 +68,26 @@ pub(super) fn short(option: &str, text: Option<&str>) -> Result<(), Failure> {
     let what =
         format!("{option} has {long} characters, and a message has room for {MOST_CHARACTERS}");
     let next = "give a shorter one; what is longer belongs into the body";
-    Err(Failure::usage(what, next))
+    Err(CliError::usage(what, next))
 }
 
 /// `maxLength` of `summary` in schemas/message.schema.json.
 const MOST_CHARACTERS: usize = 500;
 
-fn read_file(name: &str) -> Result<Vec<u8>, Failure> {
+fn read_file(name: &str) -> Result<Vec<u8>, CliError> {
     let opened = File::open(name).map_err(|error| unread(name, &error))?;
     read(opened, name)
 }
 
 /// No more than a message can carry: what is longer is refused before it is read to its end.
-fn read(from: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
+fn read(from: impl Read, name: &str) -> Result<Vec<u8>, CliError> {
     let most = Limits::MESSAGE.bytes;
     let mut bytes = Vec::new();
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     let read = from.take(limit).read_to_end(&mut bytes);
     read.map_err(|error| unread(name, &error))?;
     match bytes.len() > most {
-        true => Err(Failure::usage(
+        true => Err(CliError::usage(
             format!("{name} has more than the {most} bytes that a message can carry"),
             "send less, or a reference to where the data is",
         )),
@@ -95,13 +95,13 @@ fn read(from: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn unread(name: &str, error: &io::Error) -> Failure {
+fn unread(name: &str, error: &io::Error) -> CliError {
     let what = format!("{name} cannot be read: {error}");
     let next = "name a file that you may read, behind @; or give - and the text on standard input";
-    Failure::usage(what, next)
+    CliError::usage(what, next)
 }
 
-fn not_json(bytes: &[u8], origin: &str, error: JsonError, argument: &str) -> Failure {
+fn not_json(bytes: &[u8], origin: &str, error: JsonError, argument: &str) -> CliError {
     let place = match error {
         JsonError::Syntax { at, .. } => format!(" in {}", place_of(bytes, at)),
         _ => String::new(),
@@ -114,7 +114,7 @@ fn not_json(bytes: &[u8], origin: &str, error: JsonError, argument: &str) -> Fai
         }
     };
     let what = format!("{origin} is not JSON{place}: {error}");
-    Failure::usage(what, next)
+    CliError::usage(what, next)
 }
 
 /// Line and column of a byte, both from 1.
@@ -132,9 +132,9 @@ mod tests {
 
     use super::*;
 
-    fn told(failure: Failure) -> String {
+    fn told(failure: CliError) -> String {
         match failure {
-            Failure::Told { what, .. } => what,
+            CliError::Told { what, .. } => what,
             other => panic!("{other:?}"),
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("body");
         std::fs::write(&file, "{\"pin\": 1}\n").unwrap();
-        let (mut input, name) = (Input::default(), format!("@{}", file.display()));
+        let (mut input, name) = (CommandInput::default(), format!("@{}", file.display()));
         assert_eq!(input.json(&name).unwrap(), json!({"pin": 1}));
         assert_eq!(input.json("\"@home\"").unwrap(), json!("@home"));
         assert_eq!(input.json("\"-\"").unwrap(), json!("-"));
@@ -173,7 +173,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("body");
         std::fs::write(&file, vec![b' '; Limits::MESSAGE.bytes + 1]).unwrap();
-        let mut input = Input::default();
+        let mut input = CommandInput::default();
         let large = told(input.json(&format!("@{}", file.display())).unwrap_err());
         assert!(large.contains("more than the 245760 bytes"), "{large}");
         let none = told(input.words("@/nowhere/at/all").unwrap_err());
@@ -198,7 +198,7 @@ mod tests {
         let file = dir.path().join("body.json");
         std::fs::write(&file, "{\n  \"ö\": tru\n}").unwrap();
         let said = told(
-            Input::default()
+            CommandInput::default()
                 .json(&format!("@{}", file.display()))
                 .unwrap_err(),
         );

@@ -9,7 +9,7 @@ use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::MessageId;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::cli::ask::connect;
 use crate::config::Config;
 use crate::control::Client;
@@ -24,34 +24,66 @@ pub(super) struct Candidate {
     pub(super) peer: String,
 }
 
-/// The one message of `among` that `name` begins. What is no beginning of a message-id goes on as it is:
-/// whoever is asked knows what is wrong with it.
+/// The one message of `among` that `name` begins. A name that can begin no message-id is given back as it is: the
+/// daemon then says what is wrong with it.
 ///
 /// # Errors
 /// For a name that is too short, or that several messages begin with: then they are listed.
 pub(super) fn one(
     name: &str,
-    among: impl FnOnce() -> Result<Vec<Candidate>, Failure>,
+    among: impl FnOnce() -> Result<Vec<Candidate>, CliError>,
     list: &str,
-) -> Result<String, Failure> {
+) -> Result<String, CliError> {
     if name.parse::<MessageId>().is_ok() || !is_beginning(name) {
         return Ok(name.to_owned());
     }
-    refuse_short(name, list)?;
-    let mut found = among()?;
-    found.retain(|candidate| candidate.id.starts_with(name));
+    refuse_short(name, &MESSAGE, list)?;
+    only(name, &MESSAGE, list, among()?)
+}
+
+/// The one of `all` that `name` begins.
+fn only(
+    name: &str,
+    named: &NamedThing,
+    list: &str,
+    mut all: Vec<Candidate>,
+) -> Result<String, CliError> {
+    all.retain(|candidate| candidate.id.starts_with(name));
     // Two peers may have used one id: `--from` tells them apart.
-    found.sort_by(|one, other| one.id.cmp(&other.id));
-    found.dedup_by(|one, other| one.id == other.id);
-    match found.as_slice() {
+    all.sort_by(|one, other| one.id.cmp(&other.id));
+    all.dedup_by(|one, other| one.id == other.id);
+    match all.as_slice() {
         [candidate] => Ok(candidate.id.clone()),
-        [] => Err(unknown(name, list)),
-        several => Err(ambiguous(name, several)),
+        [] => {
+            let (noun, reason) = (named.noun, format!("{}-unknown", named.noun));
+            let what = format!("{reason}: no {noun} begins with {name}");
+            Err(CliError::refused(what, format!("{list}  # shows the {noun}s")).named(&reason))
+        }
+        several => Err(ambiguous(name, named, several)),
     }
 }
 
+/// A kind of things that people name by the beginning of an id, in the words of an error.
+pub(super) struct NamedThing {
+    noun: &'static str,
+    id: &'static str,
+    whole_id: &'static str,
+}
+
+/// A message.
+pub(super) const MESSAGE: NamedThing = NamedThing {
+    noun: "message",
+    id: "a message-id",
+    whole_id: "the message-id",
+};
+const TASK: NamedThing = NamedThing {
+    noun: "task",
+    id: "a task",
+    whole_id: "the task's id",
+};
+
 /// The name is the beginning of several.
-pub(super) fn ambiguous(name: &str, several: &[Candidate]) -> Failure {
+pub(super) fn ambiguous(name: &str, named: &NamedThing, several: &[Candidate]) -> CliError {
     let shown = several.iter().take(SHOWN);
     let shown: Vec<String> = shown
         .map(|candidate| format!("{} ({})", candidate.id, candidate.peer))
@@ -61,26 +93,22 @@ pub(super) fn ambiguous(name: &str, several: &[Candidate]) -> Failure {
         more => format!(" and {more} more"),
     };
     let what = format!(
-        "more than one message begins with {name}: {}{more}",
+        "more than one {} begins with {name}: {}{more}",
+        named.noun,
         shown.join(", ")
     );
-    Failure::usage(what, "give more of the message-id")
+    CliError::usage(what, format!("give more of {}", named.whole_id))
 }
 
 /// # Errors
 /// For a beginning that would soon fit others.
-pub(super) fn refuse_short(name: &str, list: &str) -> Result<(), Failure> {
+pub(super) fn refuse_short(name: &str, named: &NamedThing, list: &str) -> Result<(), CliError> {
     if name.len() >= SHORTEST {
         return Ok(());
     }
-    let what = format!("{name:?} is too short for the beginning of a message-id");
+    let what = format!("{name:?} is too short for the beginning of {}", named.id);
     let next = format!("give at least {SHORTEST} characters of it, as {list} shows it");
-    Err(Failure::usage(what, next))
-}
-
-fn unknown(name: &str, list: &str) -> Failure {
-    let what = format!("message-unknown: no message begins with {name}");
-    Failure::refused(what, format!("{list}  # shows the messages")).named("message-unknown")
+    Err(CliError::usage(what, next))
 }
 
 fn is_beginning(name: &str) -> bool {
@@ -92,7 +120,7 @@ fn is_beginning(name: &str) -> bool {
 ///
 /// # Errors
 /// For a name that is too short, or that no task or several begin with.
-pub(super) fn task(client: &mut Client, name: &str) -> Result<String, Failure> {
+pub(super) fn task(client: &mut Client, name: &str) -> Result<String, CliError> {
     if name.parse::<TaskId>().is_ok() || !is_beginning(name) {
         return Ok(name.to_owned());
     }
@@ -104,37 +132,17 @@ pub(super) fn task(client: &mut Client, name: &str) -> Result<String, Failure> {
     task_of(name, all.collect())
 }
 
-fn task_of(name: &str, mut all: Vec<Candidate>) -> Result<String, Failure> {
-    if name.len() < SHORTEST {
-        let what = format!("{name:?} is too short for the beginning of a task");
-        let next =
-            format!("give at least {SHORTEST} characters of it, as signet handoff list shows it");
-        return Err(Failure::usage(what, next));
-    }
-    all.retain(|candidate| candidate.id.starts_with(name));
-    match all.as_slice() {
-        [candidate] => Ok(candidate.id.clone()),
-        [] => {
-            let what = format!("task-unknown: no task begins with {name}");
-            let next = "signet handoff list  # shows the tasks";
-            Err(Failure::refused(what, next).named("task-unknown"))
-        }
-        several => {
-            let shown = several.iter().take(SHOWN);
-            let shown: Vec<String> = shown
-                .map(|candidate| format!("{} ({})", candidate.id, candidate.peer))
-                .collect();
-            let what = format!(
-                "more than one task begins with {name}: {}",
-                shown.join(", ")
-            );
-            Err(Failure::usage(what, "give more of the task's id"))
-        }
-    }
+fn task_of(name: &str, all: Vec<Candidate>) -> Result<String, CliError> {
+    let list = "signet handoff list";
+    refuse_short(name, &TASK, list)?;
+    only(name, &TASK, list, all)
 }
 
 /// What waits in the inbox, of one peer where it is named.
-pub(super) fn in_inbox(client: &mut Client, from: Option<&str>) -> Result<Vec<Candidate>, Failure> {
+pub(super) fn in_inbox(
+    client: &mut Client,
+    from: Option<&str>,
+) -> Result<Vec<Candidate>, CliError> {
     let (mut found, mut list) = (Vec::new(), ListInbox::default());
     loop {
         let messages = client.call(&list)?.messages;
@@ -148,7 +156,7 @@ pub(super) fn in_inbox(client: &mut Client, from: Option<&str>) -> Result<Vec<Ca
 }
 
 /// What is in the quarantine.
-pub(super) fn in_quarantine(client: &mut Client) -> Result<Vec<Candidate>, Failure> {
+pub(super) fn in_quarantine(client: &mut Client) -> Result<Vec<Candidate>, CliError> {
     let (mut found, mut list) = (Vec::new(), ListQuarantine::default());
     loop {
         let messages = client.call(&list)?.messages;
@@ -161,7 +169,7 @@ pub(super) fn in_quarantine(client: &mut Client) -> Result<Vec<Candidate>, Failu
 }
 
 /// Our own messages: those on their way, else those of the log's newest two months.
-pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, Failure> {
+pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, CliError> {
     let mut client = connect(home.clone(), Duration::ZERO)?;
     let (mut found, mut list) = (Vec::new(), ListOutbox::default());
     loop {
@@ -179,14 +187,14 @@ pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate
     Ok(found)
 }
 
-fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, Failure> {
+fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, CliError> {
     let config = Config::load(&Home::find(home)?)?;
     // Without a log nothing was sent before.
     let mut files = log_files(&config.audit_dir).unwrap_or_default();
     files.sort();
     let newest = files.iter().rev().take(MONTHS);
     let lines = newest.filter_map(|file| read_file(file).ok());
-    // Nobody asks for a handshake or a receipt.
+    // Handshakes and receipts are left out: nobody types the id of one.
     let filter = Filter {
         without_control: true,
         ..Filter::default()
@@ -218,7 +226,7 @@ fn sent_by(message: &Message) -> Candidate {
     }
 }
 
-/// Below, what is written now begins like what was written an hour ago.
+/// The fewest characters of an id: the ids of an hour begin with the same few, since an id begins with its time.
 const SHORTEST: usize = 4;
 const SHOWN: usize = 8;
 const MONTHS: usize = 2;
@@ -237,7 +245,7 @@ mod tests {
     fn meant(name: &str) -> Result<String, String> {
         let among = ["0192f0c1-0000", "0192f0c1-0001", "0192f0c2-0000"].map(candidate);
         one(name, || Ok(among.to_vec()), "signet inbox").map_err(|failure| match failure {
-            Failure::Told { what, next, .. } => format!("{what}; {next}"),
+            CliError::Told { what, next, .. } => format!("{what}; {next}"),
             other => format!("{other:?}"),
         })
     }
@@ -251,7 +259,7 @@ mod tests {
         };
         let meant = |name: &str| {
             task_of(name, all()).map_err(|failure| match failure {
-                Failure::Told { what, .. } => what,
+                CliError::Told { what, .. } => what,
                 other => format!("{other:?}"),
             })
         };

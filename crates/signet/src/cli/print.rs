@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use signet_audit::visible;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::control::ClientError;
 use crate::hint;
 
@@ -18,11 +18,11 @@ pub(super) fn visible_lines(page: &str) -> String {
 }
 
 /// Writes to standard output, with its hints as they are typed here. That nobody reads any more ends the program quietly.
-pub(super) fn print(text: &str) -> Result<(), Failure> {
+pub(super) fn print(text: &str) -> Result<(), CliError> {
     let mut out = anstream::stdout().lock();
     out.write_all(hint::typed_lines(text).as_bytes())
         .and_then(|()| out.flush())
-        .map_err(Failure::output)
+        .map_err(CliError::output)
 }
 
 /// JSON for whoever asked for it, and else the page.
@@ -30,7 +30,7 @@ pub(super) fn print_as(
     json: bool,
     value: &impl Serialize,
     page: impl FnOnce() -> String,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     match json {
         true => print_json(value),
         false => print(&page()),
@@ -42,7 +42,7 @@ pub(super) fn print_each_as(
     json: bool,
     items: impl IntoIterator<Item = impl Serialize>,
     page: impl FnOnce() -> String,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     match json {
         true => print_each(items),
         false => print(&page()),
@@ -50,14 +50,14 @@ pub(super) fn print_each_as(
 }
 
 /// One JSON document on one line.
-pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     print(&format!("{}\n", safe_json(&json_of(value)?)))
 }
 
 /// A list: one JSON document a line, and nothing where there is nothing.
-pub(super) fn print_each(items: impl IntoIterator<Item = impl Serialize>) -> Result<(), Failure> {
+pub(super) fn print_each(items: impl IntoIterator<Item = impl Serialize>) -> Result<(), CliError> {
     let line = |item| Ok(format!("{}\n", safe_json(&json_of(&item)?)));
-    let lines: Result<String, Failure> = items.into_iter().map(line).collect();
+    let lines: Result<String, CliError> = items.into_iter().map(line).collect();
     print(&lines?)
 }
 
@@ -72,7 +72,7 @@ pub(super) fn or_dash(text: Option<&str>) -> &str {
 }
 
 /// As it goes over the socket.
-pub(super) fn json_of(value: &impl Serialize) -> Result<Value, Failure> {
+pub(super) fn json_of(value: &impl Serialize) -> Result<Value, CliError> {
     serde_json::to_value(value).map_err(|_| ClientError::Malformed.into())
 }
 

@@ -4,25 +4,25 @@ use std::io::Write as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::cli::{Exit, Failure};
+use crate::cli::{CliError, Exit};
 
 /// What a command line says that asks for help, or that cannot be read: an error of two lines, as every other.
-pub(super) fn unread(error: &clap::Error) -> Failure {
+pub(super) fn unread(error: &clap::Error) -> CliError {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => shown(error),
-        _ => Failure::usage(fault_of(&error.to_string()), next_of(error)),
+        _ => CliError::usage(fault_of(&error.to_string()), next_of(error)),
     }
 }
 
 /// The help, where somebody asked for it or named no command.
-fn shown(error: &clap::Error) -> Failure {
+fn shown(error: &clap::Error) -> CliError {
     let printed = error.print().and_then(|()| std::io::stdout().flush());
     match (error.use_stderr(), printed) {
-        (true, _) => Failure::Ended(Exit::Usage),
-        (false, Ok(())) => Failure::Ended(Exit::Done),
-        (false, Err(error)) => Failure::output(error),
+        (true, _) => CliError::Ended(Exit::Usage),
+        (false, Ok(())) => CliError::Ended(Exit::Done),
+        (false, Err(error)) => CliError::output(error),
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
         let args = [&["signet"], args].concat();
         let error = Cli::command().try_get_matches_from(args).unwrap_err();
         match unread(&error) {
-            Failure::Told {
+            CliError::Told {
                 what, next, exit, ..
             } => {
                 assert_eq!(exit, Exit::Usage);

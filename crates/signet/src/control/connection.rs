@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 use crate::reach::Reach;
 
 use super::reply::ReplySender;
-use super::slots::ConnectionSlot;
+use super::slots::SocketSlot;
 
 /// What a client asks of the daemon: its parameters are not read yet.
 pub struct RawCall {
@@ -165,7 +165,7 @@ pub(super) async fn serve(
     calls: mpsc::Sender<RawCall>,
     limits: ClientLimits,
     stop: watch::Receiver<bool>,
-    place: &ConnectionSlot,
+    place: &SocketSlot,
 ) -> Result<(), ConnectionEnd> {
     let program = Program {
         connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
@@ -212,7 +212,7 @@ struct ClientConnection<'a> {
     notifier: Notifier,
     narrowing: Narrowing,
     limits: ClientLimits,
-    place: &'a ConnectionSlot,
+    place: &'a SocketSlot,
 }
 
 impl ClientConnection<'_> {

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::connection::{self, ClientLimits, RawCall, SocketCaller};
-use super::slots::{ConnectionSlot, ConnectionSlots};
+use super::slots::{SocketSlot, SocketSlots};
 use crate::config::Access;
 use crate::group;
 use crate::hint;
@@ -148,7 +148,7 @@ impl ControlServer {
     pub async fn serve(self, calls: mpsc::Sender<RawCall>, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(false);
         let mut clients = JoinSet::new();
-        let places = Arc::new(ConnectionSlots::new(CLIENTS));
+        let places = Arc::new(SocketSlots::new(CLIENTS));
         let line = Arc::new(Semaphore::new(WAITING));
         tokio::pin!(stop);
         loop {
@@ -273,14 +273,14 @@ async fn serve_client(
 
 /// A place, free again when dropped.
 struct Seat {
-    places: Arc<ConnectionSlots>,
-    place: Arc<ConnectionSlot>,
+    places: Arc<SocketSlots>,
+    place: Arc<SocketSlot>,
 }
 
 impl Seat {
     /// Waits for a place; none when the server stops before there is one.
     async fn take(
-        places: Arc<ConnectionSlots>,
+        places: Arc<SocketSlots>,
         stream: &UnixStream,
         mut stop: watch::Receiver<bool>,
     ) -> Option<Self> {

@@ -23,15 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The places of a server.
 #[derive(Debug)]
-pub(super) struct ConnectionSlots {
-    taken: Mutex<Vec<Arc<ConnectionSlot>>>,
+pub(super) struct SocketSlots {
+    taken: Mutex<Vec<Arc<SocketSlot>>>,
     most: usize,
     freed: Notify,
 }
 
 /// One client's place.
 #[derive(Debug)]
-pub(super) struct ConnectionSlot {
+pub(super) struct SocketSlot {
     /// The process that connected; those that the system does not name count as one.
     process: Option<i32>,
     state: Mutex<SlotsTaken>,
@@ -48,7 +48,7 @@ struct SlotsTaken {
     since: Instant,
 }
 
-impl ConnectionSlots {
+impl SocketSlots {
     pub(super) const fn new(most: usize) -> Self {
         Self {
             taken: Mutex::new(Vec::new()),
@@ -58,7 +58,7 @@ impl ConnectionSlots {
     }
 
     /// A place for a client of `process`, as soon as there is one; whether somebody has to leave for it.
-    pub(super) async fn take(&self, process: Option<i32>) -> (Arc<ConnectionSlot>, bool) {
+    pub(super) async fn take(&self, process: Option<i32>) -> (Arc<SocketSlot>, bool) {
         let end = Instant::now() + PATIENCE;
         loop {
             let again = match self.try_take(process, end) {
@@ -77,7 +77,7 @@ impl ConnectionSlots {
         &self,
         process: Option<i32>,
         end: Instant,
-    ) -> Result<(Arc<ConnectionSlot>, bool), Instant> {
+    ) -> Result<(Arc<SocketSlot>, bool), Instant> {
         let now = Instant::now();
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let leaves = (taken.len() >= self.most)
@@ -96,7 +96,7 @@ impl ConnectionSlots {
             place.leave.notify_one();
         }
         leaves.map(|index| taken.swap_remove(index));
-        let place = Arc::new(ConnectionSlot {
+        let place = Arc::new(SocketSlot {
             process,
             state: Mutex::new(SlotsTaken {
                 waits: 0,
@@ -110,7 +110,7 @@ impl ConnectionSlots {
     }
 
     /// The client has gone.
-    pub(super) fn free(&self, place: &Arc<ConnectionSlot>) {
+    pub(super) fn free(&self, place: &Arc<SocketSlot>) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let before = taken.len();
         taken.retain(|other| !Arc::ptr_eq(other, place));
@@ -122,13 +122,13 @@ impl ConnectionSlots {
 }
 
 /// Which of the places is freed for a client of `process`.
-fn first_to_leave(taken: &[Arc<ConnectionSlot>], process: Option<i32>) -> Option<usize> {
+fn first_to_leave(taken: &[Arc<SocketSlot>], process: Option<i32>) -> Option<usize> {
     let mut held = HashMap::from([(process, 1_usize)]);
     for place in taken {
         *held.entry(place.process).or_default() += 1;
     }
     let now = Instant::now();
-    let rank = |place: &ConnectionSlot| {
+    let rank = |place: &SocketSlot| {
         let (is_idle, since) = place.standing();
         let share = held.get(&place.process).copied();
         (is_idle, share, now.saturating_duration_since(since))
@@ -139,7 +139,7 @@ fn first_to_leave(taken: &[Arc<ConnectionSlot>], process: Option<i32>) -> Option
         .map(|(index, _)| index)
 }
 
-impl ConnectionSlot {
+impl SocketSlot {
     /// What tells the client more is `queue`; others than the connection hold it while it listens.
     pub(super) fn tells_by(&self, queue: mpsc::WeakSender<String>) {
         self.with(|state| state.listens = Some(queue));
@@ -180,17 +180,12 @@ mod tests {
     use super::*;
 
     /// A place for a client that has no patience left.
-    fn take(places: &ConnectionSlots, process: i32) -> (Arc<ConnectionSlot>, bool) {
+    fn take(places: &SocketSlots, process: i32) -> (Arc<SocketSlot>, bool) {
         places.try_take(Some(process), Instant::now()).unwrap()
     }
 
     /// How a client that has been there for `seconds` stands.
-    fn place(
-        places: &ConnectionSlots,
-        process: i32,
-        waits: usize,
-        seconds: u64,
-    ) -> Arc<ConnectionSlot> {
+    fn place(places: &SocketSlots, process: i32, waits: usize, seconds: u64) -> Arc<SocketSlot> {
         let (place, _) = take(places, process);
         place.with(|state| {
             state.waits = waits;
@@ -199,14 +194,14 @@ mod tests {
         place
     }
 
-    fn leaves(place: &ConnectionSlot) -> bool {
+    fn leaves(place: &SocketSlot) -> bool {
         let mut told = std::pin::pin!(place.leave.notified());
         told.as_mut().enable()
     }
 
     #[test]
     fn while_there_is_room_nobody_leaves() {
-        let places = ConnectionSlots::new(2);
+        let places = SocketSlots::new(2);
         let first = place(&places, 1, 0, 100);
         assert!(!take(&places, 2).1);
         assert!(!leaves(&first));
@@ -216,7 +211,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_nothing_leaves_before_who_waits() {
-        let places = ConnectionSlots::new(3);
+        let places = SocketSlots::new(3);
         let all = [
             place(&places, 1, 1, 900),
             place(&places, 2, 0, 5),
@@ -231,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_process_that_takes_every_place_throws_out_itself() {
-        let places = ConnectionSlots::new(4);
+        let places = SocketSlots::new(4);
         let person = place(&places, 1, 1, 900);
         let hostile: Vec<_> = (0..3).map(|at| place(&places, 2, 1, at)).collect();
         for _ in 0..3 {
@@ -243,7 +238,7 @@ mod tests {
 
     #[test]
     fn who_listens_is_not_idle() {
-        let places = ConnectionSlots::new(2);
+        let places = SocketSlots::new(2);
         let (queue, _told) = mpsc::channel(1);
         let listener = place(&places, 1, 0, 900);
         listener.tells_by(queue.downgrade());
@@ -255,7 +250,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_newcomer_waits_for_a_place_that_comes_free_and_throws_nobody_out() {
-        let places = Arc::new(ConnectionSlots::new(1));
+        let places = Arc::new(SocketSlots::new(1));
         let (first, _) = places.take(Some(1)).await;
         first.waits_for(1);
         let newcomer = tokio::spawn({
@@ -270,7 +265,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_newcomer_waits_no_longer_than_it_has_patience() {
-        let places = ConnectionSlots::new(1);
+        let places = SocketSlots::new(1);
         let (first, _) = places.take(Some(1)).await;
         for (lines, patience) in [(0, SETTLED), (1, PATIENCE)] {
             first.waits_for(lines);

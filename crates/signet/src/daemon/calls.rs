@@ -1,7 +1,7 @@
 //! Every call of every socket passes here: whether its caller may ask it, and who serves it.
 //!
 //! ```text
-//! RawCall ─▶ admit (whose call, how far the caller reaches, what the person signed) ─▶ Answer::answer ─▶ Batch
+//! RawCall ─▶ admit (whose call, how far the caller reaches, what the person signed) ─▶ AnswerCall::answer ─▶ Batch
 //! ```
 //!
 //! One file a subject. What needs the node alone is [`Serve`], which the command line asks of a stopped agent as well.
@@ -53,12 +53,12 @@ struct Asker<'a> {
 }
 
 /// A call that the daemon answers. What [`Serve`] can do needs nothing more.
-trait Answer: Request {
+trait AnswerCall: Request {
     /// Does what is asked; the answer is in the batch, behind the lines that it may rest on, or comes later.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch;
 }
 
-impl<R: Serve> Answer for R {
+impl<R: Serve> AnswerCall for R {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let at = state.at();
         let done = self.serve(&mut state.node, at, &asker.caller.reach);

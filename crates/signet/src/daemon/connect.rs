@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signet_proto::carrier::{CarrierId, Routes};
-use signet_transport::{ConnectionConfig as NatsConfig, Login, Mailbox, NatsTls, Secret};
 use tracing::warn;
 
-use crate::carrier::{self, Carrier, CarrierSet, Foreign, Reading};
-use crate::config::{Config, MailboxMode, NatsLogin};
-use crate::files::private::{self, PrivateError};
+use crate::carrier::{self, Carrier, CarrierSet, Foreign, Reading, nats_config};
+use crate::config::Config;
 use crate::render;
 
 use super::DaemonError;
@@ -31,7 +29,7 @@ pub(super) struct Connected {
 pub(super) async fn connect(config: &Config) -> Result<Connected, DaemonError> {
     let (mut all, mut readings): (Vec<(CarrierId, Box<dyn Carrier>)>, _) = (Vec::new(), Vec::new());
     if !config.nats.servers.is_empty() {
-        let (nats, source) = carrier::nats(transport(config)?).await?;
+        let (nats, source) = carrier::nats(nats_config::of(config)?).await?;
         readings.push(Reading {
             id: CarrierId::NATS,
             address: render::inbox_subject(&config.agent.agent),
@@ -78,43 +76,5 @@ pub(super) async fn warn_without_a_server(carriers: CarrierSet) {
     }
 }
 
-/// How the configuration reaches the NATS server; secrets are read.
-pub(crate) fn transport(config: &Config) -> Result<NatsConfig, PrivateError> {
-    let agent = &config.agent.agent;
-    let mut nats = NatsConfig::new(
-        config.nats.servers.clone(),
-        render::inbox_subject(agent),
-        format!("_INBOX_{agent}"),
-    );
-    nats.name = format!("signet {agent}");
-    nats.mailbox = match config.nats.mailbox {
-        MailboxMode::Jetstream => Some(Mailbox::of(agent.as_str())),
-        MailboxMode::Core => None,
-    };
-    nats.login = match &config.nats.login {
-        NatsLogin::None => Login::None,
-        NatsLogin::Creds(file) => Login::CredsFile(file.clone()),
-        NatsLogin::Nkey(file) => Login::NkeySeedFile(file.clone()),
-        NatsLogin::User {
-            user,
-            password_file,
-        } => {
-            let password = private::read(password_file)?;
-            Login::UserPassword {
-                user: user.clone(),
-                password: Secret::from(password.trim_end().to_owned()),
-            }
-        }
-    };
-    let (cert, key) = config.nats.tls_client.clone().unzip();
-    nats.tls = NatsTls {
-        required: config.nats.tls_required,
-        ca: config.nats.tls_ca.clone(),
-        cert,
-        key,
-    };
-    Ok(nats)
-}
-
-/// How long that is.
+/// How long a start waits for the first connection before it warns.
 const FIRST_CONNECTION: Duration = Duration::from_secs(5);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::user::as_root;
 use super::word;
+use crate::programs::settings_dir;
 
 /// What runs the daemon of a home, by the traces that it left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,10 +93,7 @@ fn system_unit(home: &Path) -> Option<String> {
 
 /// The service of this user whose daemon runs in that home.
 fn user_unit(home: &Path) -> Option<String> {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let config = named("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = config.or_else(|| named("HOME").map(|home| Path::new(&home).join(".config")))?;
-    unit_in(&config.join("systemd/user"), home)
+    unit_in(&settings_dir()?.join("systemd/user"), home)
 }
 
 fn unit_in(directory: &Path, home: &Path) -> Option<String> {

@@ -7,6 +7,7 @@ use super::daemon::DaemonKeeper;
 use super::user::{kept_from_root, me, owner_of, run_as};
 use super::{quoted, word};
 use crate::home::Home;
+use crate::programs::in_path;
 
 /// The program, the home and the user of a process.
 pub(super) struct ProcessContext {
@@ -180,9 +181,7 @@ fn program() -> String {
     let typed = std::env::args_os().next().map(PathBuf::from);
     let typed = typed.filter(|typed| !typed.as_os_str().is_empty());
     let own = std::env::current_exe().and_then(|file| file.canonicalize());
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut places = std::env::split_paths(&path).map(|place| place.join(NAME.trim_end()));
-    let found = places.find(|file| file.is_file());
+    let found = in_path(NAME.trim_end()).find(|file| file.is_file());
     let is_found = found.and_then(|file| file.canonicalize().ok());
     match (is_found, own, typed) {
         (Some(found), Ok(own), _) if found == own => NAME.trim_end().to_owned(),

@@ -1,5 +1,6 @@
 //! Users of this machine, by number; and how a command is run as another one.
 
+use crate::programs::in_path;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -64,8 +65,7 @@ pub(crate) fn as_root(command: &str) -> String {
 
 /// Whether PATH has a program of that name.
 pub(crate) fn has(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|place| place.join(program).is_file())
+    in_path(program).any(|file| file.is_file())
 }
 
 const ROOT: u32 = 0;

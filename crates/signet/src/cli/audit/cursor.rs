@@ -30,7 +30,7 @@ impl Cursor {
             let Some(follower) = self.follower()? else {
                 return Ok(None);
             };
-            // What came between reading to the end and finding that another file follows.
+            // The writer may have added lines to this file after its end was read and before the next file was found.
             if let Some(next) = self.next_in_file()? {
                 return Ok(Some(next));
             }

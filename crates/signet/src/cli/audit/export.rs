@@ -12,7 +12,7 @@ use signet_proto::ids::AgentId;
 use signet_proto::time::Timestamp;
 
 use super::{tell, unreadable};
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::config::Config;
 use crate::home::Home;
 
@@ -36,7 +36,7 @@ pub(super) struct ExportArgs {
     log: Option<PathBuf>,
 }
 
-pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let log = args.log.map_or_else(|| log_of(home), Ok)?;
     let span = Span {
         peer: args.peer,
@@ -61,27 +61,27 @@ pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 /// The log of the home's agent.
-pub(super) fn log_of(home: Option<PathBuf>) -> Result<PathBuf, Failure> {
+pub(super) fn log_of(home: Option<PathBuf>) -> Result<PathBuf, CliError> {
     Ok(Config::load(&Home::find(home)?)?.audit_dir)
 }
 
-fn not_exported(error: ExportError, output: Option<&Path>, log: &Path) -> Failure {
+fn not_exported(error: ExportError, output: Option<&Path>, log: &Path) -> CliError {
     match (error, output) {
-        (ExportError::Write(error), None) => Failure::output(error),
+        (ExportError::Write(error), None) => CliError::output(error),
         (ExportError::Write(source), Some(path)) => {
             let what = format!("{}: {source}", path.display());
-            Failure::file(&source, what, "name a new file with --output")
+            CliError::file(&source, what, "name a new file with --output")
         }
         (ExportError::Log(error), _) => unreadable(error),
         (error @ ExportError::DoesNotHold, _) => {
             let next = format!("see where: signet audit verify {}", log.display());
-            Failure::refused(error, next)
+            CliError::refused(error, next)
         }
         (error @ ExportError::Nothing(..), _) => {
             let next = "widen --from and --to, or wait a minute for the next checkpoint";
-            Failure::usage(error, next)
+            CliError::usage(error, next)
         }
-        (error, _) => Failure::usage(error, "give all months of the log"),
+        (error, _) => CliError::usage(error, "give all months of the log"),
     }
 }
 
@@ -92,7 +92,7 @@ fn print_all(log: &Path, span: &Span) -> Result<Exported, ExportError> {
     Ok(exported)
 }
 
-/// A file that is there already is somebody's, and half a bundle is nobody's.
+/// Writes the bundle into a new file: one that is there already is not overwritten, and half a bundle is removed.
 fn write_new(log: &Path, span: &Span, path: &Path) -> Result<Exported, ExportError> {
     let mut options = OpenOptions::new();
     let file = options
@@ -107,7 +107,7 @@ fn write_new(log: &Path, span: &Span, path: &Path) -> Result<Exported, ExportErr
         Ok(exported)
     });
     if exported.is_err() {
-        // It was made above; why there is no bundle is told in any case.
+        // This call made the file. Whether it can be removed or not, the error above says why there is no bundle.
         let _ = std::fs::remove_file(path);
     }
     exported
@@ -122,7 +122,8 @@ fn moment_after(text: &str) -> Result<Timestamp, &'static str> {
     after.or_else(|| text.parse().ok()).ok_or(NO_DATE)
 }
 
-fn day(text: &str) -> Option<Timestamp> {
+/// The beginning of a day that is written as YYYY-MM-DD.
+pub(super) fn day(text: &str) -> Option<Timestamp> {
     let is_day = text.len() == "YYYY-MM-DD".len();
     is_day.then(|| format!("{text}T00:00:00.000Z").parse().ok())?
 }

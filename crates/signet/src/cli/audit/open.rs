@@ -15,7 +15,7 @@ use signet_proto::seal::Opened;
 
 use super::cursor::Cursor;
 use super::{ended, tell, unreadable};
-use crate::cli::{Exit, Failure};
+use crate::cli::{CliError, Exit};
 use crate::keystore::read_seal_secret;
 
 /// See `signet audit open --help`.
@@ -32,7 +32,7 @@ pub(super) struct OpenArgs {
     json: bool,
 }
 
-pub(super) fn run(args: OpenArgs) -> Result<(), Failure> {
+pub(super) fn run(args: OpenArgs) -> Result<(), CliError> {
     let mut open = Open {
         secret: read_seal_secret(&args.key)?,
         json: args.json,
@@ -43,7 +43,7 @@ pub(super) fn run(args: OpenArgs) -> Result<(), Failure> {
     for path in args.paths {
         match open.read(&mut Cursor::new(path)) {
             Ok(()) => {}
-            Err(Failure::Unread) => return ended(open.verdict),
+            Err(CliError::Unread) => return ended(open.verdict),
             Err(failure) => return Err(failure),
         }
     }
@@ -59,18 +59,18 @@ struct Open {
 }
 
 impl Open {
-    fn read(&mut self, cursor: &mut Cursor) -> Result<(), Failure> {
+    fn read(&mut self, cursor: &mut Cursor) -> Result<(), CliError> {
         let mut out = anstream::stdout().lock();
         while let Some(next) = cursor.next_line().map_err(unreadable)? {
             match next {
-                Ok(line) => self.show(&line, &mut out).map_err(Failure::output)?,
+                Ok(line) => self.show(&line, &mut out).map_err(CliError::output)?,
                 Err(error) => {
                     self.verdict = Exit::Refused;
                     tell(&error.to_string());
                 }
             }
         }
-        out.flush().map_err(Failure::output)
+        out.flush().map_err(CliError::output)
     }
 
     fn show(&mut self, line: &LogLine, out: &mut impl Write) -> io::Result<()> {
@@ -99,7 +99,7 @@ impl Open {
         }
     }
 
-    fn conclude(self) -> Result<(), Failure> {
+    fn conclude(self) -> Result<(), CliError> {
         if self.without_copy > 0 {
             tell(&format!(
                 "{} no copy for a person: refused, or written without an audit key",

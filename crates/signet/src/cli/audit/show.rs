@@ -16,7 +16,7 @@ use signet_proto::time::{TimeError, Timestamp};
 
 use super::cursor::Cursor;
 use super::{ended, export, tell, unreadable};
-use crate::cli::{Exit, Failure};
+use crate::cli::{CliError, Exit};
 
 /// See `signet audit show --help`.
 #[derive(Debug, Args)]
@@ -72,7 +72,7 @@ pub(super) struct ShowArgs {
     json: bool,
 }
 
-pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let ShowArgs {
         mut paths,
         follow,
@@ -122,7 +122,7 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         for cursor in &mut cursors {
             match show.catch_up(cursor) {
                 Ok(()) => {}
-                Err(Failure::Unread) => return ended(show.verdict),
+                Err(CliError::Unread) => return ended(show.verdict),
                 Err(failure) => return Err(failure),
             }
         }
@@ -132,8 +132,9 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     }
 }
 
-/// What has an answer anywhere in these logs. What cannot be read is told when it is shown.
-fn answered_in(paths: &[PathBuf]) -> Result<AnsweredRequests, Failure> {
+/// What has an answer anywhere in these logs. A line that cannot be read is passed over here, and reported when the
+/// log is shown.
+fn answered_in(paths: &[PathBuf]) -> Result<AnsweredRequests, CliError> {
     let mut answered = AnsweredRequests::default();
     for path in paths {
         let mut cursor = Cursor::new(path.clone());
@@ -148,17 +149,13 @@ fn answered_in(paths: &[PathBuf]) -> Result<AnsweredRequests, Failure> {
 
 /// A time, or a day for its beginning.
 fn time(text: &str) -> Result<Timestamp, TimeError> {
-    let is_day = text.len() == "2026-02-01".len();
-    match is_day {
-        true => format!("{text}T00:00:00.000Z").parse(),
-        false => text.parse(),
-    }
+    export::day(text).map_or_else(|| text.parse(), Ok)
 }
 
 /// Waits, and tells whether meanwhile nobody reads standard output any more.
 fn is_closed_within(time: &Timespec) -> bool {
     let stdout = io::stdout();
-    // Errors and hang-ups are told without being asked for.
+    // No event is asked for: poll(2) reports errors and hang-ups in any case.
     let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
     match poll(&mut watched, Some(time)) {
         Ok(told) => told > 0,
@@ -176,12 +173,12 @@ struct Show {
 }
 
 impl Show {
-    fn catch_up(&mut self, cursor: &mut Cursor) -> Result<(), Failure> {
+    fn catch_up(&mut self, cursor: &mut Cursor) -> Result<(), CliError> {
         let mut out = anstream::stdout().lock();
         while let Some(next) = cursor.next_line().map_err(unreadable)? {
             match next {
                 Ok(line) if self.is_wanted(&line) => {
-                    self.write(&line, &mut out).map_err(Failure::output)?;
+                    self.write(&line, &mut out).map_err(CliError::output)?;
                 }
                 Ok(_) => {}
                 Err(error) => {
@@ -190,7 +187,7 @@ impl Show {
                 }
             }
         }
-        out.flush().map_err(Failure::output)
+        out.flush().map_err(CliError::output)
     }
 
     fn is_wanted(&self, line: &LogLine) -> bool {
@@ -243,7 +240,7 @@ fn beginning(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// As everywhere that the beginning of an id stands for it.
+/// The fewest characters that stand for an id, as in every other command that takes the beginning of one.
 const SHORTEST: usize = 4;
 /// How much of a body stands in the row of a message without a summary, in characters.
 const BEGUN: usize = 120;

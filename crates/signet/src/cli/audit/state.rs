@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use signet_audit::counted;
 
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 use crate::config::Config;
 use crate::home::Home;
 use crate::lock::HomeLock;
@@ -32,7 +32,7 @@ enum StateCommand {
     AcceptLoss,
 }
 
-pub(crate) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
     let lock = HomeLock::acquire(&home)?;
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &StateArgs, home: Option<PathBuf>) -> Result<(), Failure
                 first.key,
                 first.table
             );
-            Err(Failure::refused(what, "signet state rebuild"))
+            Err(CliError::refused(what, "signet state rebuild"))
         }
     }
 }

@@ -10,7 +10,7 @@ use signet_api::{ClearAlarms, ListAlarms};
 use crate::cli::ask::{connect, signed};
 use crate::cli::person::control_key::ControlKey;
 use crate::cli::print::print_each;
-use crate::cli::{Failure, print, visible_lines};
+use crate::cli::{CliError, print, visible_lines};
 use crate::home::Home;
 
 /// See `signet alarms --help`.
@@ -37,7 +37,7 @@ enum AlarmsCommand {
     },
 }
 
-pub(crate) fn run(args: &AlarmsArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: &AlarmsArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     let mut client = connect(Some(home.path().to_owned()), Duration::ZERO)?;
     let clears = matches!(args.command, Some(AlarmsCommand::Clear { .. }));

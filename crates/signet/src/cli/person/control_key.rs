@@ -7,7 +7,7 @@ use serde_json::Value;
 use signet_proto::certificate::ControlCertificate;
 use signet_proto::keys::SigningKey;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::home::Home;
 use crate::keystore::{CONTROL, read_signing_key};
 
@@ -24,10 +24,10 @@ pub(crate) fn control_of(
     control: Option<&Value>,
     key: &ControlKey,
     home: Option<PathBuf>,
-) -> Result<(ControlCertificate, SigningKey), Failure> {
+) -> Result<(ControlCertificate, SigningKey), CliError> {
     let control = control.and_then(|control| ControlCertificate::parse(control).ok());
     let control = control.ok_or_else(|| {
-        Failure::refused(
+        CliError::refused(
             "there is no control certificate, so nobody can approve or pause",
             "make it with the person's root key: signet key rotate control --root FILE",
         )
@@ -39,22 +39,22 @@ pub(crate) fn control_of(
     }
 }
 
-fn read_control_key(key: &ControlKey, home: Option<PathBuf>) -> Result<SigningKey, Failure> {
+fn read_control_key(key: &ControlKey, home: Option<PathBuf>) -> Result<SigningKey, CliError> {
     if let Some(path) = &key.key {
         return Ok(read_signing_key(path)?);
     }
     let path = Home::find(home)?.key_file(CONTROL);
     match path.exists() {
         true => Ok(read_signing_key(&path)?),
-        false => Err(Failure::usage(
+        false => Err(CliError::usage(
             format!("the person's control key is not at {}", path.display()),
             "say where it is kept, such as --key /media/stick/control.pem",
         )),
     }
 }
 
-pub(crate) fn foreign_key() -> Failure {
-    Failure::refused(
+pub(crate) fn foreign_key() -> CliError {
+    CliError::refused(
         "statement-invalid: this is not the control key that the person's root key certified",
         "name the right one with --key; signet key show says which it is",
     )

@@ -15,7 +15,7 @@ use crate::cli::ask::{decide, read_as};
 use crate::cli::person::control_key::{ControlKey, control_of, foreign_key};
 use crate::cli::print::{json_of, print_as, print_each, print_json, safe_json};
 use crate::cli::talk::message_status::MessageReport;
-use crate::cli::{Failure, print, visible_lines};
+use crate::cli::{CliError, print, visible_lines};
 use crate::clock;
 use crate::files::private;
 use listed::Listed;
@@ -75,7 +75,7 @@ pub(crate) struct ApproveArgs {
     json: bool,
 }
 
-pub(crate) fn drafts(args: DraftsArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn drafts(args: DraftsArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     if let Some(DraftsCommand::Drop { draft, json }) = &args.command {
         return drop_draft(draft, *json, home);
     }
@@ -96,7 +96,7 @@ pub(crate) fn drafts(args: DraftsArgs, home: Option<PathBuf>) -> Result<(), Fail
 }
 
 /// No key is asked for: who may let a message be written may also let it lie.
-fn drop_draft(name: &str, json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
+fn drop_draft(name: &str, json: bool, home: Option<PathBuf>) -> Result<(), CliError> {
     let waiting = listed::named(home.clone(), name)?;
     let message_id = listed::only(waiting, name)?.draft.message_id;
     let dropped = decide(home, DropDraft { message_id })?;
@@ -108,7 +108,7 @@ fn drop_draft(name: &str, json: bool, home: Option<PathBuf>) -> Result<(), Failu
     })
 }
 
-pub(crate) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     if let Some(file) = &args.statement {
         let signed = read_as(&crate::cli::person::key::read_json(file)?)?;
         return hand_in(args, home, signed);
@@ -168,7 +168,7 @@ fn next_for(draft: &Draft) -> String {
     next.unwrap_or_else(|| "nothing; it leaves by itself".to_owned())
 }
 
-fn hand_in(args: &ApproveArgs, home: Option<PathBuf>, signed: DecideDraft) -> Result<(), Failure> {
+fn hand_in(args: &ApproveArgs, home: Option<PathBuf>, signed: DecideDraft) -> Result<(), CliError> {
     let done = decide(home, signed)?;
     if args.json {
         return print_json(&done);
@@ -181,7 +181,7 @@ fn hand_in(args: &ApproveArgs, home: Option<PathBuf>, signed: DecideDraft) -> Re
     })
 }
 
-fn write_out(file: &Path, signed: &DecideDraft) -> Result<(), Failure> {
+fn write_out(file: &Path, signed: &DecideDraft) -> Result<(), CliError> {
     private::create(file, format!("{}\n", json_of(signed)?).as_bytes())?;
     print(&format!(
         "signed; where the daemon is, hand it in: signet approve --statement {}\n",

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use signet_json::{Limits, Value};
 
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 use crate::config::Config;
 use crate::home::Home;
 use crate::keystore::AgentKeys;
@@ -68,8 +68,8 @@ enum KeyCommand {
     },
 }
 
-pub(crate) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    let find = |home| Ok::<_, Failure>(Home::find(home)?);
+pub(crate) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), CliError> {
+    let find = |home| Ok::<_, CliError>(Home::find(home)?);
     match args.command {
         KeyCommand::Show { json } => show::run(&find(home)?, json),
         KeyCommand::Rotate(args) => rotate::run(args, &find(home)?),
@@ -86,17 +86,17 @@ pub(crate) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
 }
 
 /// The configuration and the keys of a home.
-fn open(home: &Home) -> Result<(Config, AgentKeys), Failure> {
+fn open(home: &Home) -> Result<(Config, AgentKeys), CliError> {
     let config = Config::load(home)?;
     let keys = AgentKeys::open(home, &config.agent)?;
     Ok((config, keys))
 }
 
 /// A JSON file that somebody carried here.
-pub(crate) fn read_json(file: &Path) -> Result<Value, Failure> {
+pub(crate) fn read_json(file: &Path) -> Result<Value, CliError> {
     let fault = |what: String| {
         let what = format!("{}: {what}", file.display());
-        Failure::usage(what, "name the file that was carried here")
+        CliError::usage(what, "name the file that was carried here")
     };
     let facts = std::fs::metadata(file).map_err(|error| fault(error.to_string()))?;
     if !facts.is_file() || facts.len() > LARGEST {

@@ -6,7 +6,7 @@ use clap::Args;
 use signet_api::{ShowPause, TellPause};
 use signet_proto::statement::PauseStatement;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::cli::ask::decide;
 use crate::cli::person::control_key::{ControlKey, control_of, foreign_key};
 use crate::cli::print::print_as;
@@ -22,7 +22,7 @@ pub(crate) struct PauseArgs {
     json: bool,
 }
 
-pub(crate) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Result<(), Failure> {
+pub(crate) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Result<(), CliError> {
     let state = decide(home.clone(), ShowPause {})?;
     let (control, key) = control_of(state.control.as_ref(), &args.control, home.clone())?;
     let now = clock::now();

@@ -12,7 +12,7 @@ use crate::cli::person::control_key::ControlKey;
 use crate::cli::person::policy::{bracketed, of_offers};
 use crate::cli::print::{or_dash, print_each, print_json};
 use crate::cli::setup::status::peer_line;
-use crate::cli::{Exit, Failure, print};
+use crate::cli::{CliError, Exit, print, visible_lines};
 use crate::config::Config;
 use crate::home::Home;
 use crate::keystore::AgentKeys;
@@ -61,7 +61,7 @@ enum PeerCommand {
     Export,
 }
 
-pub(crate) fn run(args: PeerArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: PeerArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     match args.command {
         PeerCommand::Add {
@@ -75,13 +75,13 @@ pub(crate) fn run(args: PeerArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     }
 }
 
-fn add(home: &Home, file: &Path, control: &ControlKey, json: bool) -> Result<(), Failure> {
+fn add(home: &Home, file: &Path, control: &ControlKey, json: bool) -> Result<(), CliError> {
     let certificate = read_certificate(file)?.to_value().clone();
     let adding = AddPeer {
         certificate,
         decision: None,
     };
-    let added = decide_signed(Some(home.path().to_owned()), adding, control)?;
+    let added = decide_signed(home, adding, control)?;
     if json {
         return print_json(&added);
     }
@@ -97,7 +97,7 @@ fn add(home: &Home, file: &Path, control: &ControlKey, json: bool) -> Result<(),
     ))
 }
 
-fn list(home: &Home, json: bool) -> Result<(), Failure> {
+fn list(home: &Home, json: bool) -> Result<(), CliError> {
     let peers = decide_in(home, ListPeers {})?;
     if json {
         return print_each(peers);
@@ -113,7 +113,7 @@ fn list(home: &Home, json: bool) -> Result<(), Failure> {
     )
 }
 
-fn show(home: &Home, peer: String, json: bool) -> Result<(), Failure> {
+fn show(home: &Home, peer: String, json: bool) -> Result<(), CliError> {
     let shown = decide_in(home, ShowPeer { peer })?;
     if json {
         return print_json(&shown);
@@ -127,28 +127,24 @@ fn show(home: &Home, peer: String, json: bool) -> Result<(), Failure> {
         or_dash(peer.not_after.as_deref()),
         bracketed(peer.layers.as_deref()),
     ))?;
-    let offers = of_offers(shown.capabilities.as_deref());
-    let visible = offers
-        .lines()
-        .map(|line| format!("{}\n", signet_audit::visible(line)));
-    print(&visible.collect::<String>())
+    print(&visible_lines(&of_offers(shown.capabilities.as_deref())))
 }
 
-fn export(home: &Home) -> Result<(), Failure> {
+fn export(home: &Home) -> Result<(), CliError> {
     let config = Config::load(home)?;
     let keys = AgentKeys::open(home, &config.agent)?;
     let text = canonical(keys.certificate.to_value());
     print(&format!("{}\n", String::from_utf8_lossy(&text)))
 }
 
-pub(crate) fn read_certificate(file: &Path) -> Result<Certificate, Failure> {
+pub(crate) fn read_certificate(file: &Path) -> Result<Certificate, CliError> {
     let fault = |exit, what: String| {
         let what = format!("{}: {what}", file.display());
         let next = "ask the peer's person for what their `peer export` prints";
-        Failure::new(exit, what, next)
+        CliError::new(exit, what, next)
     };
     let bytes = std::fs::read(file).map_err(|error| {
-        Failure::file(
+        CliError::file(
             &error,
             format!("{}: {error}", file.display()),
             "name the file that signet peer export made",

@@ -11,7 +11,7 @@ use signet_proto::headers::CapabilityName;
 
 use crate::cli::ask::decide_in;
 use crate::cli::print::{or_dash, print_as, print_json};
-use crate::cli::{Exit, Failure, exit, print, visible_lines};
+use crate::cli::{CliError, Exit, exit, print, visible_lines};
 use crate::home::Home;
 
 pub(crate) use page::{bracketed, of_offers};
@@ -60,7 +60,7 @@ struct CheckArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: PolicyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: PolicyArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     match args.command {
         PolicyCommand::Show { json } => show(&home, json),
@@ -68,12 +68,12 @@ pub(crate) fn run(args: PolicyArgs, home: Option<PathBuf>) -> Result<(), Failure
     }
 }
 
-fn show(home: &Home, json: bool) -> Result<(), Failure> {
+fn show(home: &Home, json: bool) -> Result<(), CliError> {
     let policy = decide_in(home, ShowPolicy {})?;
     print_as(json, &policy, || page::page(&policy))
 }
 
-fn check(home: &Home, args: &CheckArgs) -> Result<(), Failure> {
+fn check(home: &Home, args: &CheckArgs) -> Result<(), CliError> {
     let way = match (args.send, args.receive) {
         (true, _) => Some(Way::Send),
         (_, true) => Some(Way::Receive),
@@ -96,16 +96,16 @@ fn check(home: &Home, args: &CheckArgs) -> Result<(), Failure> {
         Some((way, finding)) => {
             let reason = or_dash(finding.reason.as_deref());
             let what = format!("{reason}: {}", finding.text);
-            Err(Failure::refused(what, next(&answer, way, finding)))
+            Err(CliError::refused(what, next(&answer, way, finding)))
         }
     }
 }
 
-fn capability(args: &CheckArgs) -> Result<Option<CapabilityName>, Failure> {
+fn capability(args: &CheckArgs) -> Result<Option<CapabilityName>, CliError> {
     let name = args.capability.as_deref().map(str::parse).transpose();
     name.map_err(|_| {
         let what = "the capability has not the form of a name";
-        Failure::usage(
+        CliError::usage(
             what,
             "small letters, digits, dots and hyphens, such as calendar.free-busy",
         )

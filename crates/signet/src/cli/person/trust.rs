@@ -18,7 +18,7 @@ use crate::cli::person::control_key::ControlKey;
 use crate::cli::person::key::read_json;
 use crate::cli::person::peer::read_certificate;
 use crate::cli::print::{print_as, print_each_as};
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 use crate::config::Config;
 use crate::home::Home;
 use crate::memory::MemoryError;
@@ -104,7 +104,7 @@ struct StrangerRow {
     control: ControlKey,
 }
 
-pub(crate) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let json = args.json;
     match args.command {
         TrustCommand::Pending => {
@@ -117,7 +117,7 @@ pub(crate) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
                 root: stranger.root,
                 decision: None,
             };
-            let decided = decide_signed(home, approve, &stranger.control)?;
+            let decided = decide_signed(&Home::find(home)?, approve, &stranger.control)?;
             print_as(json, &decided, || page::approved(&decided))
         }
         TrustCommand::Refuse(stranger) => {
@@ -126,7 +126,7 @@ pub(crate) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
                 root: stranger.root,
                 decision: None,
             };
-            let decided = decide_signed(home, refuse, &stranger.control)?;
+            let decided = decide_signed(&Home::find(home)?, refuse, &stranger.control)?;
             print_as(json, &decided, || page::refused(&decided))
         }
         TrustCommand::Withdraw { id, control }
@@ -139,7 +139,7 @@ pub(crate) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
                 peer: id,
                 decision: None,
             };
-            let withdrawn = decide_signed(home, withdraw, &control)?;
+            let withdrawn = decide_signed(&Home::find(home)?, withdraw, &control)?;
             print_as(json, &withdrawn, || page::withdrawn(&withdrawn))
         }
         TrustCommand::Revoke { statement, .. } => {
@@ -152,7 +152,7 @@ pub(crate) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), Failure>
                 certificate: read_certificate(&file)?.to_value().clone(),
                 decision: None,
             };
-            let bound = decide_signed(home, replace, &control)?;
+            let bound = decide_signed(&Home::find(home)?, replace, &control)?;
             print_as(json, &bound, || page::replaced(&bound))
         }
         TrustCommand::List => {
@@ -177,11 +177,11 @@ fn of_both_kinds(waiting: &Pending) -> impl Iterator<Item = WaitingRow<'_>> {
     strangers.chain(waiting.root_alarms.iter().map(WaitingRow::RootAlarm))
 }
 
-fn log(home: Option<PathBuf>, json: bool) -> Result<(), Failure> {
+fn log(home: Option<PathBuf>, json: bool) -> Result<(), CliError> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
     let mut is_empty = true;
-    // Before the first start there is no log.
+    // Before the first start there is no log, and so no change of trust.
     let lines = config
         .audit_dir
         .exists()

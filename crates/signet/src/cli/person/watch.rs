@@ -10,10 +10,10 @@ use clap::Args;
 use signet_api::{Attention, FollowAttention, Reason};
 use signet_audit::visible;
 
-use crate::cli::ask::connect;
+use crate::cli::ask::connect_to;
 use crate::cli::exit::section;
 use crate::cli::print::print_as;
-use crate::cli::{Exit, Failure, print};
+use crate::cli::{CliError, Exit, print};
 use crate::control::{Client, ClientError};
 use crate::home::Home;
 use desktop::Desktop;
@@ -30,14 +30,14 @@ pub(crate) struct WatchArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &WatchArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: &WatchArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     let mut watch = Watcher {
         desktop: args.desktop.then(Desktop::find).transpose()?,
         json: args.json,
         seen: HashSet::new(),
     };
-    let mut client = connect(Some(home.path().to_owned()), Duration::ZERO)?;
+    let mut client = connect_to(&home, Duration::ZERO)?;
     let stands = client.call(&FollowAttention {})?.attention;
     if stands.is_empty() && !args.json {
         print("nothing waits for you; what comes is told here until Ctrl-C\n")?;
@@ -61,7 +61,7 @@ struct Watcher {
 
 impl Watcher {
     /// Shows what comes until the daemon is gone; how it went.
-    fn follow(&mut self, client: &mut Client) -> Result<ClientError, Failure> {
+    fn follow(&mut self, client: &mut Client) -> Result<ClientError, CliError> {
         for told in client.notifications() {
             let attention = match told.map(signet_api::Notification::into_attention) {
                 Ok(None) => continue,
@@ -78,11 +78,11 @@ impl Watcher {
     }
 
     /// Waits until a daemon answers again, and shows what stands by then and was not shown before.
-    fn follow_again(&mut self, home: &Home) -> Result<Client, Failure> {
+    fn follow_again(&mut self, home: &Home) -> Result<Client, CliError> {
         loop {
             std::thread::sleep(PAUSE);
             // Its socket may be another one by now: the configuration says which.
-            let connected = connect(Some(home.path().to_owned()), Duration::ZERO);
+            let connected = connect_to(home, Duration::ZERO);
             let mut client = match connected {
                 Err(failure) if failure.is_not_reachable() => continue,
                 connected => connected?,
@@ -99,7 +99,7 @@ impl Watcher {
     }
 
     /// Shows what stands, without what was shown.
-    fn show_new(&mut self, stands: Vec<Attention>) -> Result<(), Failure> {
+    fn show_new(&mut self, stands: Vec<Attention>) -> Result<(), CliError> {
         for attention in stands {
             if attention
                 .id
@@ -112,7 +112,7 @@ impl Watcher {
         Ok(())
     }
 
-    fn show(&mut self, attention: Attention) -> Result<(), Failure> {
+    fn show(&mut self, attention: Attention) -> Result<(), CliError> {
         print_as(self.json, &attention, || page(&attention))?;
         if let Some(desktop) = &self.desktop {
             desktop.show(attention);

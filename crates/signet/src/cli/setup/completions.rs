@@ -3,7 +3,7 @@
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
-use crate::cli::{Cli, Failure, print};
+use crate::cli::{CliError, SignetCli, print};
 
 /// See `signet completions --help`.
 #[derive(Debug, Args)]
@@ -14,10 +14,10 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {
     // Into memory: the generator panics where a writer fails, as a closed pipe does.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "signet", &mut script);
+    clap_complete::generate(args.shell, &mut SignetCli::command(), "signet", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 

@@ -6,7 +6,8 @@ use clap::Args;
 
 use signet_demo::DemoError;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
+use crate::cli::setup::gateway::this_program;
 
 /// See `signet demo --help`.
 #[derive(Debug, Args)]
@@ -17,17 +18,14 @@ pub(crate) struct DemoArgs {
     audit: PathBuf,
 }
 
-pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    // The demonstration runs this very program.
-    let program = std::env::current_exe().map_err(|error| {
-        let what = format!("this program does not find itself: {error}");
-        Failure::refused(what, "run it where /proc is mounted")
-    })?;
+pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
+    // The agents of the demonstration are daemons of this very program.
+    let program = this_program()?;
     signet_demo::run(&program, &args.audit).map_err(|error| match error {
-        DemoError::Output(error) => Failure::output(error),
+        DemoError::Output(error) => CliError::output(error),
         error => {
             let next = error.next();
-            Failure::refused(error, next)
+            CliError::refused(error, next)
         }
     })
 }

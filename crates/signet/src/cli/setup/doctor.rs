@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::print::print_each_as;
-use crate::cli::{Exit, Failure, exit};
+use crate::cli::{CliError, Exit, exit};
 use crate::home::Home;
 use finding::{CheckResult, Health};
 use scene::Scene;
@@ -35,14 +35,14 @@ pub(crate) struct DoctorArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &DoctorArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: &DoctorArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let findings = look(&Home::find(home)?);
     print_each_as(args.json, &findings, || page(&findings, args.all))?;
     match findings
         .iter()
         .any(|finding| finding.health == Health::Fault)
     {
-        true => Err(Failure::Ended(Exit::Refused)),
+        true => Err(CliError::Ended(Exit::Refused)),
         false => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use signet_proto::certificate::Certificate;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::keys::fingerprint;
 
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 use crate::clock;
 use crate::config::Config;
 use crate::disk_space;
@@ -39,7 +39,7 @@ pub(crate) struct InitArgs {
     control: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: InitArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: InitArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     let root = root_of(&args);
     let own_root = matches!(root, Root::New);
@@ -53,7 +53,7 @@ pub(crate) fn make(
     agent: AgentId,
     principal: PrincipalId,
     root: Root,
-) -> Result<Certificate, Failure> {
+) -> Result<Certificate, CliError> {
     let config = Config::template(&agent, &principal);
     let new = NewHome {
         agent,
@@ -77,8 +77,8 @@ pub(crate) struct NewHome {
 pub(crate) fn make_with(
     home: &Home,
     new: NewHome,
-    furnish: impl FnOnce(&Home) -> Result<(), Failure>,
-) -> Result<Certificate, Failure> {
+    furnish: impl FnOnce(&Home) -> Result<(), CliError>,
+) -> Result<Certificate, CliError> {
     refuse_if_used(home)?;
     // What the finished home would be refused for, such as its path's length, is found here.
     Config::parse(&new.config, home, None)?;
@@ -120,7 +120,7 @@ pub(crate) fn root_at(root: &Path) -> Root {
     }
 }
 
-pub(crate) fn refuse_if_used(home: &Home) -> Result<(), Failure> {
+pub(crate) fn refuse_if_used(home: &Home) -> Result<(), CliError> {
     let is_free = match std::fs::read_dir(home.path()) {
         Ok(mut files) => files.next().is_none(),
         Err(error) => {
@@ -130,12 +130,12 @@ pub(crate) fn refuse_if_used(home: &Home) -> Result<(), Failure> {
     if is_free { Ok(()) } else { Err(used(home)) }
 }
 
-fn used(home: &Home) -> Failure {
+fn used(home: &Home) -> CliError {
     let what = format!(
         "{} exists already, and nothing is overwritten",
         home.path().display()
     );
-    Failure::refused(
+    CliError::refused(
         what,
         "name another directory with --home; one agent, one home",
     )
@@ -148,7 +148,7 @@ pub(crate) struct DraftHome {
 }
 
 impl DraftHome {
-    pub(crate) fn new(home: &Home) -> Result<Self, Failure> {
+    pub(crate) fn new(home: &Home) -> Result<Self, CliError> {
         refuse_foreign(home)?;
         let name = home
             .path()
@@ -177,7 +177,7 @@ impl DraftHome {
     }
 
     /// Moves the home to its place, durably. A directory with anything in it is never replaced.
-    pub(crate) fn finish(mut self, home: &Home) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self, home: &Home) -> Result<(), CliError> {
         private::sync_directory_of(&self.home.config_file())?;
         match std::fs::rename(self.home.path(), home.path()) {
             Ok(()) => self.finished = true,
@@ -200,13 +200,13 @@ impl Drop for DraftHome {
     }
 }
 
-fn not_made(path: &Path, error: &io::Error) -> Failure {
+fn not_made(path: &Path, error: &io::Error) -> CliError {
     let what = format!("{} cannot be made: {error}", path.display());
     let next = match disk_space::is_full(error) {
         true => disk_space::make_room(path),
         false => "name a directory with --home whose parent you may write to".to_owned(),
     };
-    Failure::file(error, what, next)
+    CliError::file(error, what, next)
 }
 
 fn summary(home: &Home, certificate: &Certificate, own_root: bool) -> String {

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use clap::Args;
 use signet_proto::ids::{AgentId, PrincipalId};
 
-use crate::cli::{Failure, print, setup::init};
+use crate::cli::setup::nats::key::NewUser;
+use crate::cli::{CliError, print, setup::init};
 use crate::keystore::Root;
 use agents::Installed;
-use home::NatsKey;
 use machine::Machine;
 use names::Instance;
 use server::ServerChoice;
@@ -55,7 +55,7 @@ pub(crate) struct InstallArgs {
     dry_run: bool,
 }
 
-pub(crate) fn run(args: &InstallArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &InstallArgs) -> Result<(), CliError> {
     let name = Instance::choose(args.name.as_deref(), &args.agent)?;
     let machine = Machine::new(args.sysroot.as_deref(), args.dry_run)?;
     let _alone = machine.lock()?;
@@ -70,7 +70,7 @@ fn install(
     name: &Instance,
     args: &InstallArgs,
     principal: &PrincipalId,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     need_units(machine)?;
     let is_home = machine.at(&name.home()).symlink_metadata().is_ok();
     let known = known(machine, name, args, principal, is_home)?;
@@ -80,7 +80,7 @@ fn install(
     let lost = |known: &Installed| known.nkey.is_some() && !is_home;
     let old = known.and_then(|known| if lost(&known) { None } else { known.nkey });
     let new = match (&broker, &old) {
-        (ServerChoice::Ours, None) => Some(NatsKey::new()?),
+        (ServerChoice::Ours, None) => Some(NewUser::make()?),
         _ => None,
     };
     let installed = Installed {
@@ -98,16 +98,10 @@ fn install(
         // First the note: a home that nobody noted is taken for somebody else's, if the command is interrupted.
         agents::note(machine, name, &installed)?;
         let root = args.root.as_deref().map_or(Root::New, init::root_at);
-        home::make(
-            machine,
-            name,
-            (&args.agent, principal, root),
-            &broker,
-            new.as_ref(),
-        )?;
+        home::make(machine, name, &installed, root, &broker, new.as_ref())?;
     }
     let unit = name.unit();
-    // A daemon reads its login and its files when it starts.
+    // A daemon reads its login and its files when it starts: where they changed since, it has to be started again.
     let is_stale = home::settle(machine, name)?
         || is_home && (new.is_some() || machine.runs_longer_than(&unit, &name.nats_seed()));
     if broker == ServerChoice::Ours {
@@ -133,7 +127,7 @@ fn install(
         "journalctl -n 20 -u {}  # says why; then: systemctl enable --now {0}",
         name.unit()
     );
-    Err(Failure::refused(
+    Err(CliError::refused(
         format!("{} was not started", name.unit()),
         next,
     ))
@@ -146,7 +140,7 @@ fn known(
     args: &InstallArgs,
     principal: &PrincipalId,
     is_home: bool,
-) -> Result<Option<Installed>, Failure> {
+) -> Result<Option<Installed>, CliError> {
     let known = agents::find(machine, name)?;
     match &known {
         Some(known) if known.agent == args.agent && known.principal == *principal => {}
@@ -157,7 +151,7 @@ fn known(
                 known.agent,
                 known.principal
             );
-            return Err(Failure::refused(what, "name another instance with --name"));
+            return Err(CliError::refused(what, "name another instance with --name"));
         }
         None if is_home => {
             let what = format!(
@@ -166,14 +160,14 @@ fn known(
             );
             let next =
                 "name another instance with --name, or run that home as docs/operations.md says";
-            return Err(Failure::refused(what, next));
+            return Err(CliError::refused(what, next));
         }
         None => {}
     }
     Ok(known)
 }
 
-fn need_units(machine: &Machine) -> Result<(), Failure> {
+fn need_units(machine: &Machine) -> Result<(), CliError> {
     let unit = |dir: &&str| {
         machine
             .at(dir)
@@ -184,7 +178,7 @@ fn need_units(machine: &Machine) -> Result<(), Failure> {
         return Ok(());
     }
     let what = "the units of signet are not on this machine";
-    Err(Failure::usage(
+    Err(CliError::usage(
         what,
         "make install in the source, or install the package; then again",
     ))

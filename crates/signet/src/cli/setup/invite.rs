@@ -25,11 +25,11 @@ pub(crate) use pasted::read_pasted;
 use crate::cli::ask::decide_signed;
 use crate::cli::person::control_key::ControlKey;
 use crate::cli::print::print_json;
-use crate::cli::setup::up::broker::NewLogin;
 use crate::cli::setup::up::config::check;
 use crate::cli::setup::up::lock::UpLock;
+use crate::cli::setup::up::login::NewLogin;
 use crate::cli::setup::up::server::{LoginResult, OwnServer};
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 use crate::clock;
 use crate::config::Config;
 use crate::hint;
@@ -75,7 +75,7 @@ struct Invited<'a> {
     login: Option<&'a str>,
 }
 
-pub(crate) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
     let addresses = match args.address.is_empty() {
@@ -93,7 +93,7 @@ pub(crate) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
     }
     let login = args.login.as_ref();
     let login =
-        login.map(|agent| login_for((&home, &config), agent, addresses.clone(), args.replace));
+        login.map(|agent| login_for(&home, &config, agent, addresses.clone(), args.replace));
     let (login, admitted) = login.transpose()?.unzip();
     let login = login.map(|login| login.to_line());
     let reached = invitation.reached.iter();
@@ -147,10 +147,10 @@ pub(crate) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Fai
 }
 
 /// Lets the agents of two homes of this user trust each other: whoever has both homes needs no words.
-pub(crate) fn bind_both(one: &Home, other: &Home) -> Result<(), Failure> {
+pub(crate) fn bind_both(one: &Home, other: &Home) -> Result<(), CliError> {
     let certificate = |home: &Home| {
         let config = Config::load(home)?;
-        Ok::<_, Failure>(AgentKeys::open(home, &config.agent)?.certificate)
+        Ok::<_, CliError>(AgentKeys::open(home, &config.agent)?.certificate)
     };
     let (ours, theirs) = (certificate(one)?, certificate(other)?);
     for (home, beside, peer) in [(one, other, &theirs), (other, one, &ours)] {
@@ -160,11 +160,7 @@ pub(crate) fn bind_both(one: &Home, other: &Home) -> Result<(), Failure> {
             certificate: peer.to_value().clone(),
             decision: None,
         };
-        decide_signed(
-            Some(home.path().to_owned()),
-            adding,
-            &ControlKey { key: lent },
-        )?;
+        decide_signed(home, adding, &ControlKey { key: lent })?;
     }
     print(&format!(
         "peers    {} and {} know each other\n",
@@ -177,7 +173,7 @@ fn made(
     config: &Config,
     addresses: &[String],
     life: Duration,
-) -> Result<Invitation, Failure> {
+) -> Result<Invitation, CliError> {
     let keys = AgentKeys::open(home, &config.agent)?;
     let by_http = config.carrier_socket.as_ref();
     let by_http = by_http.map_or(&[][..], |socket| &socket.addresses);
@@ -195,7 +191,7 @@ fn made(
         let what =
             "nobody could reach this agent: it uses no NATS server, and has no address of its own";
         let next = "write `addresses` into [carrier-socket] of config.toml; [\"poll\"] for one that can only dial out";
-        return Err(Failure::usage(what, next));
+        return Err(CliError::usage(what, next));
     }
     let made = Invitation::sign(
         &keys.certificate,
@@ -211,30 +207,31 @@ fn made(
             }
             _ => "an address is such as nats://house.example:4222, without a login, and there are eight at most",
         };
-        Failure::usage(error, next)
+        CliError::usage(error, next)
     })
 }
 
 fn login_for(
-    (home, config): (&Home, &Config),
+    home: &Home,
+    config: &Config,
     agent: &AgentId,
     servers: Vec<String>,
     replace: bool,
-) -> Result<(NewLogin, LoginResult), Failure> {
+) -> Result<(NewLogin, LoginResult), CliError> {
     if *agent == config.agent.agent {
         let what = format!("{agent} is the agent of this home, and has its login");
         let next = "name the other person's agent: signet invite --login ID";
-        return Err(Failure::usage(what, next));
+        return Err(CliError::usage(what, next));
     }
     let _lock = UpLock::acquire(home)?;
     let Some(own) = OwnServer::of(home) else {
         let what = "this home has no NATS server of its own, so no login can be made here";
         let next = "who keeps the server makes one: signet nats config --help";
-        return Err(Failure::usage(what, next));
+        return Err(CliError::usage(what, next));
     };
     if !own.is_running() {
         let what = "the NATS server of this home does not run";
-        return Err(Failure::not_reachable(
+        return Err(CliError::not_reachable(
             what,
             format!("{}  # starts it, too", hint::start()),
         ));
@@ -245,21 +242,22 @@ fn login_for(
     NewLogin::make(&own, agent, servers)
 }
 
-/// A second login shuts out whoever uses the first: asked at a terminal, and refused elsewhere.
-fn confirm_replacing(agent: &AgentId) -> Result<(), Failure> {
+/// Asks at a terminal before a second login is made, and refuses elsewhere: the first one ends with it, and the daemon
+/// that uses it is shut out.
+fn confirm_replacing(agent: &AgentId) -> Result<(), CliError> {
     let what = format!("{agent} has a login on this server already, which a new one ends");
     if !io::stdin().is_terminal() {
         let next = format!(
             "signet invite --login {agent} --replace  # if that is meant: its daemon is shut out until it has the new line"
         );
-        return Err(Failure::refused(what, next));
+        return Err(CliError::refused(what, next));
     }
     anstream::eprint!(
         "{what}: its daemon is shut out until its person has the new line. Make a new one? [y/N] "
     );
     match said_yes()? {
         true => Ok(()),
-        false => Err(Failure::refused(
+        false => Err(CliError::refused(
             format!("no new login was made: {agent} keeps the one that it has"),
             "signet invite  # makes a line without a login",
         )),

@@ -7,7 +7,7 @@ use clap::{Args, Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::Roff;
 
-use crate::cli::{Cli, Failure, help, print};
+use crate::cli::{CliError, SignetCli, help, print};
 
 /// See `signet man --help`.
 #[derive(Debug, Args)]
@@ -18,8 +18,8 @@ pub(crate) struct ManArgs {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
-    let mut whole = help::unbroken(Cli::command()).disable_help_subcommand(true);
+pub(crate) fn run(args: &ManArgs) -> Result<(), CliError> {
+    let mut whole = help::unbroken(SignetCli::command()).disable_help_subcommand(true);
     // Only then each command knows its whole name, and the options that all share.
     whole.build();
     let Some(dir) = &args.out else {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
     write(whole, dir)
 }
 
-fn write(mut command: Command, dir: &Path) -> Result<(), Failure> {
+fn write(mut command: Command, dir: &Path) -> Result<(), CliError> {
     let below: Vec<Command> = command
         .get_subcommands_mut()
         .map(|sub| sub.clone())
@@ -105,9 +105,9 @@ fn is_heading(line: &str) -> bool {
     })
 }
 
-fn not_written(path: &Path, error: &io::Error) -> Failure {
+fn not_written(path: &Path, error: &io::Error) -> CliError {
     let what = format!("{} cannot be written: {error}", path.display());
-    Failure::file(
+    CliError::file(
         error,
         what,
         "name a directory with --out that you may write to",

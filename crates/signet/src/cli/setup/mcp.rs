@@ -10,7 +10,7 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::cli::{Failure, setup::gateway};
+use crate::cli::{CliError, setup::gateway};
 use crate::config::Config;
 use crate::home::Home;
 use clients::{GatewayStart, McpClient};
@@ -18,7 +18,7 @@ use clients::{GatewayStart, McpClient};
 /// See `signet mcp --help`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub(crate) struct McpArgs {
+pub(crate) struct ServeMcpArgs {
     /// The agent's socket, where the client may not read the home; that of the home's configuration when absent
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub(crate) struct McpArgs {
     print: bool,
 }
 
-pub(crate) fn run(args: &McpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: &ServeMcpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let gateway = gateway::program()?;
     let (socket, option, place) = match &args.socket {
         Some(socket) => (socket.clone(), "--socket", socket.clone()),
@@ -65,26 +65,23 @@ pub(crate) fn run(args: &McpArgs, home: Option<PathBuf>) -> Result<(), Failure> 
 }
 
 /// The person's own socket is never a model's.
-pub(crate) fn agent_socket(home: &Home) -> Result<PathBuf, Failure> {
+pub(crate) fn agent_socket(home: &Home) -> Result<PathBuf, CliError> {
     let config = Config::load(home)?;
     let socket = config.agent_socket.map(|socket| socket.path);
     socket.ok_or_else(|| {
         let what = "this agent has no socket of its own: the path of its home is too long for one";
         let next = "set `socket` under [agent-socket] in config.toml, then: signet reload";
-        Failure::usage(what, next)
+        CliError::usage(what, next)
     })
 }
 
 /// The command by which a client starts this one, whatever its working directory.
 fn started_by_a_client(
-    args: &McpArgs,
+    args: &ServeMcpArgs,
     option: &str,
     place: &Path,
-) -> Result<GatewayStart, Failure> {
-    let place = std::path::absolute(place).map_err(|error| {
-        let what = format!("{}: {error}", place.display());
-        Failure::usage(what, "name it by its whole path")
-    })?;
+) -> Result<GatewayStart, CliError> {
+    let place = gateway::whole_path(place)?;
     let mut words: Vec<OsString> = vec!["mcp".into(), option.into(), place.into()];
     if args.tier != 2 {
         words.extend(["--tier".into(), args.tier.to_string().into()]);

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 
 /// See `signet nats --help`.
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ enum NatsCommand {
     Setup(setup::SetupArgs),
 }
 
-pub(crate) fn run(args: NatsArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: NatsArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     match args.command {
         NatsCommand::Key(args) => key::run(args, home),
         NatsCommand::Config(args) => server::run(&args),

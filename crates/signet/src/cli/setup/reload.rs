@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use signet_api::{Reload, Reloaded};
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::cli::ask::{change, connect};
 use crate::cli::print::print_as;
 
@@ -19,7 +19,7 @@ pub(crate) struct ReloadArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &ReloadArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: &ReloadArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let mut client = connect(home, Duration::ZERO)?;
     let reloaded = change(&mut client, &Reload {})?;
     print_as(args.json, &reloaded, || in_words(&reloaded))

@@ -11,7 +11,7 @@ use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::daemon;
 use crate::home::Home;
 
@@ -24,7 +24,7 @@ pub(crate) struct RunArgs {
     workers: Option<u8>,
 }
 
-pub(crate) fn run(args: &RunArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     run_until(args, &Home::find(home)?, std::future::pending())
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn run_until(
     args: &RunArgs,
     home: &Home,
     asked: impl Future<Output = ()>,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     // The client library tells of every dropped message; a `gap` line does so once a second.
     let told = std::env::var_os("SIGNET_LOG").map(|told| told.to_string_lossy().into_owned());
     let (filter, unfit) = filter_of(told.as_deref());
@@ -61,9 +61,9 @@ pub(crate) fn run_until(
         .enable_all()
         .build();
     let runtime = runtime
-        .map_err(|error| Failure::refused(error, "free memory or threads, then try again"))?;
+        .map_err(|error| CliError::refused(error, "free memory or threads, then try again"))?;
     let ended = runtime.block_on(daemon::run(home, asked));
-    ended.map_err(Failure::from)
+    ended.map_err(CliError::from)
 }
 
 /// What the daemon tells; and why not what SIGNET_LOG says, where nobody can mean that. A word that is no level would

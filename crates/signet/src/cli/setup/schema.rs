@@ -3,7 +3,7 @@
 use clap::Args;
 use signet_proto::schema;
 
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 
 /// See `signet schema --help`.
 #[derive(Debug, Args)]
@@ -13,14 +13,14 @@ pub(crate) struct SchemaArgs {
     name: Option<String>,
 }
 
-pub(crate) fn run(args: SchemaArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: SchemaArgs) -> Result<(), CliError> {
     let names: Vec<&str> = schema::ALL.iter().map(|(name, _)| *name).collect();
     let names = [names, vec![API]].concat();
     let Some(name) = args.name else {
         return print(&format!("{}\n", names.join("\n")));
     };
     let unknown = || {
-        Failure::usage(
+        CliError::usage(
             format!("no schema {name:?}"),
             format!("one of: {}", names.join(", ")),
         )

@@ -2,13 +2,13 @@
 //! another program, `signet-gateway`, which takes the place of this one: it never shares memory with keys.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use clap::{Args, Subcommand};
 
 use crate::cli::setup::mcp::agent_socket;
-use crate::cli::{Failure, setup::gateway};
+use crate::cli::{CliError, setup::gateway};
 use crate::config::Config;
 use crate::home::Home;
 use crate::lock::refuse_foreign;
@@ -36,19 +36,19 @@ pub(crate) struct GatewayArgs {
 )]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
-    command: TokenCommand,
+    command: TokenAction,
     /// The file of the tokens; gateway-tokens.toml in the home when absent
     #[arg(long, global = true, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
-enum TokenCommand {
+enum TokenAction {
     /// Make one and print it: nobody can read it again
     #[command(
         after_help = "EXAMPLE:\n  signet token make laptop --peer agent-bob-001 --tier 1\n  signet token make board --read --days 30"
     )]
-    Make(MakeArgs),
+    Make(TokenMakeArgs),
     /// Say which there are, and how far each reaches
     #[command(after_help = "EXAMPLE:\n  signet token list")]
     List,
@@ -61,7 +61,7 @@ enum TokenCommand {
 }
 
 #[derive(Debug, Args)]
-struct MakeArgs {
+struct TokenMakeArgs {
     /// What it is called: whose program it is for
     name: String,
     /// An agent that it may speak with; may be given several times, everybody when absent
@@ -84,7 +84,7 @@ struct MakeArgs {
     certificate: Option<PathBuf>,
 }
 
-pub(crate) fn gateway(args: &GatewayArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn gateway(args: &GatewayArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let program = gateway::program()?;
     let (socket, config, carriers) = match (&args.socket, &args.config) {
         (Some(socket), Some(config)) => (socket.clone(), config.clone(), None),
@@ -100,39 +100,42 @@ pub(crate) fn gateway(args: &GatewayArgs, home: Option<PathBuf>) -> Result<(), F
             (socket, config.clone().unwrap_or_else(beside), carriers)
         }
     };
-    // Its environment says which proxies it uses.
+    // The gateway keeps this environment, which names the proxies that it connects through.
     let mut command = Command::new(program);
     command.arg("serve").arg("--socket").arg(socket);
-    command.arg("--config").arg(whole(&config)?);
+    command.arg("--config").arg(gateway::whole_path(&config)?);
     if let Some(carriers) = args.carrier_socket.clone().or(carriers) {
         command.arg("--carrier-socket").arg(carriers);
     }
     Err(gateway::take_over(command))
 }
 
-pub(crate) fn token(args: &TokenArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn token(args: &TokenArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let file = match &args.file {
         Some(file) => file.clone(),
         None => {
             let home = Home::find(home)?;
-            if !matches!(args.command, TokenCommand::List) {
+            if !matches!(args.command, TokenAction::List) {
                 refuse_foreign(&home)?;
             }
             home.path().join(TOKENS)
         }
     };
     let mut command = Command::new(gateway::program()?);
-    command.arg("token").arg("--file").arg(whole(&file)?);
+    command
+        .arg("token")
+        .arg("--file")
+        .arg(gateway::whole_path(&file)?);
     match &args.command {
-        TokenCommand::List => command.arg("list"),
-        TokenCommand::Revoke { name } => command.args(["revoke", "--"]).arg(name),
-        TokenCommand::Make(make) => command.args(make.words()),
+        TokenAction::List => command.arg("list"),
+        TokenAction::Revoke { name } => command.args(["revoke", "--"]).arg(name),
+        TokenAction::Make(make) => command.args(make.words()),
     };
     command.env_clear();
     Err(gateway::take_over(command))
 }
 
-impl MakeArgs {
+impl TokenMakeArgs {
     fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> =
             vec!["make".into(), "--tier".into(), self.tier.to_string().into()];
@@ -159,14 +162,6 @@ impl MakeArgs {
         words.extend(["--".into(), OsString::from(&self.name)]);
         words
     }
-}
-
-/// Whatever the working directory is later.
-fn whole(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path).map_err(|error| {
-        let what = format!("{}: {error}", path.display());
-        Failure::usage(what, "name it by its whole path")
-    })
 }
 
 const CONFIG: &str = "gateway.toml";

@@ -10,7 +10,7 @@ use signet_proto::ids::Version;
 
 use crate::cli::ask::ask;
 use crate::cli::print::{or_dash, print_json};
-use crate::cli::{Failure, print, setup::doctor};
+use crate::cli::{CliError, print, setup::doctor};
 use crate::config::Config;
 use crate::daemon::DaemonError;
 use crate::home::Home;
@@ -28,7 +28,7 @@ pub(crate) struct StatusArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     if let Some(message) = &args.message {
         return crate::cli::talk::outbox::show(message, args.json, home);
     }
@@ -52,7 +52,7 @@ pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 /// Where no daemon answers, its log may be why: a start is refused for it.
-fn why(home: Option<PathBuf>, failure: Failure) -> Failure {
+fn why(home: Option<PathBuf>, failure: CliError) -> CliError {
     if !failure.is_not_reachable() {
         return failure;
     }

@@ -1,11 +1,12 @@
 //! `signet up`: a running agent from nothing, or from what is there; and `signet down`.
 
 mod begin;
-pub(crate) mod broker;
+mod broker;
 pub(crate) mod config;
 mod daemon;
 mod interrupt;
 pub(crate) mod lock;
+pub(crate) mod login;
 pub(crate) mod server;
 pub(crate) mod units;
 
@@ -21,13 +22,15 @@ use signet_transport::Error;
 
 use crate::cli::exit::section;
 use crate::cli::setup::invite::bind_both;
-use crate::cli::{Exit, Failure, ask, print, setup::doctor, setup::init, setup::run};
+use crate::cli::setup::nats::mailboxes::BrokerFault;
+use crate::cli::{CliError, Exit, ask, print, setup::doctor, setup::init, setup::run};
 use crate::clock;
 use crate::config::Config;
 use crate::hint;
 use crate::home::Home;
 use crate::keystore::{AgentKeys, Root};
 use crate::lock::refuse_foreign;
+use crate::programs::in_path;
 use broker::FoundServer;
 use interrupt::Interrupts;
 use lock::UpLock;
@@ -75,7 +78,7 @@ pub(crate) struct DownArgs {
     keep_nats: bool,
 }
 
-pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     refuse_foreign(&home)?;
     begin::refuse_taken(args, &home)?;
@@ -105,7 +108,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         }
         None => broker.find(&args.broker)?,
     }
-    // From here on the address stands in the configuration.
+    // Read again: the steps above wrote the server's address into it.
     let config = config::load(&home)?;
     let runs = daemon::status_of(&config).is_some();
     if !args.offers.is_empty() {
@@ -113,7 +116,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
     }
     match (&units, runs) {
         (Some(units), _) => {
-            // Its service starts it again, and keeps it.
+            // The service of the NATS server starts its own process, so the one of this command is ended.
             interrupts.end_server();
             units.start(&home, OwnServer::of(&home).as_ref())?;
             daemon::wait(&home, &config, None)?;
@@ -140,8 +143,8 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         bind_both(&home, &Home::at(other))?;
     }
     if runs && !args.offers.is_empty() {
-        // A daemon that was started just now has read it.
-        let mut client = ask::connect(Some(home.path().to_owned()), Duration::ZERO)?;
+        // A daemon that ran before has to read the offers; one that was started just now has read them.
+        let mut client = ask::connect_to(&home, Duration::ZERO)?;
         ask::change(&mut client, &Reload {})?;
     }
     print(NEXT)?;
@@ -150,22 +153,23 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), Failure> {
         connected(&home, &config)?;
         return unusable.map_or(Ok(()), Err);
     }
-    if let Some(Failure::Told { what, next, .. }) = unusable {
+    if let Some(CliError::Told { what, next, .. }) = unusable {
         anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(&next));
     }
     drop(lock);
-    // The server that was started ends behind the daemon, with `interrupts`.
+    // The daemon runs in this process now. A NATS server that was started is ended when `interrupts` is dropped, after
+    // the daemon.
     let asked = interrupts.hand_over();
     run::run_until(&run::RunArgs::default(), &home, asked)
 }
 
-pub(crate) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
     let _lock = UpLock::acquire(&home)?;
     let units = Units::of(&config.agent.agent);
     let stopped =
-        |stop: fn(&Units) -> Result<bool, Failure>| units.as_ref().map_or(Ok(false), stop);
+        |stop: fn(&Units) -> Result<bool, CliError>| units.as_ref().map_or(Ok(false), stop);
     let service = stopped(Units::stop_daemon)?;
     let process = daemon::stop(&home)?;
     print(match service || process {
@@ -184,10 +188,10 @@ pub(crate) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 /// Makes the home if there is none, and refuses one of somebody else.
-fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
+fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), CliError> {
     let there = home.config_file().try_exists().map_err(|error| {
         let what = format!("{}: {error}", home.path().display());
-        Failure::file(&error, what, hint::unreadable(home.path()))
+        CliError::file(&error, what, hint::unreadable(home.path()))
     })?;
     if there {
         let own = config::load(home)?.agent;
@@ -203,7 +207,7 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
                 own.agent,
                 own.principal
             );
-            return Err(Failure::refused(what, "name another home with --home"));
+            return Err(CliError::refused(what, "name another home with --home"));
         }
         return print(&format!(
             "home     {}: {} of {}\n",
@@ -213,14 +217,14 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
         ));
     }
     if home.join("keys").is_dir() {
-        // A home that lost its configuration is none to make anew: what it says, every other command says too.
+        // Keys without a configuration: a home that lost it is not made anew, and this error says what is missing.
         Config::load(home)?;
     }
     init::refuse_if_used(home)?;
     let (Some(agent), Some(principal)) = (&args.agent, &args.principal) else {
         let what = format!("there is no home at {}", home.path().display());
         let next = "to make one: signet up --agent ID --principal ID";
-        return Err(Failure::usage(what, next));
+        return Err(CliError::usage(what, next));
     };
     begin::refuse_second_root(args, principal)?;
     let root = args.root.as_deref().map_or(Root::New, init::root_at);
@@ -239,17 +243,15 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), Failure> {
     ))
 }
 
-/// The daemon runs in any case, and goes on trying.
-fn connected(home: &Home, config: &Config) -> Result<(), Failure> {
+/// Waits until the daemon is connected, and says why it is not. The daemon runs in any case, and goes on trying.
+fn connected(home: &Home, config: &Config) -> Result<(), CliError> {
     if daemon::is_connected(config) {
         return Ok(());
     }
     let servers = config.nats.servers.join(", ");
-    // The daemon tries in the background; why it does not get in, a connection of this command's own says.
+    // The daemon keeps trying without a word here. A connection that this command makes itself shows why it fails.
     match doctor::broker::inspected(config) {
-        Err(doctor::broker::Unseen::Server(error))
-            if !matches!(error, Error::Unreachable { .. }) =>
-        {
+        Err(BrokerFault::Server(error)) if !matches!(error, Error::Unreachable { .. }) => {
             let what = format!("the daemon runs, and the NATS server does not let it in: {error}");
             let next = match &error {
                 Error::LoginRefused { .. } => {
@@ -258,19 +260,19 @@ fn connected(home: &Home, config: &Config) -> Result<(), Failure> {
                 }
                 error => &doctor::broker::next_for(home, config, error),
             };
-            Err(Failure::refused(what, next))
+            Err(CliError::refused(what, next))
         }
         _ => {
             let what = format!("the daemon runs, and reaches no NATS server at {servers}");
             let next = "it goes on trying: start the server, or name another one with signet up --nats URL; a server of \
                         this home's own: signet down, then signet up --listen HOST:PORT";
-            Err(Failure::not_reachable(what, next))
+            Err(CliError::not_reachable(what, next))
         }
     }
 }
 
 /// A daemon runs with a certificate that has ended or not begun, and neither signs nor sends.
-fn certificate_fault(home: &Home, config: &Config) -> Option<Failure> {
+fn certificate_fault(home: &Home, config: &Config) -> Option<CliError> {
     // Keys that cannot be used are for the daemon to refuse.
     let certificate = AgentKeys::open(home, &config.agent).ok()?.certificate;
     let now = clock::now();
@@ -290,25 +292,23 @@ fn certificate_fault(home: &Home, config: &Config) -> Option<Failure> {
     };
     let what =
         format!("the agent's certificate {how}: nothing is signed, and all that is sent waits");
-    Some(Failure::refused(what, next))
+    Some(CliError::refused(what, next))
 }
 
 /// The file of this program. Where there is no /proc, it is the one that the shell found.
-fn own_program() -> Result<PathBuf, Failure> {
+fn own_program() -> Result<PathBuf, CliError> {
     let named = || {
         let name = PathBuf::from(std::env::args_os().next()?);
         if name.components().count() > 1 {
             return std::path::absolute(name).ok();
         }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut files = std::env::split_paths(&path).map(|place| place.join(&name));
-        files.find(|file| file.is_file())
+        in_path(name).find(|file| file.is_file())
     };
     let found = std::env::current_exe().ok().or_else(named);
     found.ok_or_else(|| {
         let what =
             "this program does not find its own file: there is no /proc, and PATH has no signet";
-        Failure::refused(what, "type its whole path, such as /usr/bin/signet up")
+        CliError::refused(what, "type its whole path, such as /usr/bin/signet up")
     })
 }
 

@@ -11,14 +11,14 @@ use clap::Args;
 use signet_handlers::{Command, Environment, Stopped, Worker, look_up, work_all};
 
 use crate::cli::talk::handler::FILE;
-use crate::cli::{Exit, Failure, setup::gateway};
+use crate::cli::{CliError, Exit, setup::gateway};
 use crate::config::Config;
 use crate::home::Home;
 
 /// See `signet handle --help`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub(crate) struct HandleArgs {
+pub(crate) struct HandleMessagesArgs {
     /// The agent's socket, where the handler may not read the home; that of the home's configuration when absent
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub(crate) struct HandleArgs {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(args: &HandleArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: &HandleMessagesArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let timeout = tried_for(args.timeout)?;
     let retry_after = retried_after(args.retry_after)?;
     let (socket, home) = match &args.socket {
@@ -79,15 +79,15 @@ pub(crate) fn run(args: &HandleArgs, home: Option<PathBuf>) -> Result<(), Failur
 }
 
 /// The process of the handlers keeps our environment: commands and tokens may stand in it.
-fn by_file(args: &HandleArgs, socket: PathBuf, home: Option<PathBuf>) -> Failure {
+fn by_file(args: &HandleMessagesArgs, socket: PathBuf, home: Option<PathBuf>) -> CliError {
     if !args.capabilities.is_empty() {
         let what = "--capability is for a COMMAND; the file names the capabilities";
-        return Failure::usage(what, "leave it out, or give a COMMAND behind --");
+        return CliError::usage(what, "leave it out, or give a COMMAND behind --");
     }
     let beside = home.as_ref().map(|home| home.join(FILE));
     let Some(file) = args.handlers.clone().or(beside) else {
         let what = "neither a COMMAND nor a file says how messages are handled";
-        return Failure::usage(what, "add --handlers FILE, or -- and a COMMAND");
+        return CliError::usage(what, "add --handlers FILE, or -- and a COMMAND");
     };
     let mut command = match gateway::program() {
         Ok(program) => process::Command::new(program),
@@ -123,7 +123,7 @@ pub(crate) struct Handling {
 }
 
 impl Handling {
-    pub(crate) fn run(self) -> Result<(), Failure> {
+    pub(crate) fn run(self) -> Result<(), CliError> {
         let program = self
             .command
             .first()
@@ -131,7 +131,7 @@ impl Handling {
         let unusable = |fault: &dyn std::fmt::Display| {
             let what = format!("{} {fault}", program.display());
             let next = "name a program that is there and may be executed, behind --";
-            Failure::usage(what, next)
+            CliError::usage(what, next)
         };
         look_up(program).map_err(|fault| unusable(&fault))?;
         let workers = (0..self.parallel).map(|_| Worker {
@@ -156,35 +156,35 @@ impl Handling {
                 Stopped::Unusable(fault) => unusable(&fault),
                 Stopped::Told => {
                     let next = "the same command goes on from there";
-                    Failure::new(Exit::Waiting, stopped, next)
+                    CliError::new(Exit::Waiting, stopped, next)
                 }
-                Stopped::Quarantined(_) => Failure::refused(stopped, "signet quarantine list"),
+                Stopped::Quarantined(_) => CliError::refused(stopped, "signet quarantine list"),
             })
     }
 }
 
 /// How long one try may take.
-pub(crate) fn tried_for(seconds: f64) -> Result<Duration, Failure> {
+pub(crate) fn tried_for(seconds: f64) -> Result<Duration, CliError> {
     let timeout = Duration::try_from_secs_f64(seconds).ok();
     let timeout = timeout.filter(|timeout| *timeout <= LONGEST && !timeout.is_zero());
     timeout.ok_or_else(|| no_seconds("--timeout"))
 }
 
 /// The pause before the second try.
-pub(crate) fn retried_after(seconds: f64) -> Result<Duration, Failure> {
+pub(crate) fn retried_after(seconds: f64) -> Result<Duration, CliError> {
     let pause = Duration::try_from_secs_f64(seconds).ok();
     let pause = pause.filter(|pause| *pause <= LONGEST);
     pause.ok_or_else(|| no_seconds("--retry-after"))
 }
 
-fn no_seconds(option: &str) -> Failure {
+fn no_seconds(option: &str) -> CliError {
     let what = format!("{option} is not a number of seconds up to a day");
-    Failure::usage(what, format!("give for example {option} 10"))
+    CliError::usage(what, format!("give for example {option} 10"))
 }
 
-pub(crate) fn no_room(error: std::io::Error) -> Failure {
+pub(crate) fn no_room(error: std::io::Error) -> CliError {
     let next = "free memory or threads, then try again";
-    Failure::refused(error, next)
+    CliError::refused(error, next)
 }
 
 /// As long as a lease can be.

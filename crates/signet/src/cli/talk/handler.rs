@@ -5,7 +5,7 @@ use std::process::Command;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::{Failure, setup::gateway};
+use crate::cli::{CliError, setup::gateway};
 use crate::home::Home;
 use crate::lock::refuse_foreign;
 
@@ -17,23 +17,23 @@ use crate::lock::refuse_foreign;
 )]
 pub(crate) struct HandlerArgs {
     #[command(subcommand)]
-    command: HandlerCommand,
+    command: HandlerAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum HandlerCommand {
+enum HandlerAction {
     /// Let a handler try a body without a peer or a daemon, and print what goes to and fro
     #[command(
         after_help = "EXAMPLE:\n  signet handler test calendar.free-busy '{\"week\": 7}'\n  signet handler test calendar.free-busy @body.json --handlers /etc/signet/handlers-alpha.toml"
     )]
-    Test(TestArgs),
+    Test(HandlerTestArgs),
     /// Switch on, show, or switch off and remove the trace of what goes to and fro
     #[command(after_help = TRACE)]
-    Trace(TraceArgs),
+    Trace(HandlerTraceArgs),
 }
 
 #[derive(Debug, Args)]
-struct TestArgs {
+struct HandlerTestArgs {
     /// The capability
     capability: String,
     /// The body of the request: JSON, @FILE, or - for standard input
@@ -44,24 +44,24 @@ struct TestArgs {
 }
 
 #[derive(Debug, Args)]
-struct TraceArgs {
+struct HandlerTraceArgs {
     #[arg(value_enum)]
-    switch: Switch,
+    switch: TraceSwitch,
     /// The file; handlers.trace in the home when absent
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Switch {
+enum TraceSwitch {
     On,
     Off,
     Show,
 }
 
-pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), Failure> {
-    if let HandlerCommand::Trace(TraceArgs {
-        switch: Switch::On | Switch::Off,
+pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), CliError> {
+    if let HandlerAction::Trace(HandlerTraceArgs {
+        switch: TraceSwitch::On | TraceSwitch::Off,
         trace: None,
     }) = &args.command
     {
@@ -70,25 +70,25 @@ pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), Failu
     let mut command = Command::new(gateway::program()?);
     command.arg("handler");
     match &args.command {
-        HandlerCommand::Test(test) => {
+        HandlerAction::Test(test) => {
             let file = place(test.handlers.as_deref(), home, FILE)?;
             command.arg("test").arg("--handlers").arg(file);
             command.arg("--").arg(&test.capability).arg(&test.body);
         }
-        HandlerCommand::Trace(trace) => {
+        HandlerAction::Trace(trace) => {
             let file = place(trace.trace.as_deref(), home, TRACE_FILE)?;
             command.arg("trace").arg("--trace").arg(file);
             command.arg(match trace.switch {
-                Switch::On => "on",
-                Switch::Off => "off",
-                Switch::Show => "show",
+                TraceSwitch::On => "on",
+                TraceSwitch::Off => "off",
+                TraceSwitch::Show => "show",
             });
         }
     }
     Err(gateway::take_over(command))
 }
 
-fn place(given: Option<&Path>, home: Option<PathBuf>, name: &str) -> Result<PathBuf, Failure> {
+fn place(given: Option<&Path>, home: Option<PathBuf>, name: &str) -> Result<PathBuf, CliError> {
     match given {
         Some(path) => Ok(path.to_owned()),
         None => Ok(Home::find(home)?.join(name)),

@@ -12,9 +12,9 @@ use signet_api::{
 };
 
 use crate::cli::ask::{ask, change, connect};
-use crate::cli::input::Input;
+use crate::cli::input::CommandInput;
 use crate::cli::print::{print_as, print_each_as, print_json};
-use crate::cli::{Failure, names, print};
+use crate::cli::{CliError, names, print};
 
 /// See `signet handoff --help`.
 #[derive(Debug, Args)]
@@ -107,16 +107,16 @@ impl From<ReportWord> for ReportState {
     }
 }
 
-pub(crate) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     match args.command {
         HandoffCommand::Send(args) => send::run(&args, home),
         HandoffCommand::Accept(args) => decide(home, &args, |task| AcceptTask { task }),
         HandoffCommand::Decline { task: args, why } => {
-            let why = Input::default().words(&why)?;
+            let why = CommandInput::default().words(&why)?;
             decide(home, &args, |task| DeclineTask { task, why })
         }
         HandoffCommand::Report(args) => {
-            let mut input = Input::default();
+            let mut input = CommandInput::default();
             let result = args.result.as_deref().map(|result| input.json(result));
             let result = result.transpose()?;
             let note = args.note.as_deref().map(|note| input.words(note));
@@ -145,7 +145,7 @@ fn decide<R: Request<Answer = DecidedTask>>(
     home: Option<PathBuf>,
     args: &TaskArgs,
     request: impl FnOnce(String) -> R,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut client = connect(home, Duration::ZERO)?;
     let task = names::task(&mut client, &args.task)?;
     let decided = change(&mut client, &request(task))?;

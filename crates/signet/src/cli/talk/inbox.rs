@@ -17,7 +17,7 @@ use crate::cli::ask::{acknowledge, connect};
 use crate::cli::print::{print_json, safe_json};
 use crate::cli::refusal::refused_by;
 use crate::cli::talk::handle::{Handling, no_room, retried_after, tried_for};
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 use crate::config::Config;
 use crate::control::{Client, ClientError};
 use crate::home::Home;
@@ -67,7 +67,7 @@ enum InboxCommand {
     Done(done::DoneArgs),
 }
 
-pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     if let Some(InboxCommand::Done(args)) = &args.action {
         return done::run(args, home);
     }
@@ -108,7 +108,7 @@ pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure>
 }
 
 /// The same as `signet handle` with one command at a time, by the person's socket.
-fn each(args: InboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+fn each(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     refuse_foreign(&home)?;
     let handling = Handling {
@@ -161,7 +161,7 @@ fn behind(number: u64) -> ListInbox {
     }
 }
 
-fn set_aside(args: &InboxArgs, client: &mut Client) -> Result<(), Failure> {
+fn set_aside(args: &InboxArgs, client: &mut Client) -> Result<(), CliError> {
     let mut list = ListAside::default();
     loop {
         let messages = client.call(&list)?.messages;
@@ -180,7 +180,7 @@ fn set_aside(args: &InboxArgs, client: &mut Client) -> Result<(), Failure> {
     }
 }
 
-fn show(args: &InboxArgs, client: &mut Client, arrived: &Arrived) -> Result<(), Failure> {
+fn show(args: &InboxArgs, client: &mut Client, arrived: &Arrived) -> Result<(), CliError> {
     let message = &arrived.message;
     match args.json {
         true => print_json(arrived)?,

@@ -49,16 +49,12 @@ pub(crate) struct MessageReport<'a> {
 impl<'a> From<&'a Outgoing> for MessageReport<'a> {
     fn from(shown: &'a Outgoing) -> Self {
         Self {
-            state: shown.state,
-            id: &shown.message_id,
-            peer: &shown.peer,
             reason: or_dash(shown.reason.as_deref()),
             here: shown.by == Some(Whose::Own),
             offers: shown.offers.as_deref().unwrap_or_default(),
             waits_for: shown.waits_for,
             held_by: shown.held_by.as_deref().unwrap_or_default(),
             stored: shown.stored == Some(true),
-            polled: false,
             taken: shown.taken,
             rests: shown
                 .progress
@@ -66,7 +62,7 @@ impl<'a> From<&'a Outgoing> for MessageReport<'a> {
                 .and_then(|told| told.note.as_deref())
                 == Some(WAITS_FOR_A_PERSON),
             answer_refused: shown.answer_refused.as_deref(),
-            stopping: false,
+            ..Self::in_state(shown.state, &shown.message_id, &shown.peer)
         }
     }
 }
@@ -74,14 +70,25 @@ impl<'a> From<&'a Outgoing> for MessageReport<'a> {
 impl<'a> From<&'a Draft> for MessageReport<'a> {
     fn from(draft: &'a Draft) -> Self {
         Self {
-            state: State::Queued,
-            id: &draft.message_id,
-            peer: &draft.peer,
+            waits_for: Some(draft.waits_for),
+            held_by: draft.held_by.as_deref().unwrap_or_default(),
+            ..Self::in_state(State::Queued, &draft.message_id, &draft.peer)
+        }
+    }
+}
+
+impl<'a> MessageReport<'a> {
+    /// Of a message of which nothing else is known.
+    fn in_state(state: State, id: &'a str, peer: &'a str) -> Self {
+        Self {
+            state,
+            id,
+            peer,
             reason: or_dash(None),
             here: false,
             offers: &[],
-            waits_for: Some(draft.waits_for),
-            held_by: draft.held_by.as_deref().unwrap_or_default(),
+            waits_for: None,
+            held_by: &[],
             stored: false,
             polled: false,
             taken: None,
@@ -90,26 +97,18 @@ impl<'a> From<&'a Draft> for MessageReport<'a> {
             stopping: false,
         }
     }
-}
 
-impl<'a> MessageReport<'a> {
     /// Of what was sent to `peer`.
     pub(crate) fn of_sent(sent: &'a Sent, peer: &'a str) -> Self {
         Self {
-            state: sent.state,
-            id: &sent.message_id,
-            peer,
             reason: or_dash(sent.reason.as_deref()),
             here: sent.by == Some(Whose::Own),
             offers: sent.offers.as_deref().unwrap_or_default(),
             waits_for: sent.waits_for,
             held_by: sent.held_by.as_deref().unwrap_or_default(),
             stored: sent.stored == Some(true),
-            polled: false,
-            taken: None,
-            rests: false,
-            answer_refused: None,
             stopping: sent.stopping == Some(true),
+            ..Self::in_state(sent.state, &sent.message_id, peer)
         }
     }
 

@@ -12,7 +12,7 @@ use signet_proto::ids::AgentId;
 use crate::cli::ask::{ask, connect};
 use crate::cli::print::print_as;
 use crate::cli::talk::message_status::MessageReport;
-use crate::cli::{Failure, names, print, visible_lines};
+use crate::cli::{CliError, names, print, visible_lines};
 
 /// See `signet outbox --help`.
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(crate) struct OutboxArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let mut client = connect(home.clone(), Duration::ZERO)?;
     let mut list = ListOutbox {
         peer: args.peer.as_ref().map(ToString::to_string),
@@ -49,7 +49,7 @@ pub(crate) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 /// Where one message is.
-pub(crate) fn show(id: &str, json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn show(id: &str, json: bool, home: Option<PathBuf>) -> Result<(), CliError> {
     let among = || names::of_ours(home.clone(), id);
     let message_id = names::one(id, among, "signet outbox")?;
     let shown = ask(home.clone(), &ShowMessage { message_id })?;

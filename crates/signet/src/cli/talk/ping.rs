@@ -10,7 +10,7 @@ use signet_api::{Kind, Send, Sent};
 
 use crate::cli::ask::{acknowledge_read, change, connect};
 use crate::cli::print::print_json;
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 
 /// See `signet ping --help`.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ struct Pinged {
     milliseconds: f64,
 }
 
-pub(crate) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let mut client = connect(home, Duration::from_secs(args.wait.into()))?;
     let ping = Send {
         wait: args.wait.into(),
@@ -64,7 +64,7 @@ pub(crate) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), Failure> 
                 "no-answer: {} did not answer within {} s",
                 args.peer, args.wait
             );
-            Err(Failure::not_reachable(
+            Err(CliError::not_reachable(
                 what,
                 "signet status  # shows sessions and the connection",
             ))

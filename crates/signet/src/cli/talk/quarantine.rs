@@ -12,7 +12,7 @@ use signet_proto::ids::AgentId;
 
 use crate::cli::ask::{change, connect};
 use crate::cli::print::{or_dash, print_as};
-use crate::cli::{Failure, names, print};
+use crate::cli::{CliError, names, print};
 
 /// See `signet quarantine --help`.
 #[derive(Debug, Args)]
@@ -59,7 +59,7 @@ struct Choice {
     json: bool,
 }
 
-pub(crate) fn run(args: QuarantineArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: QuarantineArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     match args.command {
         QuarantineCommand::List { json } => list(json, home),
         QuarantineCommand::Retry(choice) => retry(&choice, home),
@@ -67,7 +67,7 @@ pub(crate) fn run(args: QuarantineArgs, home: Option<PathBuf>) -> Result<(), Fai
     }
 }
 
-fn list(json: bool, home: Option<PathBuf>) -> Result<(), Failure> {
+fn list(json: bool, home: Option<PathBuf>) -> Result<(), CliError> {
     let mut client = connect(home, Duration::ZERO)?;
     let mut list = ListQuarantine::default();
     loop {
@@ -102,7 +102,7 @@ fn line(held: &Quarantined) -> String {
     format!("{}\n", visible(&line))
 }
 
-fn retry(choice: &Choice, home: Option<PathBuf>) -> Result<(), Failure> {
+fn retry(choice: &Choice, home: Option<PathBuf>) -> Result<(), CliError> {
     let retry = |message_id| RetryMessage {
         message_id,
         from: choice.from.as_ref().map(ToString::to_string),
@@ -112,7 +112,7 @@ fn retry(choice: &Choice, home: Option<PathBuf>) -> Result<(), Failure> {
     })
 }
 
-fn give_up(choice: &Choice, home: Option<PathBuf>) -> Result<(), Failure> {
+fn give_up(choice: &Choice, home: Option<PathBuf>) -> Result<(), CliError> {
     let drop = |message_id| DropMessage {
         message_id,
         from: choice.from.as_ref().map(ToString::to_string),
@@ -130,7 +130,7 @@ fn decide<R: Request>(
     home: Option<PathBuf>,
     request: impl FnOnce(String) -> R,
     told: impl FnOnce(&R::Answer) -> String,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut client = connect(home, Duration::ZERO)?;
     let among = || names::in_quarantine(&mut client);
     let message = names::one(&choice.message, among, "signet quarantine list")?;

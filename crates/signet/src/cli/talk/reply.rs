@@ -7,9 +7,9 @@ use clap::Args;
 use signet_api::{RequestName, Respond};
 
 use crate::cli::ask::{change, connect};
-use crate::cli::input::{Input, short};
+use crate::cli::input::{CommandInput, short};
 use crate::cli::print::print_as;
-use crate::cli::{Failure, names};
+use crate::cli::{CliError, names};
 
 /// See `signet reply --help`.
 #[derive(Debug, Args)]
@@ -35,12 +35,12 @@ pub(crate) struct ReplyArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     if args.body.is_none() && args.decline.is_none() {
-        return Err(Failure::usage("no answer", "give JSON, or --decline TEXT"));
+        return Err(CliError::usage("no answer", "give JSON, or --decline TEXT"));
     }
     short("--summary", args.summary.as_deref())?;
-    let mut input = Input::default();
+    let mut input = CommandInput::default();
     let body = args.body.as_deref().map(|body| input.json(body));
     let body = body.transpose()?;
     let decline = args.decline.as_deref().map(|why| input.words(why));

@@ -9,11 +9,11 @@ use signet_api::{Kind, Message, Outgoing, Send, Sent, ShowMessage, State, WaitsF
 use signet_proto::reject::CAPABILITY_NEEDED;
 
 use crate::cli::ask::{acknowledge_read, change, connect};
-use crate::cli::input::{Input, short};
+use crate::cli::input::{CommandInput, short};
 use crate::cli::print::{print_json, safe_json};
 use crate::cli::refusal;
 use crate::cli::talk::message_status::MessageReport;
-use crate::cli::{Exit, Failure, exit, print};
+use crate::cli::{CliError, Exit, exit, print};
 
 /// How long a caller waits who does not say, in seconds.
 const WAIT: f64 = 30.0;
@@ -67,18 +67,18 @@ pub(crate) struct SendArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let (kind, body) = match (&args.request, &args.notify) {
         (Some(body), _) => (Kind::Request, body),
         (None, Some(body)) => (Kind::Notification, body),
         (None, None) => {
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 "nothing to send",
                 "give --request or --notify",
             ));
         }
     };
-    let body = Input::default().json(body)?;
+    let body = CommandInput::default().json(body)?;
     short("--summary", args.summary.as_deref())?;
     let wait = args.wait.unwrap_or(WAIT);
     let message = Send {
@@ -95,7 +95,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
         ..Send::new(&args.peer, kind, body)
     };
     let patience = Duration::try_from_secs_f64(wait).map_err(|_| {
-        Failure::usage(
+        CliError::usage(
             "--wait is not a number of seconds",
             "give for example --wait 10",
         )
@@ -104,7 +104,8 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
     let start = Instant::now();
     let sent = change(&mut client, &message)?;
     let took = start.elapsed();
-    // While we waited it may have moved without an end: a receipt is none for a request.
+    // The daemon answered with the state at the end of the wait only where that state is an end. A request that was
+    // received meanwhile is not at its end, so where it is now is asked once more.
     let is_open = matches!(sent.state, State::Queued | State::Published);
     let now = match is_open && wait > 0.0 && sent.stopping != Some(true) {
         true => {
@@ -119,7 +120,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
             sent.offers.as_deref().unwrap_or_default(),
         ));
     }
-    let told = tell(&args, home, (&sent, now.as_ref()), took);
+    let told = tell(&args, home, &sent, now.as_ref(), took);
     if let Some(answer) = &sent.answer {
         acknowledge_read(&mut client, answer);
     }
@@ -130,9 +131,10 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), Failure> 
 fn tell(
     args: &SendArgs,
     home: Option<PathBuf>,
-    (sent, now): (&Sent, Option<&Outgoing>),
+    sent: &Sent,
+    now: Option<&Outgoing>,
     took: Duration,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     if args.json {
         print_json(sent)?;
     }
@@ -156,7 +158,7 @@ fn tell(
         (State::Queued, _) if place.waits_for == Some(WaitsFor::Alarm) => {
             let next = place.next().unwrap_or_default();
             done(format!("queued: {id}\n  {sentence}\n  next: {next}\n"))?;
-            Err(Failure::Ended(Exit::Waiting))
+            Err(CliError::Ended(Exit::Waiting))
         }
         (State::Queued, _) if place.waits_for_people() => {
             let next = place.next().unwrap_or_default();
@@ -164,7 +166,7 @@ fn tell(
             done(format!(
                 "queued: {id} waits for {waits_for}\n  next: {next}\n"
             ))?;
-            Err(Failure::Ended(Exit::Waiting))
+            Err(CliError::Ended(Exit::Waiting))
         }
         (State::Queued | State::Published, _) if args.wait == Some(0.0) => {
             done(format!("{word}: {id}\n  {sentence}\n"))
@@ -176,23 +178,23 @@ fn tell(
         (State::Answered | State::Expired | State::Unknown, _) => {
             let next = place.next().unwrap_or_default();
             let what = format!("{word}: {id}: {sentence}");
-            Err(Failure::not_reachable(what, next))
+            Err(CliError::not_reachable(what, next))
         }
     }
 }
 
 /// The first request to a peer, which named no capability, and the peer turned out to offer several.
-fn several(peer: &str, offers: &[String]) -> Failure {
+fn several(peer: &str, offers: &[String]) -> CliError {
     let what = format!(
         "{CAPABILITY_NEEDED}: {peer} offers {}, and the request names none of them; it never left",
         offers.join(", ")
     );
     let next =
         "name one with --capability, or say with --for-people that it is for the people there";
-    Failure::refused(what, next)
+    CliError::refused(what, next)
 }
 
-fn refused(place: &MessageReport<'_>) -> Failure {
+fn refused(place: &MessageReport<'_>) -> CliError {
     let told = format!("{} is refused: {}", place.id, place.sentence());
     let what = match place.here {
         true => format!("{}: {told}", place.reason),
@@ -201,10 +203,10 @@ fn refused(place: &MessageReport<'_>) -> Failure {
     let next = place.next();
     let next =
         next.unwrap_or_else(|| "docs/protocol.md lists the reasons and what to do".to_owned());
-    Failure::refused(what, next)
+    CliError::refused(what, next)
 }
 
-fn no_answer(args: &SendArgs, place: &MessageReport<'_>) -> Failure {
+fn no_answer(args: &SendArgs, place: &MessageReport<'_>) -> CliError {
     let (peer, wait, id) = (&args.peer, args.wait.unwrap_or(WAIT), place.id);
     let what = match place.stopping {
         true => format!("the daemon stopped before {peer} said anything"),
@@ -222,15 +224,15 @@ fn no_answer(args: &SendArgs, place: &MessageReport<'_>) -> Failure {
     let next = format!(
         "signet status {id}  # says where it is{once}; a late answer stands in the inbox: signet inbox"
     );
-    Failure::not_reachable(what, next)
+    CliError::not_reachable(what, next)
 }
 
-fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), Failure> {
+fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), CliError> {
     if let Some(error) = &answer.error {
         // The words that decline a sealed request came sealed, as the summary.
         let what = refusal::refused_by(&args.peer, error, answer.summary.as_deref());
         let next = refusal::next(&args.peer, error);
-        return Err(Failure::refused(what, next));
+        return Err(CliError::refused(what, next));
     }
     if args.json {
         return Ok(());

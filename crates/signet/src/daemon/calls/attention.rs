@@ -5,10 +5,10 @@ use signet_api::{AttentionList, FollowAttention};
 use crate::attention;
 
 use super::serve::value_of;
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 use crate::daemon::action::Action;
 
-impl Answer for FollowAttention {
+impl AnswerCall for FollowAttention {
     /// The journal keeps the order: what stands now and what comes later fit together.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let now = state.at().now;

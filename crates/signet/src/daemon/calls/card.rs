@@ -16,9 +16,9 @@ use crate::reach::Reach;
 use crate::render;
 
 use super::nearest::{peer_named, refused_of};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
-impl Answer for ShowCard {
+impl AnswerCall for ShowCard {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let signed = signed_card(state, state.at().now, &self, &asker.caller.reach);
         state.show::<Self>(signed, asker.reply)

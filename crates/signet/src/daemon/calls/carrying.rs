@@ -16,9 +16,9 @@ use crate::control::ReplySender;
 use crate::daemon::carrying::{TransparencyView, detached, send};
 
 use super::serve::{maybe_named, named, parse_wait, refused};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
-impl Answer for AttachCarrier {
+impl AnswerCall for AttachCarrier {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let attached = state
             .carrying
@@ -41,7 +41,7 @@ impl Answer for AttachCarrier {
     }
 }
 
-impl Answer for ReportParcel {
+impl AnswerCall for ReportParcel {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let found = state.carrying.find(&self.carrier);
         let known = found.map(|(_, foreign)| foreign.left(self.id, self.held));
@@ -50,7 +50,7 @@ impl Answer for ReportParcel {
     }
 }
 
-impl Answer for DeliverMessages {
+impl AnswerCall for DeliverMessages {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let reply = asker.reply;
         let parsed = state.carrying.attached(&self.carrier);
@@ -86,7 +86,7 @@ impl Answer for DeliverMessages {
     }
 }
 
-impl Answer for MakePoll {
+impl AnswerCall for MakePoll {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         match make_poll(state, &self) {
             Ok(made) => send(asker.reply, Ok(made)),
@@ -125,7 +125,7 @@ fn make_poll(state: &mut DaemonState, asked: &MakePoll) -> Result<MadePoll, ApiE
     })
 }
 
-impl Answer for ListRoutes {
+impl AnswerCall for ListRoutes {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let routes = state.carrying.find(&self.carrier).map(|(id, _)| {
             let reach = &asker.caller.reach;
@@ -147,7 +147,7 @@ impl Answer for ListRoutes {
     }
 }
 
-impl Answer for TakeTrust {
+impl AnswerCall for TakeTrust {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         match parse_wait(self.wait).map(|wait| wait.min(LONGEST_WAIT)) {
             Ok(wait) => state.carrying.take_trust(self.epoch, wait, asker.reply),
@@ -157,7 +157,7 @@ impl Answer for TakeTrust {
     }
 }
 
-impl Answer for FollowTransparency {
+impl AnswerCall for FollowTransparency {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let wait = match parse_wait(self.wait).map(|wait| wait.min(LONGEST_WAIT)) {
             Ok(wait) => wait,

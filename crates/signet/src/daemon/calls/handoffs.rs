@@ -16,7 +16,7 @@ use crate::render::task;
 
 use super::sending::{SendRequest, send};
 use super::serve::{Handled, Serve, maybe_named, named, parse_wait, refused, shown};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
 impl Serve for AcceptTask {
     fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
@@ -89,7 +89,7 @@ impl Serve for ShowTask {
     }
 }
 
-impl Answer for SendHandoff {
+impl AnswerCall for SendHandoff {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let parsed = parse_handoff(self, state.at().now);
         send(state, parsed, asker)

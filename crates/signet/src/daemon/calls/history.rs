@@ -24,7 +24,7 @@ use crate::render;
 
 use super::listing::page;
 use super::serve::{maybe_named, unreadable, value_of};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
 /// How many messages one call gives when nothing else is said, and at most.
 const FEW: usize = 100;
@@ -100,7 +100,7 @@ struct LoggedMessage {
     message: Arc<Message>,
 }
 
-impl Answer for ListHistory {
+impl AnswerCall for ListHistory {
     /// Reads what was said, and answers from there.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let Asker { caller, reply, .. } = asker;

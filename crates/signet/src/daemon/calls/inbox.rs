@@ -8,7 +8,7 @@ use crate::render;
 
 use super::listing::{MESSAGES, page};
 use super::serve::{Handled, Serve, paused, shown, value_of};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 use crate::daemon::action::{Action, Follower};
 
 impl Serve for ListInbox {
@@ -30,7 +30,7 @@ impl Serve for ListInbox {
     }
 }
 
-impl Answer for FollowInbox {
+impl AnswerCall for FollowInbox {
     /// The journal keeps the order: what is listed now and what arrives later fit together.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (at, reach) = (state.at(), &asker.caller.reach);

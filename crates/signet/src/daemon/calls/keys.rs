@@ -2,9 +2,9 @@
 
 use signet_api::{AdoptKeys, Adopted, ApiError, Reason};
 
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
-impl Answer for AdoptKeys {
+impl AnswerCall for AdoptKeys {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let now = state.at().now;
         let adopted = state.keys.adopt(state.node.identity(), now);

@@ -6,9 +6,9 @@ use signet_proto::ids::AgentId;
 use crate::reach::{May, Reach};
 
 use super::serve::named;
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
-impl Answer for Narrow {
+impl AnswerCall for Narrow {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let narrowed = narrowed(&self, &asker.caller.reach).map(|reach| {
             let tier = reach.tier;

@@ -4,14 +4,14 @@ use signet_api::{ApiError, OfferCapability, Offered};
 use signet_proto::policy::{BodySchema, Capability};
 
 use super::serve::{named, refused};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
 /// The longest description, in characters.
 const DESCRIPTION: usize = 200;
 /// The longest schema, in bytes of JSON: what it says leaves for peers, and no person has looked at it.
 const SCHEMA: usize = 8 * 1024;
 
-impl Answer for OfferCapability {
+impl AnswerCall for OfferCapability {
     /// Offers a capability to the peers until the client has gone.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (at, node) = (state.at(), &mut state.node);

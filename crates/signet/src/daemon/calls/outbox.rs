@@ -15,9 +15,9 @@ use crate::render;
 
 use super::listing::{MESSAGES, page};
 use super::serve::{maybe_named, named, parse_key};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
-impl Answer for ListOutbox {
+impl AnswerCall for ListOutbox {
     /// Everything of ours that is not settled, by peer, oldest first.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let listed = outbox(state, &self, &asker.caller.reach);
@@ -25,7 +25,7 @@ impl Answer for ListOutbox {
     }
 }
 
-impl Answer for ShowMessage {
+impl AnswerCall for ShowMessage {
     /// Where one message of ours is.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let node = &state.node;
@@ -39,7 +39,7 @@ impl Answer for ShowMessage {
     }
 }
 
-impl Answer for FindMessage {
+impl AnswerCall for FindMessage {
     /// The message that an earlier `send` with that key made.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (at, node, reach) = (state.at(), &state.node, &asker.caller.reach);

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::reach::Reach;
 
 use super::serve::{named, parse_wait};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 use crate::daemon::consumers::Consumer;
 
 /// How long a lease lasts when nothing else is said.
@@ -19,7 +19,7 @@ const LEASE: Duration = Duration::from_secs(60);
 /// How many messages one call takes at most.
 const MOST: usize = 100;
 
-impl Answer for Receive {
+impl AnswerCall for Receive {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (mut wanted, wait) = match wanted(&self, &asker.caller.reach) {
             Ok(parsed) => parsed,

@@ -2,9 +2,9 @@
 
 use signet_api::{ApiError, Reason, Reload};
 
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
-impl Answer for Reload {
+impl AnswerCall for Reload {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let now = state.at().now;
         let reloaded = state.reload(now).map_err(|error| {

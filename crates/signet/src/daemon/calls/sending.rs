@@ -22,7 +22,7 @@ use super::history::answer_in_log;
 use super::nearest::{refused_of, refused_to_introduce};
 use super::outbox::{SendReport, held_by, offers_beside, task_of};
 use super::serve::{maybe_named, named, parse_key, parse_wait, value_of};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
 /// What a caller wants to be sent, and how long it waits.
 pub(super) struct SendRequest {
@@ -68,7 +68,7 @@ fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>
     Ok(message.map(|message| Continues { from, message }))
 }
 
-impl Answer for Send {
+impl AnswerCall for Send {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         send(state, parse_send(self), asker)
     }

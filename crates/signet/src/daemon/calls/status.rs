@@ -11,9 +11,9 @@ use crate::control::SocketCaller;
 use super::inbox::waiting;
 use super::peers::peers;
 use super::people::ringing;
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 
-impl Answer for ShowStatus {
+impl AnswerCall for ShowStatus {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let status = status(state, asker.caller);
         state.show::<Self>(Ok(status), asker.reply)

@@ -6,10 +6,10 @@ use signet_proto::ids::MessageId;
 use crate::render;
 
 use super::serve::{named, value_of};
-use super::{Answer, Asker, Batch, DaemonState};
+use super::{AnswerCall, Asker, Batch, DaemonState};
 use crate::daemon::action::{Action, Follower, Topic};
 
-impl Answer for Subscribe {
+impl AnswerCall for Subscribe {
     /// Tells the client what moves, from now on and for as long as it is there; first where the message is.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let topic = match topic(&self) {

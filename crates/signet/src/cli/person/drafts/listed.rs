@@ -10,9 +10,9 @@ use signet_json::Limits;
 use signet_proto::draft;
 
 use super::next_for;
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::cli::ask::decide;
-use crate::cli::names::{Candidate, ambiguous, refuse_short};
+use crate::cli::names::{Candidate, MESSAGE, ambiguous, refuse_short};
 
 /// A draft with all that a machine without the daemon needs to sign the decision about it.
 #[derive(Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub(super) struct Listed {
 }
 
 /// Every draft: the daemon gives them page by page.
-pub(super) fn all(home: Option<PathBuf>) -> Result<Vec<Listed>, Failure> {
+pub(super) fn all(home: Option<PathBuf>) -> Result<Vec<Listed>, CliError> {
     let mut all = Vec::new();
     loop {
         let page = ListDrafts {
@@ -37,7 +37,7 @@ pub(super) fn all(home: Option<PathBuf>) -> Result<Vec<Listed>, Failure> {
         let waiting = page.waiting;
         let seen = all.len();
         all.extend(listed(page));
-        // An empty page: some of them have left since.
+        // A page without anything new ends the list as well: some drafts have left since the first page was read.
         if all.len() >= waiting || all.len() == seen {
             return Ok(all);
         }
@@ -45,7 +45,7 @@ pub(super) fn all(home: Option<PathBuf>) -> Result<Vec<Listed>, Failure> {
 }
 
 /// Those whose message-id begins so.
-pub(super) fn named(home: Option<PathBuf>, name: &str) -> Result<Vec<Listed>, Failure> {
+pub(super) fn named(home: Option<PathBuf>, name: &str) -> Result<Vec<Listed>, CliError> {
     let list = ListDrafts {
         name: name.to_owned(),
         ..ListDrafts::default()
@@ -54,10 +54,10 @@ pub(super) fn named(home: Option<PathBuf>, name: &str) -> Result<Vec<Listed>, Fa
 }
 
 /// The output of `signet drafts --json`, which may hold many messages.
-pub(super) fn read(file: &Path) -> Result<Vec<Listed>, Failure> {
+pub(super) fn read(file: &Path) -> Result<Vec<Listed>, CliError> {
     let fault = |what: String| {
         let what = format!("{}: {what}", file.display());
-        Failure::usage(what, "make it with: signet drafts --json > FILE")
+        CliError::usage(what, "make it with: signet drafts --json > FILE")
     };
     let size = std::fs::metadata(file).map_err(|error| fault(error.to_string()))?;
     if !size.is_file() || size.len() > LARGEST {
@@ -75,9 +75,9 @@ pub(super) fn read(file: &Path) -> Result<Vec<Listed>, Failure> {
 }
 
 /// The one draft whose message-id begins so.
-pub(super) fn only(waiting: Vec<Listed>, name: &str) -> Result<Listed, Failure> {
+pub(super) fn only(waiting: Vec<Listed>, name: &str) -> Result<Listed, CliError> {
     let is_named = |listed: &Listed| listed.draft.message_id.starts_with(name);
-    refuse_short(name, "signet drafts")?;
+    refuse_short(name, &MESSAGE, "signet drafts")?;
     let mut found: Vec<Listed> = waiting.into_iter().filter(is_named).collect();
     let candidates: Vec<Candidate> = found
         .iter()
@@ -88,8 +88,8 @@ pub(super) fn only(waiting: Vec<Listed>, name: &str) -> Result<Listed, Failure> 
         .collect();
     match (found.pop(), candidates.len()) {
         (Some(listed), 1) => Ok(listed),
-        (Some(_), _) => Err(ambiguous(name, &candidates)),
-        (None, _) => Err(Failure::refused(
+        (Some(_), _) => Err(ambiguous(name, &MESSAGE, &candidates)),
+        (None, _) => Err(CliError::refused(
             format!("draft-unknown: no draft {name} waits"),
             "signet drafts  # shows what waits; where a message is that has left: signet status ID",
         )),
@@ -99,15 +99,15 @@ pub(super) fn only(waiting: Vec<Listed>, name: &str) -> Result<Listed, Failure> 
 impl Listed {
     /// The draft itself, of which the hash is signed. What is shown beside it must be what it says: the
     /// list may come from a machine that the person does not trust.
-    pub(super) fn what_is_signed(&self) -> Result<&Value, Failure> {
+    pub(super) fn what_is_signed(&self) -> Result<&Value, CliError> {
         let shown = &self.draft;
         if shown.waits_for != WaitsFor::Approval {
             let what = format!("draft-unknown: {} waits for no approval", shown.message_id);
-            return Err(Failure::refused(what, next_for(shown)));
+            return Err(CliError::refused(what, next_for(shown)));
         }
         let value = shown.draft.as_ref();
         value.filter(|value| says(value, shown)).ok_or_else(|| {
-            Failure::refused(
+            CliError::refused(
                 "the list of drafts shows something else than what would be signed",
                 "make it anew with signet drafts --json, and see who could change it on its way",
             )

@@ -1,19 +1,17 @@
 //! Taking a change of keys into use: by the daemon where one runs, else here.
 
-use std::time::Duration;
-
 use signet_api::AdoptKeys;
 
-use super::{Failure, open, print};
+use super::{CliError, open, print};
+use crate::cli::ask::daemon_at;
 use crate::clock;
 use crate::config::Config;
-use crate::control::{Client, ClientError};
 use crate::home::Home;
 use crate::keystore::{self, AgentKeys, KeyChange};
 use crate::lock::HomeLock;
 
 /// `signet key adopt`.
-pub(super) fn run(home: &Home) -> Result<(), Failure> {
+pub(super) fn run(home: &Home) -> Result<(), CliError> {
     let config = Config::load(home)?;
     let adopted = adopt(home, &config)?;
     let (_, keys) = open(home)?;
@@ -34,21 +32,16 @@ pub(super) fn apply(
     home: &Home,
     config: &Config,
     change: &KeyChange,
-) -> Result<AgentKeys, Failure> {
+) -> Result<AgentKeys, CliError> {
     keystore::stage(home, change)?;
     adopt(home, config)?;
     Ok(AgentKeys::open(home, &config.agent)?)
 }
 
-fn adopt(home: &Home, config: &Config) -> Result<bool, Failure> {
-    match Client::connect(&config.control_socket, PROMPT) {
-        Ok(mut client) => Ok(client.call(&AdoptKeys {})?.adopted),
-        Err(ClientError::NotReachable { .. }) => {
-            let lock = HomeLock::acquire(home)?;
-            Ok(keystore::adopt(&lock, &config.agent, clock::now())?)
-        }
-        Err(error) => Err(error.into()),
+fn adopt(home: &Home, config: &Config) -> Result<bool, CliError> {
+    if let Some(mut client) = daemon_at(&config.control_socket)? {
+        return Ok(client.call(&AdoptKeys {})?.adopted);
     }
+    let lock = HomeLock::acquire(home)?;
+    Ok(keystore::adopt(&lock, &config.agent, clock::now())?)
 }
-
-const PROMPT: Duration = Duration::from_secs(30);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use signet_proto::ids::AgentId;
 
-use super::{Failure, open, print};
+use super::{CliError, open, print};
 use crate::cli::setup::init::{DraftHome, refuse_if_used};
 use crate::clock;
 use crate::config::Config;
@@ -80,7 +80,7 @@ enum To {
     Pkcs8,
 }
 
-pub(super) fn export(args: KeyExportArgs, home: &Home) -> Result<(), Failure> {
+pub(super) fn export(args: KeyExportArgs, home: &Home) -> Result<(), CliError> {
     let (_, keys) = open(home)?;
     let named = |file: Option<PathBuf>, name| file.unwrap_or_else(|| home.key_file(name));
     let mut files = vec![named(args.root, ROOT), named(args.next_root, NEXT_ROOT)];
@@ -113,7 +113,7 @@ pub(super) fn export(args: KeyExportArgs, home: &Home) -> Result<(), Failure> {
     ))
 }
 
-pub(super) fn recover(args: &RecoverArgs, home: &Home) -> Result<(), Failure> {
+pub(super) fn recover(args: &RecoverArgs, home: &Home) -> Result<(), CliError> {
     let passphrase = args.passphrase_file.as_deref().map(Passphrase::read);
     let bundle = Bundle::read(&args.file, passphrase.transpose()?.as_ref())?;
     refuse_if_used(home)?;
@@ -152,7 +152,7 @@ pub(super) fn recover(args: &RecoverArgs, home: &Home) -> Result<(), Failure> {
     ))
 }
 
-pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failure> {
+pub(super) fn convert(args: &ConvertArgs) -> Result<(), CliError> {
     let form = match args.to {
         To::Openssh => KeyFormat::Openssh,
         To::Pkcs8 => KeyFormat::Pkcs8,
@@ -161,7 +161,7 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failure> {
     print(&format!("{} holds the same key\n", args.out.display()))
 }
 
-pub(super) fn public(file: &Path) -> Result<(), Failure> {
+pub(super) fn public(file: &Path) -> Result<(), CliError> {
     print(&format!("{}\n", keystore::public_line(file)?))
 }
 

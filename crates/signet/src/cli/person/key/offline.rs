@@ -7,7 +7,7 @@ use clap::Args;
 use signet_json::Value;
 
 use super::adopt::apply;
-use super::{Failure, json_line, open, print, read_json};
+use super::{CliError, json_line, open, print, read_json};
 use crate::cli::visible_lines;
 use crate::clock;
 use crate::home::Home;
@@ -29,7 +29,7 @@ pub(super) struct CertifyArgs {
 }
 
 /// Public parts to standard output, what to compare to standard error.
-pub(super) fn request(home: &Home) -> Result<(), Failure> {
+pub(super) fn request(home: &Home) -> Result<(), CliError> {
     let (_, keys) = open(home)?;
     let request = keystore::request(home, &keys)?;
     tell(&format!(
@@ -42,9 +42,9 @@ pub(super) fn request(home: &Home) -> Result<(), Failure> {
     print(&json_line(&request.to_value()))
 }
 
-pub(super) fn certify(args: &CertifyArgs) -> Result<(), Failure> {
+pub(super) fn certify(args: &CertifyArgs) -> Result<(), CliError> {
     let request = RootRequest::parse(&read_json(&args.request)?).ok_or_else(|| {
-        Failure::refused(
+        CliError::refused(
             format!("{} is no request, or was changed", args.request.display()),
             "carry the output of signet key request here, unchanged",
         )
@@ -63,7 +63,7 @@ pub(super) fn certify(args: &CertifyArgs) -> Result<(), Failure> {
     print(&json_line(&answer.to_value()))
 }
 
-pub(super) fn install(home: &Home, file: &Path) -> Result<(), Failure> {
+pub(super) fn install(home: &Home, file: &Path) -> Result<(), CliError> {
     let (config, keys) = open(home)?;
     let value = read_json(file)?;
     if value.get("type").and_then(Value::as_str) == Some("control") {
@@ -72,7 +72,7 @@ pub(super) fn install(home: &Home, file: &Path) -> Result<(), Failure> {
         return print("the control certificate is in use\n");
     }
     let answer = RootAnswer::parse(&value).ok_or_else(|| {
-        Failure::refused(
+        CliError::refused(
             format!("{} is no answer, or was changed", file.display()),
             "carry the output of signet key certify here, unchanged",
         )

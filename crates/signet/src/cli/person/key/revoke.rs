@@ -1,16 +1,15 @@
 //! `signet key revoke`: a root-signed statement that an agent's certificates are good no more.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
 use signet_api::TakeRevocation;
 use signet_proto::ids::{AgentId, PrincipalId};
 use signet_proto::statement::Revocation;
 
-use super::{Failure, json_line, open, print};
+use super::{CliError, json_line, open, print};
+use crate::cli::ask::daemon_at;
 use crate::clock;
-use crate::control::{Client, ClientError};
 use crate::files::private;
 use crate::hint::word;
 use crate::home::Home;
@@ -40,7 +39,7 @@ pub(super) struct RevokeArgs {
     principal: Option<PrincipalId>,
 }
 
-pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let root = read_signing_key(&args.root)?;
     let (principal, agent, serial, socket) = match (args.principal, args.agent, args.serial) {
         (Some(principal), Some(agent), Some(serial)) => (principal, agent, serial, None),
@@ -65,7 +64,7 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), Failure
         &root,
     );
     let statement = statement
-        .map_err(|error| Failure::usage(error, "give a --reason of 1 to 200 characters"))?;
+        .map_err(|error| CliError::usage(error, "give a --reason of 1 to 200 characters"))?;
     let text = json_line(statement.to_value());
     let file = match &args.out {
         Some(out) => {
@@ -101,16 +100,14 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), Failure
 }
 
 /// Whether a daemon runs and took it.
-fn tell_daemon(socket: &Path, statement: &Revocation, file: &str) -> Result<bool, Failure> {
-    let mut client = match Client::connect(socket, PROMPT) {
-        Ok(client) => client,
-        Err(ClientError::NotReachable { .. }) => return Ok(false),
-        Err(error) => return Err(error.into()),
+fn tell_daemon(socket: &Path, statement: &Revocation, file: &str) -> Result<bool, CliError> {
+    let Some(mut client) = daemon_at(socket)? else {
+        return Ok(false);
     };
     let statement = statement.to_value().clone();
     match client.call(&TakeRevocation { statement }) {
         Ok(_) => Ok(true),
-        Err(error) => Err(Failure::refused(
+        Err(error) => Err(CliError::refused(
             format!("the statement is made, but the running daemon did not take it: {error}"),
             format!(
                 "signet trust revoke --statement {}  # gives it to the daemon again",
@@ -120,7 +117,6 @@ fn tell_daemon(socket: &Path, statement: &Revocation, file: &str) -> Result<bool
     }
 }
 
-const PROMPT: Duration = Duration::from_secs(30);
 const EXAMPLE: &str = "\
 A revocation cannot be taken back. The agent goes on only with a certificate of a higher serial:
 signet key rotate signing.

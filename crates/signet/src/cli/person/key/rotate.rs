@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use signet_proto::keys::fingerprint;
 
 use super::adopt::apply;
-use super::{Failure, open, print};
+use super::{CliError, open, print};
 use crate::clock;
 use crate::config::Config;
 use crate::hint;
@@ -62,7 +62,7 @@ enum What {
     },
 }
 
-pub(super) fn run(args: RotateArgs, home: &Home) -> Result<(), Failure> {
+pub(super) fn run(args: RotateArgs, home: &Home) -> Result<(), CliError> {
     let (config, keys) = open(home)?;
     let now = clock::now();
     let root_or = |root: Option<PathBuf>| root.unwrap_or_else(|| home.key_file(ROOT));
@@ -108,7 +108,7 @@ fn person(
     keys: &AgentKeys,
     which: PersonKey,
     root: &Path,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let change = keystore::rotate_person(keys, which, root, clock::now())?;
     let made: Vec<_> = change
         .names()
@@ -155,7 +155,7 @@ fn take_over(
     keys: &AgentKeys,
     root: &Path,
     next: Option<PathBuf>,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let now = clock::now();
     let is_here = same_file(root, &home.key_file(NEXT_ROOT));
     let next = match next {

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use signet_audit::visible;
 use signet_proto::keys::{SealSecret, fingerprint};
 
-use super::{Failure, open};
-use crate::cli::print::print_as;
+use super::{CliError, open};
+use crate::cli::print::{print_as, visible_lines};
 use crate::hint;
 use crate::home::Home;
 use crate::keystore::{
@@ -89,7 +88,7 @@ impl KeyPlace {
     }
 }
 
-pub(super) fn run(home: &Home, json: bool) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, json: bool) -> Result<(), CliError> {
     let (_, keys) = open(home)?;
     let mut rows = vec![signing(&keys), sealing(&keys), root(home, &keys)];
     rows.push(next_root(home, &keys));
@@ -245,9 +244,7 @@ fn page(shown: &ShownKeys) -> String {
     if shown.request_waits {
         page.push_str("\nA request waits for its answer\n  next: signet key install answer.json\n");
     }
-    page.lines()
-        .map(|line| format!("{}\n", visible(line)))
-        .collect()
+    visible_lines(&page)
 }
 
 fn span(row: &KeyRow) -> String {

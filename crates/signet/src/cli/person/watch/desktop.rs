@@ -1,6 +1,5 @@
 //! What the person should see, on their desktop: by `notify-send`, at most once a minute for each kind.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,9 +9,10 @@ use signet_api::{Attention, AttentionKind};
 use signet_audit::printable;
 
 use crate::attention::{NotifyPace, PaceStep};
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::clock;
 use crate::hint::typed;
+use crate::programs::is_program;
 
 /// Shows records by a thread of its own: a desktop that hangs holds up no terminal.
 pub(super) struct Desktop {
@@ -21,32 +21,28 @@ pub(super) struct Desktop {
 
 impl Desktop {
     /// By the `notify-send` of this machine.
-    pub(super) fn find() -> Result<Self, Failure> {
+    pub(super) fn find() -> Result<Self, CliError> {
         let program = found(&std::env::var_os("PATH").unwrap_or_default()).ok_or_else(|| {
             let what =
                 "there is no notify-send in PATH, and nothing else shows things on a desktop here";
             let next = "install it (Debian: apt-get install libnotify-bin), or leave out --desktop";
-            Failure::usage(what, next)
+            CliError::usage(what, next)
         })?;
         let (records, coming) = channel();
         let thread = std::thread::Builder::new().name("desktop".into());
         let thread = thread.spawn(move || show_all(&program, &coming));
         thread
-            .map_err(|error| Failure::refused(error, "free memory or threads, then try again"))?;
+            .map_err(|error| CliError::refused(error, "free memory or threads, then try again"))?;
         Ok(Self { records })
     }
 
     pub(super) fn show(&self, attention: Attention) {
-        // The thread ends with this, and not before.
+        // The thread takes records as long as `self` is there, so nobody is left who could be told of an error.
         let _ = self.records.send(attention);
     }
 }
 
 fn found(path: &std::ffi::OsStr) -> Option<PathBuf> {
-    let is_program = |file: &PathBuf| {
-        let facts = file.metadata();
-        facts.is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
-    };
     let mut files = std::env::split_paths(path).map(|place| place.join("notify-send"));
     files.find(|file| file.is_absolute() && is_program(file))
 }
@@ -98,7 +94,7 @@ fn show(program: &Path, attention: &Attention) -> Result<(), String> {
     ended(child)
 }
 
-/// Waits for it; what hangs is killed.
+/// Waits for the program; one that hangs is killed after [`PATIENCE`].
 fn ended(mut child: Child) -> Result<(), String> {
     let start = Instant::now();
     loop {
@@ -116,7 +112,7 @@ fn ended(mut child: Child) -> Result<(), String> {
     }
 }
 
-/// Desktops read tags in what they show.
+/// The text as a desktop shows it: desktops read tags such as `<b>` in a notification, so they are escaped.
 fn plain(text: &str) -> String {
     let text = printable(text);
     text.replace('&', "&amp;")

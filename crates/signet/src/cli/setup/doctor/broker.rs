@@ -4,14 +4,15 @@ use std::io;
 
 use signet_api::ListPeers;
 use signet_audit::{counted, counted_doing};
-use signet_transport::{ConnectionConfig as NatsConfig, Error, Inspection, StoreUse, inspect};
+use signet_transport::{Error, Inspection, StoreUse, inspect};
 
 use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
-use crate::cli::install;
-use crate::cli::up::server::OwnServer;
+use crate::carrier::nats_config;
+use crate::cli::setup::install;
+use crate::cli::setup::nats::mailboxes::{BrokerFault, wait_for};
+use crate::cli::setup::up::server::OwnServer;
 use crate::config::Config;
-use crate::daemon::{next_for_nats, transport};
 use crate::hint::{DaemonKeeper, as_root, quoted, told_where};
 use crate::home::Home;
 use crate::render::inbox_subject;
@@ -67,7 +68,7 @@ fn look(scene: &mut Scene) -> Result<Inspection, Explain> {
     let peers = scene.ask(ListPeers {}).unwrap_or_default();
     let inboxes = peers.iter().filter_map(|peer| peer.peer.parse().ok());
     let inboxes: Vec<String> = inboxes.map(|agent| inbox_subject(&agent)).collect();
-    let config = match transport(&scene.config) {
+    let config = match nats_config::of(&scene.config) {
         Ok(config) => config,
         Err(error) => {
             let means = "the daemon cannot log in";
@@ -77,12 +78,12 @@ fn look(scene: &mut Scene) -> Result<Inspection, Explain> {
         }
     };
     let (home, settings) = (scene.home.clone(), scene.config.clone());
-    inspect_by(&config, &inboxes).map_err(|unseen| -> Explain {
-        Box::new(move |check| match unseen {
-            Unseen::System(error) => {
+    wait_for(inspect(&config, &inboxes)).map_err(|fault| -> Explain {
+        Box::new(move |check| match fault {
+            BrokerFault::System(error) => {
                 check.unknown(error, "the system is short of something", "try again")
             }
-            Unseen::Server(error) => {
+            BrokerFault::Server(error) => {
                 let next = next_for(&home, &settings, &error);
                 check.fault(
                     &error,
@@ -94,27 +95,11 @@ fn look(scene: &mut Scene) -> Result<Inspection, Explain> {
     })
 }
 
-/// Why nothing was seen of the server.
-pub(crate) enum Unseen {
-    /// It cannot be reached, or does not let this agent in.
-    Server(Error),
-    /// This process could not ask it.
-    System(io::Error),
-}
-
 /// What the server that the configuration names says to the login of its agent.
-pub(crate) fn inspected(config: &Config) -> Result<Inspection, Unseen> {
-    let config = transport(config).map_err(|error| Unseen::System(io::Error::other(error)))?;
-    inspect_by(&config, &[])
-}
-
-fn inspect_by(config: &NatsConfig, inboxes: &[String]) -> Result<Inspection, Unseen> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let asked = inspect(config, inboxes);
-    let seen = runtime.map_err(Unseen::System)?.block_on(asked);
-    seen.map_err(Unseen::Server)
+pub(crate) fn inspected(config: &Config) -> Result<Inspection, BrokerFault> {
+    let config = nats_config::of(config);
+    let config = config.map_err(|error| BrokerFault::System(io::Error::other(error)))?;
+    wait_for(inspect(&config, &[]))
 }
 
 /// What to do about a server that does not let this agent in.
@@ -140,7 +125,7 @@ pub(crate) fn next_for(home: &Home, config: &Config, error: &Error) -> String {
             "signet nats key  # prints the name that the server's configuration has to hold: signet nats config"
         }
         (Error::Tls { .. }, _) => "correct `ca` in [nats.tls] of config.toml",
-        (error, _) => next_for_nats(error),
+        (error, _) => nats_config::next(error),
     };
     next.to_owned()
 }

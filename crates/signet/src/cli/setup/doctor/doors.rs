@@ -9,30 +9,46 @@ use rustix::io::Errno;
 
 use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::cli::setup::gateway;
 use crate::hint::{self, DaemonKeeper};
 
 /// Both files, where they are there.
 pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
-    let gateway = ("gateway", "--config", "no program with a token is let in");
-    let handlers = (
-        "handlers",
-        "--handlers",
-        "nothing is handled by it, and who asks waits",
-    );
-    vec![
-        look(scene, "gateway-file", gateway),
-        look(scene, "handlers-file", handlers),
-    ]
+    let gateway = DoorFile {
+        check: "gateway-file",
+        name: "gateway",
+        option: "--config",
+        means: "no program with a token is let in",
+    };
+    let handlers = DoorFile {
+        check: "handlers-file",
+        name: "handlers",
+        option: "--handlers",
+        means: "nothing is handled by it, and who asks waits",
+    };
+    vec![look(scene, &gateway), look(scene, &handlers)]
 }
 
-fn look(
-    scene: &Scene,
+/// A file that tells another program what to do.
+struct DoorFile {
+    check: &'static str,
+    /// Its name without `.toml`.
     name: &'static str,
-    (file, option, means): (&str, &str, &str),
-) -> CheckResult {
-    let check = DoctorCheck::of(name, format!("{file}.toml, where there is one"));
+    /// The option of `signet-gateway check` that reads it.
+    option: &'static str,
+    /// What follows where it cannot be used.
+    means: &'static str,
+}
+
+fn look(scene: &Scene, door: &DoorFile) -> CheckResult {
+    let DoorFile {
+        check,
+        name: file,
+        option,
+        means,
+    } = *door;
+    let check = DoctorCheck::of(check, format!("{file}.toml, where there is one"));
     let files: Vec<PathBuf> = places(scene, file)
         .into_iter()
         .filter(|place| place.exists())
@@ -74,7 +90,7 @@ fn places(scene: &Scene, file: &str) -> Vec<PathBuf> {
 fn read(option: &str, file: &Path) -> Result<(), (String, String)> {
     let unasked = || format!("ls -l {}", hint::word(file));
     let program = gateway::program().map_err(|failure| match failure {
-        Failure::Told { what, next, .. } => (what, next),
+        CliError::Told { what, next, .. } => (what, next),
         _ => ("its program cannot be asked".to_owned(), unasked()),
     })?;
     let mut command = Command::new(program);

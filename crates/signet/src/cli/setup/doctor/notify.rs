@@ -2,13 +2,14 @@
 
 use signet_audit::counted;
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
 use crate::config::NotifyCommand;
 use crate::hint;
+use crate::programs::is_program;
 
 pub(super) fn command(scene: &Scene) -> CheckResult {
     let check = DoctorCheck::of(
@@ -54,14 +55,10 @@ pub(super) fn command(scene: &Scene) -> CheckResult {
 
 /// The file of the program, as the daemon finds it.
 fn found(command: &NotifyCommand) -> Option<PathBuf> {
-    let is_program = |file: &Path| {
-        let facts = file.metadata();
-        facts.is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
-    };
     if command.program.starts_with('/') {
         return Some(PathBuf::from(&command.program)).filter(|file| is_program(file));
     }
-    // What execvp(3) looks in where there is no PATH.
+    // Without PATH, execvp(3) looks for a program in these two directories.
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut files = std::env::split_paths(&path).map(|place| place.join(&command.program));
     files.find(|file| is_program(file))

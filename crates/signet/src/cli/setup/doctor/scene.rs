@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use signet_api::{ListOutbox, ShowStatus, State, Status, WaitsFor};
-use signet_proto::node::{self, At, Node};
+use signet_proto::node::{self, Node};
 use signet_proto::time::Timestamp;
 
 use super::finding::{CheckResult, DoctorCheck};
@@ -81,11 +81,7 @@ impl Scene {
 
     /// What the node knows: by the daemon, or by the state that it left.
     pub(super) fn ask<R: Serve>(&mut self, request: R) -> Result<R::Answer, String> {
-        let at = At {
-            now: self.now,
-            elapsed: clock::elapsed(),
-            head: None,
-        };
+        let at = clock::at();
         match &mut self.source {
             FactSource::Daemon(client) => client.call(&request).map_err(|error| error.to_string()),
             FactSource::Left(node) => {
@@ -147,5 +143,5 @@ impl FactSource {
     }
 }
 
-/// A daemon that hangs is one that does not answer.
+/// How long the daemon may take to answer; one that hangs counts as one that does not run.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@ use signet_proto::ids::{AgentId, PrincipalId};
 
 use super::machine::Machine;
 use super::names::Instance;
-use crate::cli::Failure;
+use crate::cli::CliError;
 
 /// One agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub(super) struct Installed {
 }
 
 /// What is noted of `name`.
-pub(super) fn find(machine: &Machine, name: &Instance) -> Result<Option<Installed>, Failure> {
+pub(super) fn find(machine: &Machine, name: &Instance) -> Result<Option<Installed>, CliError> {
     read(machine.at(&file(name.as_str())))
 }
 
@@ -33,19 +33,19 @@ pub(super) fn note(
     machine: &Machine,
     name: &Instance,
     installed: &Installed,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(installed).unwrap_or_default();
     machine.write(&file(name.as_str()), &format!("{text}\n"), None)?;
     Ok(())
 }
 
 /// Forgets it.
-pub(super) fn forget(machine: &Machine, name: &Instance) -> Result<(), Failure> {
+pub(super) fn forget(machine: &Machine, name: &Instance) -> Result<(), CliError> {
     machine.delete(&file(name.as_str()))
 }
 
 /// Every agent that is noted, in the order of names.
-pub(super) fn all(machine: &Machine) -> Result<Vec<Installed>, Failure> {
+pub(super) fn all(machine: &Machine) -> Result<Vec<Installed>, CliError> {
     let entries = std::fs::read_dir(machine.at(DIRECTORY))
         .into_iter()
         .flatten();
@@ -53,7 +53,7 @@ pub(super) fn all(machine: &Machine) -> Result<Vec<Installed>, Failure> {
     let notes = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
     let mut notes: Vec<PathBuf> = notes.collect();
     notes.sort();
-    let found: Result<Vec<_>, Failure> = notes.into_iter().map(read).collect();
+    let found: Result<Vec<_>, CliError> = notes.into_iter().map(read).collect();
     Ok(found?.into_iter().flatten().collect())
 }
 
@@ -61,18 +61,18 @@ fn file(name: &str) -> String {
     format!("{DIRECTORY}/{name}.json")
 }
 
-fn read(path: PathBuf) -> Result<Option<Installed>, Failure> {
+fn read(path: PathBuf) -> Result<Option<Installed>, CliError> {
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             let what = format!("{}: {error}", path.display());
-            return Err(Failure::file(&error, what, "look at it as root"));
+            return Err(CliError::file(&error, what, "look at it as root"));
         }
     };
     serde_json::from_str(&text).map(Some).map_err(|_| {
         let what = format!("{} is not what signet install wrote", path.display());
-        Failure::usage(what, "put it back from a backup, or remove it")
+        CliError::usage(what, "put it back from a backup, or remove it")
     })
 }
 

@@ -11,12 +11,17 @@ use signet_audit::visible;
 
 use super::machine::{FileOwner, Machine, make_all, unmade};
 use super::names::HOMES;
-use crate::cli::Failure;
+use crate::cli::CliError;
 
 impl Machine {
     /// A directory with that owner and mode. What is there already is taken if it is a directory of that user or of
     /// root's: no link is followed, because whoever owns the directory above may have put one there.
-    pub(super) fn directory(&self, path: &str, owner: FileOwner, mode: u32) -> Result<(), Failure> {
+    pub(super) fn directory(
+        &self,
+        path: &str,
+        owner: FileOwner,
+        mode: u32,
+    ) -> Result<(), CliError> {
         let place = self.at(path);
         if self.is_dry() {
             return self.say(path, "a directory");
@@ -41,7 +46,7 @@ impl Machine {
 
     /// Gives what belongs to root in a home to its user: root's commands and root's copies leave such files, which the
     /// daemon cannot use. Says whether there was any.
-    pub(super) fn give_back(&self, path: &str, owner: FileOwner) -> Result<bool, Failure> {
+    pub(super) fn give_back(&self, path: &str, owner: FileOwner) -> Result<bool, CliError> {
         if self.is_dry() {
             return Ok(false);
         }
@@ -187,12 +192,12 @@ fn settle(
     })
 }
 
-fn in_the_way(path: &Path) -> Failure {
+fn in_the_way(path: &Path) -> CliError {
     let what = format!(
         "{} is no directory, or belongs to somebody else",
         path.display()
     );
-    Failure::refused(what, "look who put it there; move it away, then again")
+    CliError::refused(what, "look who put it there; move it away, then again")
 }
 
 /// Keys that were replaced stand in folders below folders.

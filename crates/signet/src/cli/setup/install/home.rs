@@ -4,53 +4,35 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use signet_proto::ids::{AgentId, PrincipalId};
-use signet_transport::new_user;
-use zeroize::Zeroizing;
 
+use super::agents::Installed;
 use super::directories::give_all;
 use super::machine::{FileOwner, Machine};
 use super::names::{AUDIT_GROUP, HOMES, Instance};
 use super::server::ServerChoice;
-use crate::cli::Failure;
-use crate::cli::init::{self, NewHome};
+use crate::cli::CliError;
+use crate::cli::setup::init::{self, NewHome};
+use crate::cli::setup::nats::key::NewUser;
 use crate::config::Config;
 use crate::files::private;
 use crate::home::Home;
 use crate::keystore::Root;
-use crate::random;
 
-/// The login of an agent on the server of this machine.
-pub(super) struct NatsKey {
-    seed: Zeroizing<String>,
-    pub(super) public: String,
-}
-
-impl NatsKey {
-    pub(super) fn new() -> Result<Self, Failure> {
-        let random = random::bytes().ok().and_then(new_user);
-        let (seed, public) = random.ok_or_else(|| {
-            Failure::refused("the system's random bytes make no key", "try again")
-        })?;
-        Ok(Self {
-            seed: Zeroizing::new(format!("{seed}\n")),
-            public,
-        })
-    }
-}
-
-/// Makes the home of a new agent. What goes wrong leaves none.
+/// Makes the home of a new agent, or none where a step fails. `key` is its login on the server of this machine.
 pub(super) fn make(
     machine: &Machine,
     name: &Instance,
-    (agent, principal, root): (&AgentId, &PrincipalId, Root),
+    installed: &Installed,
+    root: Root,
     broker: &ServerChoice,
-    key: Option<&NatsKey>,
-) -> Result<(), Failure> {
+    key: Option<&NewUser>,
+) -> Result<(), CliError> {
     let owner = machine.owner(&name.user(), &name.user())?;
     machine.directory(HOMES, FileOwner { user: 0, group: 0 }, 0o755)?;
     if machine.is_dry() {
         return machine.say(&name.home(), "made, with new keys");
     }
+    let (agent, principal) = (&installed.agent, &installed.principal);
     let new = NewHome {
         agent: agent.clone(),
         principal: principal.clone(),
@@ -60,9 +42,9 @@ pub(super) fn make(
     let home = Home::at(machine.at(&name.home()));
     let furnish = |draft: &Home| {
         if let Some(key) = key {
-            private::create(&draft.nats_seed(), key.seed.as_bytes())?;
+            private::create(&draft.nats_seed(), key.file().as_bytes())?;
         }
-        // Until it is in its place nobody but root can enter it.
+        // The draft is in a directory that only root can enter, so nobody changes it meanwhile.
         give_all(draft.path(), owner).map_err(|error| unowned(draft.path(), &error))
     };
     init::make_with(&home, new, furnish)?;
@@ -71,7 +53,7 @@ pub(super) fn make(
 
 /// Owners and modes, as docs/operations.md has them: the setgid bit gives sockets and logs to their groups. Says whether
 /// root had left a file there that the daemon could not use.
-pub(super) fn settle(machine: &Machine, name: &Instance) -> Result<bool, Failure> {
+pub(super) fn settle(machine: &Machine, name: &Instance) -> Result<bool, CliError> {
     let user = name.user();
     let places = [
         (String::new(), user.clone(), 0o711),
@@ -86,26 +68,26 @@ pub(super) fn settle(machine: &Machine, name: &Instance) -> Result<bool, Failure
 }
 
 /// Puts the key of a login into a home that is there already.
-pub(super) fn add_key(machine: &Machine, name: &Instance, key: &NatsKey) -> Result<(), Failure> {
+pub(super) fn add_key(machine: &Machine, name: &Instance, key: &NewUser) -> Result<(), CliError> {
     let owner = machine.owner(&name.user(), &name.user())?;
     if machine.is_dry() {
         return machine.say(&format!("{}/nats.nk", name.home()), "made");
     }
     let seed = Home::at(machine.at(&name.home())).nats_seed();
-    // It never follows a link, and never writes over anything: the home is the agent's.
+    // With O_EXCL no link is followed and nothing overwritten: the agent, who owns the home, may have put a link there.
     let opened = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(&seed);
     let written = opened.and_then(|mut file| {
-        std::io::Write::write_all(&mut file, key.seed.as_bytes())?;
+        std::io::Write::write_all(&mut file, key.file().as_bytes())?;
         std::os::unix::fs::fchown(&file, Some(owner.user), Some(owner.group))?;
         file.sync_all()
     });
     written.map_err(|error| {
         let next = "move that file away, or name the server it belongs to: --server URL";
-        Failure::file(&error, format!("{}: {error}", seed.display()), next)
+        CliError::file(&error, format!("{}: {error}", seed.display()), next)
     })?;
     machine.say(&format!("{}/nats.nk", name.home()), "made")
 }
@@ -125,9 +107,9 @@ fn configuration(agent: &AgentId, principal: &PrincipalId, broker: &ServerChoice
     text
 }
 
-fn unowned(path: &Path, error: &std::io::Error) -> Failure {
+fn unowned(path: &Path, error: &std::io::Error) -> CliError {
     let what = format!("{} cannot be given to its user: {error}", path.display());
-    Failure::file(error, what, "is this a file system with owners?")
+    CliError::file(error, what, "is this a file system with owners?")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 
 /// A user and a group, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,16 +26,16 @@ pub(super) struct Machine {
 
 impl Machine {
     /// This machine, or the one whose files are below `sysroot`; with `is_dry` it is only looked at.
-    pub(super) fn new(sysroot: Option<&Path>, is_dry: bool) -> Result<Self, Failure> {
+    pub(super) fn new(sysroot: Option<&Path>, is_dry: bool) -> Result<Self, CliError> {
         if !is_dry && !rustix::process::geteuid().is_root() {
             let what = "users, groups and units are for root to make";
             let next = "type it with sudo in front; with --dry-run it only says what it would do";
-            return Err(Failure::usage(what, next));
+            return Err(CliError::usage(what, next));
         }
         let root = sysroot.unwrap_or(Path::new("/"));
         let root = root.canonicalize().map_err(|error| {
             let what = format!("{}: {error}", root.display());
-            Failure::file(&error, what, "name a directory with --sysroot")
+            CliError::file(&error, what, "name a directory with --sysroot")
         })?;
         let is_here = root == Path::new("/");
         Ok(Self {
@@ -46,7 +46,7 @@ impl Machine {
     }
 
     /// Lets nobody else install on this machine meanwhile.
-    pub(super) fn lock(&self) -> Result<Option<File>, Failure> {
+    pub(super) fn lock(&self) -> Result<Option<File>, CliError> {
         if self.is_dry {
             return Ok(None);
         }
@@ -59,7 +59,7 @@ impl Machine {
             Ok(()) => Ok(Some(directory)),
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let what = "another signet install is at work on this machine";
-                Err(Failure::refused(
+                Err(CliError::refused(
                     what,
                     "wait until it has ended, then again",
                 ))
@@ -89,7 +89,7 @@ impl Machine {
     }
 
     /// Says what was done about something, or would be.
-    pub(super) fn say(&self, what: &str, done: &str) -> Result<(), Failure> {
+    pub(super) fn say(&self, what: &str, done: &str) -> Result<(), CliError> {
         match self.is_dry {
             true => print(&format!("{what}: would be {done}\n")),
             false => print(&format!("{what}: {done}\n")),
@@ -102,7 +102,7 @@ impl Machine {
         path: &str,
         text: &str,
         group: Option<u32>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, CliError> {
         let (place, mode) = (self.at(path), group.map_or(0o644, |_| 0o640));
         if std::fs::read_to_string(&place).is_ok_and(|is| is == text) {
             self.kept(path)?;
@@ -125,31 +125,32 @@ impl Machine {
     }
 
     /// Removes a file of root's, if it is there.
-    pub(super) fn delete(&self, path: &str) -> Result<(), Failure> {
-        let place = self.at(path);
-        if place.symlink_metadata().is_err() {
-            return Ok(());
-        }
-        if !self.is_dry {
-            std::fs::remove_file(&place).map_err(|error| unmade(&place, &error))?;
-        }
-        self.say(path, "removed")
+    pub(super) fn delete(&self, path: &str) -> Result<(), CliError> {
+        self.remove(path, |place| std::fs::remove_file(place))
     }
 
     /// Removes a directory with everything in it, if it is there. No link in it leads out.
-    pub(super) fn delete_all(&self, path: &str) -> Result<(), Failure> {
+    pub(super) fn delete_all(&self, path: &str) -> Result<(), CliError> {
+        self.remove(path, |place| std::fs::remove_dir_all(place))
+    }
+
+    fn remove(
+        &self,
+        path: &str,
+        remove: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<(), CliError> {
         let place = self.at(path);
         if place.symlink_metadata().is_err() {
             return Ok(());
         }
         if !self.is_dry {
-            std::fs::remove_dir_all(&place).map_err(|error| unmade(&place, &error))?;
+            remove(&place).map_err(|error| unmade(&place, &error))?;
         }
         self.say(path, "removed")
     }
 
     /// Makes the users and groups that a text in the words of sysusers.d(5) asks for.
-    pub(super) fn sysusers(&self, text: &str) -> Result<(), Failure> {
+    pub(super) fn sysusers(&self, text: &str) -> Result<(), CliError> {
         if self.is_dry {
             for line in text.lines().filter(|line| !line.starts_with('#')) {
                 self.say(&format!("sysusers {line}"), "made")?;
@@ -163,7 +164,7 @@ impl Machine {
         command.arg("-").stdin(Stdio::piped()).stdout(Stdio::null());
         let missing = |error: io::Error| {
             let next = "install it (Debian: systemd, or systemd-standalone-sysusers), then again";
-            Failure::file(
+            CliError::file(
                 &error,
                 format!("systemd-sysusers does not start: {error}"),
                 next,
@@ -178,11 +179,11 @@ impl Machine {
             return Ok(());
         }
         let next = "its own words stand above; mend that, then again";
-        Err(Failure::refused(format!("systemd-sysusers: {end}"), next))
+        Err(CliError::refused(format!("systemd-sysusers: {end}"), next))
     }
 
     /// Runs a tool on this machine and tells whether it ended well. It prints for itself.
-    pub(super) fn tool(&self, program: &str, args: &[&str]) -> Result<bool, Failure> {
+    pub(super) fn tool(&self, program: &str, args: &[&str]) -> Result<bool, CliError> {
         let line = format!("{program} {}", args.join(" "));
         if self.is_dry {
             self.say(&line, "run")?;
@@ -204,7 +205,7 @@ impl Machine {
             .stdout(Stdio::null())
             .status();
         let end = end.map_err(|error| {
-            Failure::file(
+            CliError::file(
                 &error,
                 format!("{program} does not start: {error}"),
                 format!("install it, then: {line}"),
@@ -240,12 +241,13 @@ impl Machine {
         // A unit without a process says 0.
         let said = String::from_utf8_lossy(&said.stdout);
         let age = said.trim().strip_prefix("MainPID=").and_then(age_of);
-        // A daemon that is started behind its file is not older by what the two clocks round off.
+        // 50 ms more than the file is old: both ages are rounded, and a daemon that was started right after its file was
+        // written must not count as older.
         matches!((age, changed), (Some(age), Some(changed)) if age > changed + Duration::from_millis(50))
     }
 
     /// The number of a user and of its group, as the machine knows them.
-    pub(super) fn owner(&self, user: &str, group: &str) -> Result<FileOwner, Failure> {
+    pub(super) fn owner(&self, user: &str, group: &str) -> Result<FileOwner, CliError> {
         Ok(FileOwner {
             user: self.number("/etc/passwd", user)?,
             group: self.number("/etc/group", group)?,
@@ -253,7 +255,7 @@ impl Machine {
     }
 
     /// The number of a group.
-    pub(super) fn group(&self, name: &str) -> Result<u32, Failure> {
+    pub(super) fn group(&self, name: &str) -> Result<u32, CliError> {
         self.number("/etc/group", name)
     }
 
@@ -263,7 +265,7 @@ impl Machine {
         crate::group::number_in(&text, name).is_some()
     }
 
-    fn number(&self, file: &str, name: &str) -> Result<u32, Failure> {
+    fn number(&self, file: &str, name: &str) -> Result<u32, CliError> {
         if self.is_dry {
             return Ok(0);
         }
@@ -271,14 +273,14 @@ impl Machine {
         // Name, password and number are the first three fields of both files.
         crate::group::number_in(&text, name).ok_or_else(|| {
             let what = format!("{name} is not in {file}, where system users belong");
-            Failure::refused(
+            CliError::refused(
                 what,
                 "make it there, or take it out of other directories of users, then again",
             )
         })
     }
 
-    pub(super) fn kept(&self, what: &str) -> Result<(), Failure> {
+    pub(super) fn kept(&self, what: &str) -> Result<(), CliError> {
         print(&format!("{what}: as it should be\n"))
     }
 }
@@ -296,9 +298,9 @@ fn age_of(process: &str) -> Option<Duration> {
     now.checked_sub(Duration::from_millis(started.checked_mul(10)?))
 }
 
-pub(super) fn unmade(path: &Path, error: &io::Error) -> Failure {
+pub(super) fn unmade(path: &Path, error: &io::Error) -> CliError {
     let what = format!("{}: {error}", path.display());
-    Failure::file(
+    CliError::file(
         error,
         what,
         "look at it with: ls -ld; then again, nothing is done twice",

@@ -2,7 +2,7 @@
 
 use signet_proto::ids::AgentId;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 
 /// The name of an instance: `signet@NAME`, the user `signet-NAME`, the home `/var/lib/signet/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,14 +10,14 @@ pub(super) struct Instance(String);
 
 impl Instance {
     /// The one that was asked for, else the agent's id without `agent-` in front.
-    pub(super) fn choose(asked: Option<&str>, agent: &AgentId) -> Result<Self, Failure> {
+    pub(super) fn choose(asked: Option<&str>, agent: &AgentId) -> Result<Self, CliError> {
         let own = agent.as_str();
         Self::parse(asked.unwrap_or(own.strip_prefix("agent-").unwrap_or(own)))
     }
 
     /// Names are those of users as well, and no two agents may come to the same user or group:
     /// `signet-agent-x` is the group of the socket of `x`, and would be the user of `agent-x`.
-    fn parse(text: &str) -> Result<Self, Failure> {
+    fn parse(text: &str) -> Result<Self, CliError> {
         let plain = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-');
         let is_name = !text.is_empty()
             && text.len() <= LONGEST
@@ -38,87 +38,12 @@ impl Instance {
         let next = format!(
             "name the instance with --name: 1 to {LONGEST} of a-z, 0-9 and '-', such as alice"
         );
-        Err(Failure::usage(what, next))
+        Err(CliError::usage(what, next))
     }
 
     /// As it stands behind the `@` of a unit.
     pub(super) fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// The daemon's unit.
-    pub(super) fn unit(&self) -> String {
-        format!("signet@{}.service", self.0)
-    }
-
-    /// The unit of the handlers.
-    pub(super) fn handlers_unit(&self) -> String {
-        format!("signet-handlers@{}.service", self.0)
-    }
-
-    /// The daemon's user, and its group.
-    pub(super) fn user(&self) -> String {
-        format!("signet-{}", self.0)
-    }
-
-    /// The handlers' user, and its group.
-    pub(super) fn handlers(&self) -> String {
-        format!("signet-handlers-{}", self.0)
-    }
-
-    /// The unit of the gateway.
-    pub(super) fn gateway_unit(&self) -> String {
-        format!("signet-gateway@{}.service", self.0)
-    }
-
-    /// The gateway's user, and its group.
-    pub(super) fn gateway(&self) -> String {
-        format!("signet-gateway-{}", self.0)
-    }
-
-    /// Where the gateway keeps its tokens and tasks.
-    pub(super) fn gateway_directory(&self) -> String {
-        format!("{GATEWAYS}/{}", self.0)
-    }
-
-    /// What the gateway does.
-    pub(super) fn gateway_file(&self) -> String {
-        format!("/etc/signet/gateway-{}.toml", self.0)
-    }
-
-    /// Whose members may use the agent's socket.
-    pub(super) fn socket_group(&self) -> String {
-        format!("signet-agent-{}", self.0)
-    }
-
-    /// The home of the agent.
-    pub(super) fn home(&self) -> String {
-        format!("{HOMES}/{}", self.0)
-    }
-
-    /// Its login on the NATS server.
-    pub(super) fn nats_seed(&self) -> String {
-        format!("{}/nats.nk", self.home())
-    }
-
-    /// Where the handlers may write.
-    pub(super) fn handlers_directory(&self) -> String {
-        format!("{HANDLERS}/{}", self.0)
-    }
-
-    /// The command of the handlers.
-    pub(super) fn handlers_command(&self) -> String {
-        format!("/etc/signet/handlers-{}.env", self.0)
-    }
-
-    /// What handles which capability.
-    pub(super) fn handlers_file(&self) -> String {
-        format!("/etc/signet/handlers-{}.toml", self.0)
-    }
-
-    /// The users and groups, in the words of sysusers.d(5).
-    pub(super) fn sysusers_file(&self) -> String {
-        format!("/etc/sysusers.d/signet-{}.conf", self.0)
     }
 
     /// What that file says.
@@ -137,6 +62,51 @@ impl Instance {
             home = self.home(),
         )
     }
+}
+
+/// A name of something of an instance, by the form that the instance's own name is set into.
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident = $form:literal;)*) => {
+        impl Instance {$(
+            $(#[$doc])*
+            pub(super) fn $name(&self) -> String {
+                format!($form, self.0)
+            }
+        )*}
+    };
+}
+
+names! {
+    /// The daemon's unit.
+    unit = "signet@{}.service";
+    /// The unit of the handlers.
+    handlers_unit = "signet-handlers@{}.service";
+    /// The daemon's user, and its group.
+    user = "signet-{}";
+    /// The handlers' user, and its group.
+    handlers = "signet-handlers-{}";
+    /// The unit of the gateway.
+    gateway_unit = "signet-gateway@{}.service";
+    /// The gateway's user, and its group.
+    gateway = "signet-gateway-{}";
+    /// Where the gateway keeps its tokens and tasks.
+    gateway_directory = "{GATEWAYS}/{}";
+    /// What the gateway does.
+    gateway_file = "/etc/signet/gateway-{}.toml";
+    /// Whose members may use the agent's socket.
+    socket_group = "signet-agent-{}";
+    /// The home of the agent.
+    home = "{HOMES}/{}";
+    /// Its login on the NATS server.
+    nats_seed = "{HOMES}/{}/nats.nk";
+    /// Where the handlers may write.
+    handlers_directory = "{HANDLERS}/{}";
+    /// The command of the handlers.
+    handlers_command = "/etc/signet/handlers-{}.env";
+    /// What handles which capability.
+    handlers_file = "/etc/signet/handlers-{}.toml";
+    /// The users and groups, in the words of sysusers.d(5).
+    sysusers_file = "/etc/sysusers.d/signet-{}.conf";
 }
 
 /// Below it are the homes.

@@ -6,19 +6,19 @@ use super::agents;
 use super::machine::Machine;
 use super::names::Instance;
 use super::server;
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 
 pub(super) fn run(
     machine: &Machine,
     name: &Instance,
     agent: &AgentId,
     is_purge: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let known = agents::find(machine, name)?.filter(|known| known.agent == *agent);
     let Some(mut known) = known else {
         let what = format!("install has put no {agent} at {}", name.home());
         let next = "the files in /etc/signet/agents name agents and instances: --agent and --name";
-        return Err(Failure::refused(what, next));
+        return Err(CliError::refused(what, next));
     };
     stop(machine, name)?;
     known.removed = true;
@@ -35,7 +35,7 @@ pub(super) fn run(
     ))
 }
 
-fn stop(machine: &Machine, name: &Instance) -> Result<(), Failure> {
+fn stop(machine: &Machine, name: &Instance) -> Result<(), CliError> {
     let (daemon, handlers) = (name.unit(), name.handlers_unit());
     let mut args = vec!["disable"];
     if machine.has_manager() {
@@ -47,11 +47,11 @@ fn stop(machine: &Machine, name: &Instance) -> Result<(), Failure> {
         return Ok(());
     }
     let next = format!("systemctl status {daemon}  # then again");
-    Err(Failure::refused(format!("{daemon} was not stopped"), next))
+    Err(CliError::refused(format!("{daemon} was not stopped"), next))
 }
 
 /// Files before users: no file is left to a number that somebody else may get.
-fn purge(machine: &Machine, name: &Instance) -> Result<(), Failure> {
+fn purge(machine: &Machine, name: &Instance) -> Result<(), CliError> {
     machine.delete_all(&name.home())?;
     machine.delete_all(&name.handlers_directory())?;
     machine.delete(&name.handlers_command())?;
@@ -59,28 +59,18 @@ fn purge(machine: &Machine, name: &Instance) -> Result<(), Failure> {
     machine.delete_all(&name.gateway_directory())?;
     machine.delete(&name.gateway_file())?;
     machine.delete(&name.sysusers_file())?;
-    for user in [name.gateway(), name.handlers(), name.user()] {
-        if machine.knows("/etc/passwd", &user) {
-            gone(machine.tool("userdel", &[&user])?, &user)?;
-        }
-    }
-    for group in [
-        name.gateway(),
-        name.handlers(),
-        name.user(),
-        name.socket_group(),
+    let users = [name.gateway(), name.handlers(), name.user()];
+    let groups = [users.as_slice(), &[name.socket_group()]].concat();
+    for (file, tool, names) in [
+        ("/etc/passwd", "userdel", users.as_slice()),
+        ("/etc/group", "groupdel", &groups),
     ] {
-        if machine.knows("/etc/group", &group) {
-            gone(machine.tool("groupdel", &[&group])?, &group)?;
+        for name in names {
+            if machine.knows(file, name) && !machine.tool(tool, &[name])? {
+                let what = format!("{name} is still a user or group of this machine");
+                return Err(CliError::refused(what, "end what runs as it, then again"));
+            }
         }
     }
     agents::forget(machine, name)
-}
-
-fn gone(is_gone: bool, user: &str) -> Result<(), Failure> {
-    if is_gone {
-        return Ok(());
-    }
-    let what = format!("{user} is still a user or group of this machine");
-    Err(Failure::refused(what, "end what runs as it, then again"))
 }

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use super::agents;
 use super::machine::{FileOwner, Machine};
-use crate::cli::Failure;
-use crate::cli::nats::conf::{ServerConf, User};
-use crate::cli::nats::{key, mailboxes};
-use crate::cli::up::server::speaks_nats;
+use crate::cli::CliError;
+use crate::cli::setup::nats::conf::{ServerConf, User};
+use crate::cli::setup::nats::{key, mailboxes};
+use crate::cli::setup::up::server::speaks_nats;
 use signet_proto::ids::AgentId;
 
 /// Whose server the agents use.
@@ -51,7 +51,7 @@ pub(crate) fn keeps_server() -> bool {
 }
 
 /// Writes the configuration for the agents that are noted, and whether it is another than before.
-pub(super) fn configure(machine: &Machine) -> Result<bool, Failure> {
+pub(super) fn configure(machine: &Machine) -> Result<bool, CliError> {
     machine.sysusers(SYSUSERS)?;
     let group = machine.group("signet-nats")?;
     machine.directory(DIRECTORY, FileOwner { user: 0, group }, 0o750)?;
@@ -71,7 +71,7 @@ pub(super) fn configure(machine: &Machine) -> Result<bool, Failure> {
     let users: Vec<User> = users.collect();
     if users.len() > SHARES {
         let what = format!("the server of this machine has room for {SHARES} agents");
-        return Err(Failure::refused(
+        return Err(CliError::refused(
             what,
             "use another server for this one: --server URL",
         ));
@@ -82,7 +82,7 @@ pub(super) fn configure(machine: &Machine) -> Result<bool, Failure> {
         admin: &admin,
         users: &users,
         system: None,
-        // A server reads users anew while it runs, and no limit of its store.
+        // Room for all agents from the start: a running server takes over new users, but no new limit of its store.
         shares: SHARES,
         files: None,
     };
@@ -90,7 +90,7 @@ pub(super) fn configure(machine: &Machine) -> Result<bool, Failure> {
 }
 
 /// Starts the server, or lets it read its configuration anew; only enabled where no systemd runs.
-pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), Failure> {
+pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), CliError> {
     if !machine.has_manager() {
         machine.tool("systemctl", &["enable", UNIT])?;
         return Ok(());
@@ -101,11 +101,11 @@ pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), Failure> 
         if begin.elapsed() > PATIENCE {
             let what = format!("{UNIT} was started, and nothing answers at {LISTEN}");
             let next = format!("journalctl -n 20 -u {UNIT}  # says why; then again");
-            return Err(Failure::not_reachable(what, next));
+            return Err(CliError::not_reachable(what, next));
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    // Not before it listens: until then it would end by the signal of a reload.
+    // Only now that it listens: before that, the signal of a reload would end it.
     if started && is_changed {
         machine.tool("systemctl", &["reload", UNIT])?;
     }
@@ -113,7 +113,7 @@ pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), Failure> 
 }
 
 /// Lets a server that runs forget the login of an agent that is gone.
-pub(super) fn reload(machine: &Machine) -> Result<(), Failure> {
+pub(super) fn reload(machine: &Machine) -> Result<(), CliError> {
     if machine.has_manager() {
         machine.tool("systemctl", &["try-reload-or-restart", UNIT])?;
     }
@@ -121,13 +121,13 @@ pub(super) fn reload(machine: &Machine) -> Result<(), Failure> {
 }
 
 /// The mailbox of one agent, on the server that runs.
-pub(super) fn mailbox(machine: &Machine, agent: &AgentId) -> Result<(), Failure> {
+pub(super) fn mailbox(machine: &Machine, agent: &AgentId) -> Result<(), CliError> {
     let what = format!("mailbox of {agent}");
     if machine.is_dry() {
         return machine.say(&what, "made");
     }
-    let server = (format!("nats://{LISTEN}"), "signet install");
-    mailboxes::make_patiently(server, machine.at(ADMIN), std::slice::from_ref(agent))?;
+    let (url, seed) = (format!("nats://{LISTEN}"), machine.at(ADMIN));
+    mailboxes::make_patiently(url, "signet install", seed, std::slice::from_ref(agent))?;
     machine.say(&what, "as it should be")
 }
 

@@ -13,10 +13,10 @@ use super::addresses::{addresses_of, meets, nats_of};
 use super::carriers::{carriers_of, keep};
 use super::{WEEK, made, read_pasted};
 use crate::cli::ask::decide_signed;
-use crate::cli::input::Input;
+use crate::cli::input::CommandInput;
 use crate::cli::person::control_key::ControlKey;
 use crate::cli::print::print_json;
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 use crate::clock;
 use crate::config::Config;
 use crate::hint;
@@ -54,18 +54,18 @@ struct AcceptedInvitation<'a> {
     invitation: &'a str,
 }
 
-pub(crate) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(crate) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
-    let invitation = pasted(&Input::default().words(&args.line.join(" "))?)?;
+    let invitation = pasted(&CommandInput::default().words(&args.line.join(" "))?)?;
     let peer = &invitation.certificate;
     if peer.agent == config.agent.agent {
         let what = format!("this is an invitation to {} itself", peer.agent);
         let next = "the line goes to the other person; theirs comes back";
-        return Err(Failure::usage(what, next));
+        return Err(CliError::usage(what, next));
     }
     let words = fingerprint(&peer.root);
-    // What may fail comes before anybody is bound.
+    // The line that goes back is made first: where that fails, nobody is trusted yet.
     let own = addresses_of(&home, &config)?;
     let back = made(&home, &config, &own, WEEK)?.to_line();
     confirm(args, &invitation, &words)?;
@@ -73,7 +73,7 @@ pub(crate) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Fai
         certificate: peer.to_value().clone(),
         decision: None,
     };
-    decide_signed(Some(home.path().to_owned()), adding, &args.control)?;
+    decide_signed(&home, adding, &args.control)?;
     let met = meets(&invitation, &own);
     let carriers = carriers_of(&invitation, &config, met);
     if let Some(carriers) = &carriers {
@@ -115,7 +115,7 @@ pub(crate) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Fai
 }
 
 /// Whoever trusts an agent says that its root key is the right person's: the words were compared.
-fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<(), Failure> {
+fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<(), CliError> {
     let peer = &invitation.certificate;
     let differ = || {
         let what = format!(
@@ -127,7 +127,7 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
              somebody else's",
             peer.principal
         );
-        Failure::refused(what, next)
+        CliError::refused(what, next)
     };
     if let Some(said) = &args.words {
         let said = said.to_lowercase();
@@ -145,22 +145,22 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
     if !io::stdin().is_terminal() {
         let what = "nobody can be asked here whether the words are right: nobody is trusted yet";
         let next = "give the words that the other person says: signet accept LINE --words \"…\"";
-        return Err(Failure::usage(what, next));
+        return Err(CliError::usage(what, next));
     }
     anstream::eprint!("Does {} say the same words? [y/N] ", peer.principal);
     if said_yes()? { Ok(()) } else { Err(differ()) }
 }
 
 /// Whether the person at the terminal says yes; no, at the end of the input too.
-pub(crate) fn said_yes() -> Result<bool, Failure> {
+pub(crate) fn said_yes() -> Result<bool, CliError> {
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
-    read.map_err(|error| Failure::usage(format!("standard input: {error}"), "try again"))?;
+    read.map_err(|error| CliError::usage(format!("standard input: {error}"), "try again"))?;
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
 
 /// The invitation in what a person took out of a mail: its signature says where it ends.
-fn pasted(text: &str) -> Result<Invitation, Failure> {
+fn pasted(text: &str) -> Result<Invitation, CliError> {
     let now = clock::now();
     let read = |line: &str| Invitation::parse_line(line, now);
     let is_telling = |error: &InvitationError| !matches!(error, InvitationError::NoLine);
@@ -168,7 +168,7 @@ fn pasted(text: &str) -> Result<Invitation, Failure> {
     invitation.map_err(|error| unusable(&error))
 }
 
-fn unusable(error: &InvitationError) -> Failure {
+fn unusable(error: &InvitationError) -> CliError {
     let next = match error {
         InvitationError::Login => {
             "it is for signet up --login; the line to accept begins with signet:1:"
@@ -180,7 +180,7 @@ fn unusable(error: &InvitationError) -> Failure {
         InvitationError::Early(_) => "look at the clocks of both machines",
         _ => "ask for a new line, which their `invite` prints",
     };
-    Failure::refused(error, next)
+    CliError::refused(error, next)
 }
 
 const INVITATION: &str = "signet:1:";

@@ -2,13 +2,13 @@
 
 use signet_proto::statement::Invitation;
 
-use crate::cli::Failure;
-use crate::cli::up::config::servers_of;
+use crate::cli::CliError;
+use crate::cli::setup::up::config::servers_of;
 use crate::config::Config;
 use crate::home::Home;
 
 /// Where the agent of `home` is reached, as it is written down: NATS_URL is this shell's, and no word of the agent's.
-pub(super) fn addresses_of(home: &Home, config: &Config) -> Result<Vec<String>, Failure> {
+pub(super) fn addresses_of(home: &Home, config: &Config) -> Result<Vec<String>, CliError> {
     Ok(servers_of(home)?.unwrap_or_else(|| config.nats.servers.clone()))
 }
 

@@ -5,8 +5,8 @@ use signet_proto::carrier::{KEPT_FOR_POLLS, MOST_ROUTES, Route};
 use signet_proto::ids::AgentId;
 use signet_proto::statement::Invitation;
 
-use crate::cli::Failure;
-use crate::cli::ask::ask;
+use crate::cli::CliError;
+use crate::cli::ask::daemon_at;
 use crate::config::{Config, PeerCarriers, routes_of};
 use crate::home::Home;
 
@@ -41,7 +41,7 @@ pub(super) fn carriers_of(
 }
 
 /// Keeps where the peer is reached, and tells the daemon where one runs.
-pub(super) fn keep(home: &Home, peer: &AgentId, carriers: &[String]) -> Result<(), Failure> {
+pub(super) fn keep(home: &Home, peer: &AgentId, carriers: &[String]) -> Result<(), CliError> {
     let config = Config::load(home)?;
     let dials_out = |addresses: &[String]| addresses == [KEPT_FOR_POLLS];
     let own = config.carrier_socket.as_ref();
@@ -56,8 +56,8 @@ pub(super) fn keep(home: &Home, peer: &AgentId, carriers: &[String]) -> Result<(
         );
     }
     PeerCarriers::keep(home, peer, carriers.to_vec())?;
-    match ask(Some(home.path().to_owned()), &Reload {}) {
-        Err(error) if !error.is_not_reachable() => Err(error),
-        _ => Ok(()),
+    if let Some(mut client) = daemon_at(&config.control_socket)? {
+        client.call(&Reload {})?;
     }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use qrcode::render::unicode::Dense1x2;
 use qrcode::{Color, EcLevel, QrCode};
 use rustix::termios::tcgetwinsize;
 
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 
 /// How many columns the terminal has; `None` where something else reads.
 pub(super) fn columns() -> Option<usize> {
@@ -19,7 +19,7 @@ pub(super) fn columns() -> Option<usize> {
 }
 
 /// Prints the code where `columns` have room for it: broken lines are no code for any camera.
-pub(super) fn print_on(line: &str, columns: Option<usize>) -> Result<(), Failure> {
+pub(super) fn print_on(line: &str, columns: Option<usize>) -> Result<(), CliError> {
     let picture = code_of(line)?.render::<Dense1x2>().build();
     match too_narrow(&picture, columns) {
         Some(hint) => {
@@ -41,21 +41,21 @@ fn too_narrow(picture: &str, columns: Option<usize>) -> Option<String> {
 }
 
 /// Writes the code as a picture into a new file.
-pub(super) fn write(line: &str, file: &Path) -> Result<(), Failure> {
+pub(super) fn write(line: &str, file: &Path) -> Result<(), CliError> {
     let picture = svg(&code_of(line)?);
     let made = OpenOptions::new().write(true).create_new(true).open(file);
     let written = made.and_then(|mut made| made.write_all(picture.as_bytes()));
     written.map_err(|error| {
         let what = format!("{}: {error}", file.display());
-        Failure::file(&error, what, "name a new file where you may write")
+        CliError::file(&error, what, "name a new file where you may write")
     })
 }
 
-fn code_of(line: &str) -> Result<QrCode, Failure> {
+fn code_of(line: &str) -> Result<QrCode, CliError> {
     QrCode::with_error_correction_level(line, EcLevel::L).map_err(|_| {
         let what = "the line is too long for a QR code";
         let next = "leave --qr and --qr-file out, or name fewer addresses";
-        Failure::refused(what, next)
+        CliError::refused(what, next)
     })
 }
 

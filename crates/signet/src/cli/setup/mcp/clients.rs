@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::McpArgs;
+use super::ServeMcpArgs;
 use super::document::{Added, DocumentFault, with_server};
-use crate::cli::{Exit, Failure, print};
+use crate::cli::{CliError, Exit, print};
+use crate::programs::settings_dir;
 
 /// A client whose configuration is known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -37,14 +38,14 @@ pub(super) struct GatewayStart {
 impl GatewayStart {
     /// # Errors
     /// Where a path is no text, as JSON asks for.
-    pub(super) fn new(program: PathBuf, words: Vec<OsString>) -> Result<Self, Failure> {
+    pub(super) fn new(program: PathBuf, words: Vec<OsString>) -> Result<Self, CliError> {
         let text = |word: OsString| {
             word.into_string().map_err(|word| {
                 let what = format!("{} is no text that JSON can hold", word.display());
-                Failure::usage(what, "choose a path of UTF-8")
+                CliError::usage(what, "choose a path of UTF-8")
             })
         };
-        let args: Result<Vec<String>, Failure> = words.into_iter().map(text).collect();
+        let args: Result<Vec<String>, CliError> = words.into_iter().map(text).collect();
         Ok(Self {
             transport: None,
             command: text(program.into())?,
@@ -56,21 +57,21 @@ impl GatewayStart {
 /// Writes or prints the configuration of `client`.
 pub(super) fn install(
     client: McpClient,
-    args: &McpArgs,
+    args: &ServeMcpArgs,
     started: GatewayStart,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let started = GatewayStart {
         transport: (client == McpClient::Vscode).then_some("stdio"),
         ..started
     };
     let entry = serde_json::to_string_pretty(&started);
-    let entry = entry.map_err(|error| Failure::new(Exit::Fault, error, "tell the maintainers"))?;
+    let entry = entry.map_err(|error| CliError::new(Exit::Fault, error, "tell the maintainers"))?;
     let section = client.section();
     if args.print {
         let text = with_server("", section, &args.name, &entry);
         return match text {
             Ok(Added::Text(text)) => print(&text),
-            _ => Err(Failure::new(
+            _ => Err(CliError::new(
                 Exit::Fault,
                 "an empty document takes no server",
                 "tell the maintainers",
@@ -90,7 +91,7 @@ pub(super) fn install(
     ) {
         Ok(Added::Text(text)) => {
             if fs::metadata(&file).is_ok_and(|there| there.permissions().readonly()) {
-                // A new file in its place would not ask for its mode.
+                // The new file would take its place whatever its mode: that somebody made it read-only has to count.
                 let read_only = io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only");
                 return Err(unwritten(&file, &read_only));
             }
@@ -120,7 +121,7 @@ impl McpClient {
     }
 
     /// Its usual file.
-    fn file(self) -> Result<PathBuf, Failure> {
+    fn file(self) -> Result<PathBuf, CliError> {
         Ok(match self {
             Self::Claude => PathBuf::from(".mcp.json"),
             Self::Cursor => PathBuf::from(".cursor/mcp.json"),
@@ -130,36 +131,28 @@ impl McpClient {
     }
 }
 
-fn settings() -> Result<PathBuf, Failure> {
-    let named = |name| std::env::var_os(name).map(PathBuf::from);
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let settings = named("XDG_CONFIG_HOME").filter(absolute);
-    let of_home = || {
-        named("HOME")
-            .filter(absolute)
-            .map(|home| home.join(".config"))
-    };
-    settings.or_else(of_home).ok_or_else(|| {
+fn settings() -> Result<PathBuf, CliError> {
+    settings_dir().ok_or_else(|| {
         let what = "neither XDG_CONFIG_HOME nor HOME says where the client keeps its settings";
-        Failure::usage(what, "name the file with --file")
+        CliError::usage(what, "name the file with --file")
     })
 }
 
-fn read(file: &Path) -> Result<Option<String>, Failure> {
+fn read(file: &Path) -> Result<Option<String>, CliError> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => {
             let what = format!("{}: {error}", file.display());
             let next = "name another file with --file, or add it yourself: --print shows it";
-            Err(Failure::usage(what, next))
+            Err(CliError::usage(what, next))
         }
     }
 }
 
-/// Beside its place first: whoever reads meanwhile sees the old file or the new one.
+/// Writes a new file beside the old one, then renames it: a reader sees either of them whole.
 fn write(file: &Path, text: &str) -> io::Result<()> {
-    // What a link points to is written, and the link stays.
+    // Where the file is a link, the file that it points to is replaced, and the link stays.
     let file = match file.canonicalize() {
         Ok(real) => real,
         Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(file)?,
@@ -190,16 +183,16 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn unwritten(file: &Path, error: &io::Error) -> Failure {
+fn unwritten(file: &Path, error: &io::Error) -> CliError {
     let what = format!("{} cannot be written: {error}", file.display());
-    Failure::file(
+    CliError::file(
         error,
         what,
         "name another file with --file, or add it yourself: --print shows it",
     )
 }
 
-fn refused(file: &Path, name: &str, unfit: &DocumentFault) -> Failure {
+fn refused(file: &Path, name: &str, unfit: &DocumentFault) -> CliError {
     let what = format!("{}: {unfit}; it stays as it is", file.display());
     let next = match unfit {
         DocumentFault::Taken => {
@@ -207,5 +200,5 @@ fn refused(file: &Path, name: &str, unfit: &DocumentFault) -> Failure {
         }
         _ => "mend the file, or add it yourself: --print shows it".to_owned(),
     };
-    Failure::usage(what, next)
+    CliError::usage(what, next)
 }

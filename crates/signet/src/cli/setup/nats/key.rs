@@ -6,8 +6,8 @@ use clap::Args;
 use signet_transport::{new_user, user_of_seed};
 use zeroize::Zeroizing;
 
-use super::{Failure, print};
-use crate::files::private::{self, PrivateError};
+use super::{CliError, print};
+use crate::files::private;
 use crate::hint;
 use crate::home::Home;
 use crate::lock::refuse_foreign;
@@ -22,8 +22,8 @@ pub(super) struct NatsKeyArgs {
     file: Option<PathBuf>,
 }
 
-/// What is there is kept: the server knows it.
-pub(super) fn run(args: NatsKeyArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+/// Prints the public name of the key. A key that is there is kept, since the server knows it.
+pub(super) fn run(args: NatsKeyArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let file = match args.file {
         Some(file) => file,
         None => {
@@ -42,7 +42,7 @@ pub(super) fn run(args: NatsKeyArgs, home: Option<PathBuf>) -> Result<(), Failur
 }
 
 /// The public name of the user whose seed is in that file.
-pub(crate) fn read(file: &Path) -> Result<String, Failure> {
+pub(crate) fn read(file: &Path) -> Result<String, CliError> {
     read_or(file, || {
         let file = file.display();
         format!(
@@ -53,28 +53,46 @@ pub(crate) fn read(file: &Path) -> Result<String, Failure> {
 }
 
 /// The same; `next` says what makes a seed anew that is damaged.
-pub(crate) fn read_or(file: &Path, next: impl FnOnce() -> String) -> Result<String, Failure> {
+pub(crate) fn read_or(file: &Path, next: impl FnOnce() -> String) -> Result<String, CliError> {
     let seed = private::read(file)?;
     user_of_seed(&seed).ok_or_else(|| {
         let what = match seed.trim().is_empty() {
             true => format!("{} is empty, and should hold an nkey seed", file.display()),
             false => format!("{} is no nkey seed of a user", file.display()),
         };
-        Failure::refused(what, next())
+        CliError::refused(what, next())
     })
 }
 
 /// Makes the seed of a new user, and gives its public name.
-pub(crate) fn make(file: &Path) -> Result<String, Failure> {
-    let random = random::bytes().map_err(|source| PrivateError::Io {
-        path: file.to_owned(),
-        source,
-    })?;
-    let made = new_user(random)
-        .ok_or_else(|| Failure::refused("the system's random bytes make no key", "try again"))?;
-    let (seed, public) = (Zeroizing::new(made.0), made.1);
-    private::create_whole(file, format!("{}\n", *seed).as_bytes())?;
-    Ok(public)
+pub(crate) fn make(file: &Path) -> Result<String, CliError> {
+    let made = NewUser::make()?;
+    private::create_whole(file, made.file().as_bytes())?;
+    Ok(made.public)
+}
+
+/// A key by which a new user logs in to a NATS server.
+pub(crate) struct NewUser {
+    pub(crate) seed: Zeroizing<String>,
+    pub(crate) public: String,
+}
+
+impl NewUser {
+    pub(crate) fn make() -> Result<Self, CliError> {
+        let made = random::bytes().ok().and_then(new_user);
+        let (seed, public) = made.ok_or_else(|| {
+            CliError::refused("the system's random bytes make no key", "try again")
+        })?;
+        Ok(Self {
+            seed: Zeroizing::new(seed),
+            public,
+        })
+    }
+
+    /// What the file of its seed holds.
+    pub(crate) fn file(&self) -> Zeroizing<String> {
+        Zeroizing::new(format!("{}\n", *self.seed))
+    }
 }
 
 /// What to do about a damaged seed whose server is a home's own: that server takes another one.

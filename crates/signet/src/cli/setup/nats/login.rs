@@ -6,12 +6,13 @@ use clap::Args;
 use serde_json::Value;
 use signet_transport::{ConnectionConfig, Login, Secret};
 
-use super::Failure;
+use super::CliError;
 use super::mailboxes::administrator;
-use crate::cli::up::server::OwnServer;
+use crate::cli::setup::up::server::OwnServer;
 use crate::config::Config as OfHome;
 use crate::files::private;
 use crate::home::Home;
+use crate::programs::settings_dir;
 
 /// `--server`, `--creds`, `--nkey`, `--context`, and their variables.
 #[derive(Debug, Args)]
@@ -36,7 +37,7 @@ impl LoginArgs {
     pub(super) fn config(
         &self,
         home: Option<&(Home, OfHome)>,
-    ) -> Result<ConnectionConfig, Failure> {
+    ) -> Result<ConnectionConfig, CliError> {
         let name = self.context.clone().or_else(|| variable("NATS_CONTEXT"));
         let context = name.as_deref().map(read_context).transpose()?;
         let context = context.unwrap_or_default();
@@ -52,7 +53,7 @@ impl LoginArgs {
             (None, Some(nats)) if !nats.servers.is_empty() => nats.servers.clone(),
             (None, _) => vec!["nats://127.0.0.1:4222".to_owned()],
         };
-        // Whose certificates these are is known of the home's own server alone.
+        // The certificates in the home's configuration are for its own servers: no other server is shown them.
         let nats = nats.filter(|nats| servers.iter().all(|one| nats.servers.contains(one)));
         let mut config = administrator(servers, "signet nats setup");
         config.login = match (&self.creds, &self.nkey) {
@@ -89,7 +90,7 @@ impl LoginArgs {
 }
 
 /// The login of who makes the mailboxes on a server that `signet up` made for this home.
-fn own_administrator(home: &Home, servers: &[String]) -> Result<Login, Failure> {
+fn own_administrator(home: &Home, servers: &[String]) -> Result<Login, CliError> {
     match OwnServer::of(home) {
         Some(own) if servers == [own.url()?] => Ok(Login::NkeySeedFile(own.admin_seed())),
         _ => Ok(Login::None),
@@ -124,9 +125,9 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn read_context(name: &str) -> Result<Value, Failure> {
+fn read_context(name: &str) -> Result<Value, CliError> {
     let unusable = |what: String| {
-        Failure::usage(
+        CliError::usage(
             what,
             "nats context ls shows the names; or give --server and --nkey",
         )
@@ -134,9 +135,7 @@ fn read_context(name: &str) -> Result<Value, Failure> {
     if name.contains(['/', '\\']) || name.starts_with('.') {
         return Err(unusable(format!("{name:?} is no name of a context")));
     }
-    let config = variable("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = config.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")));
-    let file = config
+    let file = settings_dir()
         .unwrap_or_default()
         .join("nats/context")
         .join(format!("{name}.json"));

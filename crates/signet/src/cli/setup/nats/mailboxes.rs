@@ -1,28 +1,38 @@
 //! Mailboxes on a NATS server: made or brought in line, and why there are none.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use signet_proto::ids::AgentId;
 use signet_transport::{AgentPlace, ConnectionConfig, Error, Login, Mailbox, SetupReport, set_up};
 
-use super::Failure;
+use super::CliError;
 use crate::render;
 
-/// Why there are no mailboxes.
-pub(crate) enum MailboxFault {
-    /// The server did not make them.
+/// Why a command of this process did not get what it asked a NATS server for.
+pub(crate) enum BrokerFault {
+    /// The server cannot be reached, or refuses.
     Server(Error),
     /// This process could not ask it.
-    System(std::io::Error),
+    System(io::Error),
 }
 
-impl MailboxFault {
+/// Waits for what is asked of a server, in this thread.
+pub(crate) fn wait_for<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, BrokerFault> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let answered = runtime.map_err(BrokerFault::System)?.block_on(asked);
+    answered.map_err(BrokerFault::Server)
+}
+
+impl BrokerFault {
     /// For a person who asked for just that.
-    pub(crate) fn told(self) -> Failure {
+    pub(crate) fn told(self) -> CliError {
         match self {
             Self::Server(error) => refused(error),
-            Self::System(error) => Failure::refused(error, "try again"),
+            Self::System(error) => CliError::refused(error, "try again"),
         }
     }
 }
@@ -38,10 +48,11 @@ pub(crate) fn administrator(servers: Vec<String>, name: &str) -> ConnectionConfi
 /// The same as [`make`] on a server of one's own, with the seed in that file: one that was just started takes a
 /// moment.
 pub(crate) fn make_patiently(
-    (url, name): (String, &str),
+    url: String,
+    name: &str,
     seed: PathBuf,
     agents: &[AgentId],
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut config = administrator(vec![url], name);
     config.login = Login::NkeySeedFile(seed);
     let start = Instant::now();
@@ -59,14 +70,9 @@ pub(crate) fn make(
     config: &ConnectionConfig,
     agents: &[AgentId],
     share: Option<u64>,
-) -> Result<SetupReport, MailboxFault> {
+) -> Result<SetupReport, BrokerFault> {
     let places: Vec<AgentPlace> = agents.iter().map(place).collect();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let asked = set_up(config, &places, share);
-    let made = runtime.map_err(MailboxFault::System)?.block_on(asked);
-    made.map_err(MailboxFault::Server)
+    wait_for(set_up(config, &places, share))
 }
 
 /// An agent's place: its inbox and its mailbox.
@@ -77,17 +83,17 @@ fn place(agent: &AgentId) -> AgentPlace {
     }
 }
 
-fn refused(error: Error) -> Failure {
+fn refused(error: Error) -> CliError {
     let next = match &error {
         Error::Unreachable { .. } => {
-            return Failure::not_reachable(&error, "name the server with --server or NATS_URL");
+            return CliError::not_reachable(&error, "name the server with --server or NATS_URL");
         }
         Error::LoginFile { .. } | Error::TlsFile { .. } => {
-            return Failure::usage(&error, "name the right file");
+            return CliError::usage(&error, "name the right file");
         }
         Error::Setting { .. } => {
             let next = "correct --server, NATS_URL or the context: bare addresses, the login by --nkey or --creds";
-            return Failure::usage(&error, next);
+            return CliError::usage(&error, next);
         }
         Error::NoRoom { .. } => {
             "give the server more (max_file in its jetstream block, then start it again), or each mailbox less: --mailbox-mib 16"
@@ -101,7 +107,7 @@ fn refused(error: Error) -> Failure {
         Error::LoginRefused { .. } => "give --nkey or --creds of an administrator of the server",
         _ => "give --server, and --nkey or --creds of an administrator",
     };
-    Failure::refused(&error, next)
+    CliError::refused(&error, next)
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@ use signet_transport::is_user;
 
 use super::conf::{User, is_plain};
 use super::server_settings::ServerSettings;
-use super::{Failure, print};
+use super::{CliError, print};
 
 /// See `signet nats config --help`.
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(super) struct ServerArgs {
 }
 
 impl User {
-    fn parse(text: &str) -> Result<Self, Failure> {
+    fn parse(text: &str) -> Result<Self, CliError> {
         let Some((agent, nkey)) = text.split_once('=') else {
             return Err(unusable(
                 "an agent without its nkey",
@@ -50,7 +50,7 @@ impl User {
     }
 }
 
-pub(super) fn run(args: &ServerArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ServerArgs) -> Result<(), CliError> {
     let mut kept = match &args.add {
         Some(file) => ServerSettings::read(file)?,
         None => asked(args)?,
@@ -64,7 +64,7 @@ pub(super) fn run(args: &ServerArgs) -> Result<(), Failure> {
 }
 
 /// A new configuration, without its agents.
-fn asked(args: &ServerArgs) -> Result<ServerSettings, Failure> {
+fn asked(args: &ServerArgs) -> Result<ServerSettings, CliError> {
     Ok(ServerSettings {
         listen: args.listen.clone(),
         store: args.store.clone(),
@@ -75,7 +75,7 @@ fn asked(args: &ServerArgs) -> Result<ServerSettings, Failure> {
     })
 }
 
-fn refuse_shared(kept: &ServerSettings) -> Result<(), Failure> {
+fn refuse_shared(kept: &ServerSettings) -> Result<(), CliError> {
     let others = [
         ("the administrator", Some(&kept.admin)),
         ("the system user", kept.system.as_ref()),
@@ -98,12 +98,12 @@ fn refuse_shared(kept: &ServerSettings) -> Result<(), Failure> {
     Ok(())
 }
 
-fn twice(what: &str) -> Failure {
-    Failure::usage(what, "give each agent a key of its own: signet nats key")
+fn twice(what: &str) -> CliError {
+    CliError::usage(what, "give each agent a key of its own: signet nats key")
 }
 
 /// Not by the command line's own parser: it repeats what it refuses, and that may be a secret.
-fn parse_nkey(text: &str) -> Result<String, Failure> {
+fn parse_nkey(text: &str) -> Result<String, CliError> {
     if is_user(text) {
         return Ok(text.to_owned());
     }
@@ -120,8 +120,8 @@ fn parse_nkey(text: &str) -> Result<String, Failure> {
     })
 }
 
-fn unusable(what: &str, next: &str) -> Failure {
-    Failure::usage(what, next)
+fn unusable(what: &str, next: &str) -> CliError {
+    CliError::usage(what, next)
 }
 
 fn parse_text(text: &str) -> Result<String, String> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use signet_proto::ids::AgentId;
 use signet_transport::is_user;
 
-use super::Failure;
+use super::CliError;
 use super::conf::{ServerConf, User, is_plain};
 
 /// What such a configuration says.
@@ -21,10 +21,10 @@ pub(super) struct ServerSettings {
 impl ServerSettings {
     /// Reads the file. Whether nothing else stands in it is told by writing it once more: what was changed by
     /// hand would be lost.
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn read(path: &Path) -> Result<Self, CliError> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             let what = format!("{}: {error}", path.display());
-            Failure::file(
+            CliError::file(
                 &error,
                 what,
                 "name the file that nats-server reads: --add FILE",
@@ -91,11 +91,11 @@ fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
     behind(text, start)?.split_once(end).map(|(found, _)| found)
 }
 
-fn foreign(path: PathBuf) -> Failure {
+fn foreign(path: PathBuf) -> CliError {
     let what = format!(
         "{} is not what signet nats config printed: it was changed, or another release made it",
         path.display()
     );
     let next = "add the agents by hand, or print all of it anew: signet nats config --admin NKEY AGENT=NKEY …";
-    Failure::refused(what, next)
+    CliError::refused(what, next)
 }

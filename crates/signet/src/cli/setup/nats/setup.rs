@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use signet_audit::visible;
 use signet_proto::ids::AgentId;
 use signet_transport::{SetupReport, SetupStep};
 
 use super::login::LoginArgs;
-use super::mailboxes::{MailboxFault, make};
-use super::{Failure, print};
+use super::mailboxes::{BrokerFault, make};
+use super::{CliError, print};
+use crate::cli::visible_lines;
 use crate::config;
 use crate::home::Home;
 
@@ -28,7 +28,7 @@ pub(super) struct SetupArgs {
     login: LoginArgs,
 }
 
-pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = own_home(home, args.agents.is_empty())?;
     let agents = match &home {
         Some((_, config)) if args.agents.is_empty() => vec![config.agent.agent.clone()],
@@ -36,12 +36,12 @@ pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), Failure>
     };
     let config = args.login.config(home.as_ref())?;
     let share = args.mailbox_mib.map(|mib| mib << 20);
-    let report = make(&config, &agents, share).map_err(MailboxFault::told)?;
+    let report = make(&config, &agents, share).map_err(BrokerFault::told)?;
     print(&page(&report))?;
     if report.made.iter().all(|made| made.differences.is_empty()) {
         return Ok(());
     }
-    Err(Failure::refused(
+    Err(CliError::refused(
         "the server has it otherwise than it was asked",
         "use a newer nats-server, or set what differs by hand",
     ))
@@ -51,7 +51,7 @@ pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), Failure>
 fn own_home(
     named: Option<PathBuf>,
     is_needed: bool,
-) -> Result<Option<(Home, config::Config)>, Failure> {
+) -> Result<Option<(Home, config::Config)>, CliError> {
     let is_named = named.is_some() || is_needed;
     let home = match Home::find(named) {
         Ok(home) => home,
@@ -61,7 +61,7 @@ fn own_home(
     match config::Config::load(&home) {
         Ok(config) => Ok(Some((home, config))),
         Err(error) if is_named => Err(error.into()),
-        // Whoever keeps a household's server need have no agent.
+        // Without a home the login comes from the arguments alone: the keeper of a household's server may have no agent.
         Err(_) if !home.config_file().exists() => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -97,9 +97,7 @@ fn page(report: &SetupReport) -> String {
         ),
         Some(room) => writeln!(page, "room: {} MiB for {count}", room >> 20),
     };
-    page.lines()
-        .map(|line| format!("{}\n", visible(line)))
-        .collect()
+    visible_lines(&page)
 }
 
 const EXAMPLE: &str = "\

@@ -5,12 +5,11 @@ use std::time::Duration;
 use signet_api::{Client, ListPeers, Peer};
 use signet_proto::ids::PrincipalId;
 use signet_proto::keys::fingerprint;
-use signet_proto::node::At;
 
 use super::server::OwnServer;
 use super::{UpArgs, config, daemon};
-use crate::cli::nats::key;
-use crate::cli::{Exit, Failure};
+use crate::cli::setup::nats::key;
+use crate::cli::{CliError, Exit};
 use crate::clock;
 use crate::config::Config;
 use crate::config::Sign;
@@ -23,7 +22,7 @@ use crate::memory::Memory;
 use crate::reach::Reach;
 
 /// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.
-pub(super) fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Result<(), Failure> {
+pub(super) fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Result<(), CliError> {
     let other = args
         .beside
         .as_ref()
@@ -41,12 +40,12 @@ pub(super) fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Res
         config.nats.servers.join(", ")
     );
     let next = "signet down --keep-nats  # ends it; then the same command again";
-    Err(Failure::refused(what, next))
+    Err(CliError::refused(what, next))
 }
 
 /// Two agents of one id would take each other's login and mail: looked at before the server of the other home, or anything
 /// else, is touched. A home that the other one knows by this very root key is the same agent's, whatever it has lost.
-pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), Failure> {
+pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), CliError> {
     let Some(other) = args.beside.as_deref().map(Home::at) else {
         return Ok(());
     };
@@ -59,7 +58,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), Failure> {
             "signet up --home {} --help  # makes it first; or name the home of another agent: --beside DIR",
             hint::word(other.path())
         );
-        return Err(Failure::usage(what, next));
+        return Err(CliError::usage(what, next));
     }
     let beside = config::load(&other)?;
     let own = match home.config_file().exists() {
@@ -99,7 +98,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), Failure> {
          login by: signet invite --login {agent} --replace --home {}",
         hint::word(other.path())
     );
-    Err(Failure::refused(what, next))
+    Err(CliError::refused(what, next))
 }
 
 /// Whom the agent of a home knows, by its daemon or by the state that it left.
@@ -108,21 +107,16 @@ fn peers_of(home: &Home, config: &Config) -> Vec<Peer> {
     if let Ok(mut client) = Client::connect(&config.control_socket, PATIENCE) {
         return client.call(&list).unwrap_or_default();
     }
-    let at = At {
-        now: clock::now(),
-        elapsed: clock::elapsed(),
-        head: None,
-    };
-    // What cannot be read here is told of when that agent is to trust this one.
+    // A state that cannot be read is reported later, when that agent is to trust this one.
     let Ok(mut node) = Memory::glance(home, config) else {
         return Vec::new();
     };
-    let served = list.serve(&mut node, at, &Reach::default());
+    let served = list.serve(&mut node, clock::at(), &Reach::default());
     served.map(|(peers, _)| peers).unwrap_or_default()
 }
 
 /// A person has one root key: with another one, their two agents would take each other for impostors.
-pub(super) fn refuse_second_root(args: &UpArgs, principal: &PrincipalId) -> Result<(), Failure> {
+pub(super) fn refuse_second_root(args: &UpArgs, principal: &PrincipalId) -> Result<(), CliError> {
     let Some(other) = args.beside.as_ref().filter(|_| args.root.is_none()) else {
         return Ok(());
     };
@@ -140,23 +134,24 @@ pub(super) fn refuse_second_root(args: &UpArgs, principal: &PrincipalId) -> Resu
         true => format!("the same command with --root {}", hint::word(&root)),
         false => "the same command with --root FILE, where that key is kept".to_owned(),
     };
-    Err(Failure::usage(what, next))
+    Err(CliError::usage(what, next))
 }
 
-pub(super) fn refuse_itself(home: &Home, other: &Home) -> Result<(), Failure> {
+pub(super) fn refuse_itself(home: &Home, other: &Home) -> Result<(), CliError> {
     let place = |home: &Home| std::fs::canonicalize(home.path()).ok();
     if place(home) != place(other) {
         return Ok(());
     }
     let what = format!("{} is this home itself", other.path().display());
-    Err(Failure::usage(
+    Err(CliError::usage(
         what,
         "name the home of another agent: --beside DIR",
     ))
 }
 
-/// A server and a daemon that find no room say it in many ways, and late: looked at before any is started.
-pub(super) fn needs_room(home: &Home, config: &Config) -> Result<(), Failure> {
+/// Refuses where the disk has too little room, before a server or a daemon is started: either would fail later, with
+/// an error that does not name the disk.
+pub(super) fn needs_room(home: &Home, config: &Config) -> Result<(), CliError> {
     let is_new = !config.audit_dir.exists();
     let needed = if is_new { FIRST_ROOM } else { ROOM };
     let places = [home.path(), config.audit_dir.as_path()];
@@ -173,13 +168,17 @@ pub(super) fn needs_room(home: &Home, config: &Config) -> Result<(), Failure> {
                 place.display(),
                 needed >> 20
             );
-            Err(Failure::new(Exit::Disk, what, disk_space::make_room(place)))
+            Err(CliError::new(
+                Exit::Disk,
+                what,
+                disk_space::make_room(place),
+            ))
         }
     }
 }
 
 /// Both people's keys sign that the two agents trust each other; that is looked at before anything is started.
-pub(super) fn needs_control_key(home: &Home, beside: &Home) -> Result<(), Failure> {
+pub(super) fn needs_control_key(home: &Home, beside: &Home) -> Result<(), CliError> {
     let config = Config::load(home)?;
     let key = home.key_file(CONTROL);
     // The agents of one person share the key, which lies in the home of the first.
@@ -196,12 +195,12 @@ pub(super) fn needs_control_key(home: &Home, beside: &Home) -> Result<(), Failur
         key.display()
     );
     let next = "put it there for the moment; or use signet invite and signet accept --key FILE";
-    Err(Failure::usage(what, next))
+    Err(CliError::usage(what, next))
 }
 
-/// A daemon that hangs is one that does not answer.
+/// How long the daemon may take to answer; one that hangs counts as one that does not run.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// For the first lines of a log, which take 5 MiB at once, and for the store of a NATS server.
 const FIRST_ROOM: u64 = 7 << 20;
-/// For those who have run before.
+/// For an agent that has run before: its log and its store have their first files already.
 const ROOM: u64 = 2 << 20;

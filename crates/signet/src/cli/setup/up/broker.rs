@@ -1,29 +1,29 @@
 //! Which NATS server an agent uses: one that is named, one that is there, or one of the home's own.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
-use signet_proto::ids::{AgentId, decode_base64url, encode_base64url};
-use signet_transport::{Error, new_user, user_of_seed};
+use signet_proto::ids::AgentId;
+use signet_transport::Error;
 use zeroize::Zeroizing;
 
-use crate::cli::input::Input;
-use crate::cli::invite::read_pasted;
-use crate::cli::nats::{key, mailboxes};
-use crate::cli::{Failure, doctor, print};
+use crate::carrier::nats_config;
+use crate::cli::input::CommandInput;
+use crate::cli::setup::doctor;
+use crate::cli::setup::invite::{read_pasted, said_yes};
+use crate::cli::setup::nats::key;
+use crate::cli::setup::nats::mailboxes::{self, BrokerFault};
+use crate::cli::{CliError, print};
 use crate::config::Config;
-use crate::daemon::transport;
 use crate::files::private;
 use crate::hint;
 use crate::home::Home;
-use crate::random;
 
 use super::config::{load, servers_of, set_servers};
 use super::interrupt::Interrupts;
 use super::lock::UpLock;
-use super::server::{LoginResult, OwnServer, ServerStart, USUAL, speaks_nats};
+use super::login::{NewLogin, PREFIX};
+use super::server::{OwnServer, ServerStart, USUAL, speaks_nats};
 
 /// How a person names the server.
 #[derive(Debug, Args)]
@@ -62,7 +62,7 @@ pub(super) struct FoundServer<'a> {
 
 impl FoundServer<'_> {
     /// Finds or makes the server, writes it into the configuration, and makes the mailbox.
-    pub(super) fn find(&self, args: &BrokerArgs) -> Result<(), Failure> {
+    pub(super) fn find(&self, args: &BrokerArgs) -> Result<(), CliError> {
         let home = self.home;
         if let Some(line) = &args.login {
             return self.with_login(line);
@@ -87,7 +87,7 @@ impl FoundServer<'_> {
                 // The daemon would use the one now and the other after its next start.
                 let what = "NATS_URL names another NATS server than config.toml does";
                 let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
-                Err(Failure::usage(what, next))
+                Err(CliError::usage(what, next))
             }
             (Some(servers), Some(own), _) if servers == [own.url()?] => self.own(&own),
             (Some(servers), ..) => self.named(&servers.join(","), ", from config.toml"),
@@ -98,7 +98,7 @@ impl FoundServer<'_> {
     }
 
     /// One that listens on this machine, if the person wants it, or one of the home's own.
-    fn found(&self) -> Result<(), Failure> {
+    fn found(&self) -> Result<(), CliError> {
         if speaks_nats(USUAL) {
             if asked_to_use()? {
                 return self.named(&format!("nats://{USUAL}"), "");
@@ -112,10 +112,10 @@ impl FoundServer<'_> {
     }
 
     /// Uses the server of another home of this user, which gives a login, and is the other home's to end.
-    pub(super) fn beside(&self, other: &Home) -> Result<(), Failure> {
+    pub(super) fn beside(&self, other: &Home) -> Result<(), CliError> {
         let config = load(other)?;
         let Some(own) = OwnServer::of(other) else {
-            // Its server is somebody else's, and lets us in as it lets the other in, or not.
+            // The other home uses a server that somebody else keeps: whether it lets this agent in is for that keeper.
             return self.named(&config.nats.servers.join(","), "");
         };
         let _lock = UpLock::acquire(other)?;
@@ -130,7 +130,7 @@ impl FoundServer<'_> {
         warn_of_readers(&own)
     }
 
-    fn own(&self, own: &OwnServer) -> Result<(), Failure> {
+    fn own(&self, own: &OwnServer) -> Result<(), CliError> {
         let started = own.start(self.interrupts)?;
         let url = enter(self.home, self.agent, own)?;
         let how = match started {
@@ -144,16 +144,16 @@ impl FoundServer<'_> {
     }
 
     /// A server that somebody else keeps.
-    fn named(&self, urls: &str, origin: &str) -> Result<(), Failure> {
+    fn named(&self, urls: &str, origin: &str) -> Result<(), CliError> {
         let servers = list_of(urls);
         set_servers(self.home, &servers)?;
         print(&format!("nats     {}{origin}\n", servers.join(", ")))?;
         self.mailbox()
     }
 
-    fn with_login(&self, line: &str) -> Result<(), Failure> {
+    fn with_login(&self, line: &str) -> Result<(), CliError> {
         let (home, agent) = (self.home, self.agent);
-        let text = Zeroizing::new(Input::default().words(line)?);
+        let text = Zeroizing::new(CommandInput::default().words(line)?);
         let login = read_pasted(&text, PREFIX, NewLogin::parse, |_| false)?;
         if login.agent != *agent {
             let what = format!(
@@ -161,13 +161,13 @@ impl FoundServer<'_> {
                 login.agent
             );
             let next = "ask for one for this agent, which `invite --login ID` makes on the server's machine";
-            return Err(Failure::refused(what, next));
+            return Err(CliError::refused(what, next));
         }
-        // First what can be refused: a key that worked is not thrown away for a line that does not.
+        // The servers first, which can be refused: then the key that is there, and works, is still there.
         set_servers(home, &login.servers)?;
         let seed = home.nats_seed();
         match seed.exists() {
-            // What is damaged there is of no use to anybody.
+            // A key that cannot be read is replaced like any other.
             true if key::read(&seed).ok() == Some(login.public()?) => {}
             true => private::replace(&seed, format!("{}\n", *login.nkey).as_bytes())?,
             false => private::create_whole(&seed, format!("{}\n", *login.nkey).as_bytes())?,
@@ -179,22 +179,22 @@ impl FoundServer<'_> {
     }
 
     /// Makes the mailbox, where the login may; the keeper of the server makes it otherwise.
-    fn mailbox(&self) -> Result<(), Failure> {
+    fn mailbox(&self) -> Result<(), CliError> {
         let config = load(self.home)?;
         let agent = config.agent.agent.clone();
         if self.home.nats_seed().exists() && has_mailbox(&config) {
             // A login of the agent's alone may look at its mailbox, and make none.
             return print("mailbox  it is there\n");
         }
-        let mut connection = transport(&config)?;
+        let mut connection = nats_config::of(&config)?;
         // A server that does not answer at all is told of in a moment, when the daemon has tried.
         connection.mailbox = None;
         let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), None) {
             Ok(_) => "made".to_owned(),
-            Err(mailboxes::MailboxFault::Server(Error::Unreachable { .. })) => {
+            Err(BrokerFault::Server(Error::Unreachable { .. })) => {
                 "not looked at: the server does not answer".to_owned()
             }
-            Err(mailboxes::MailboxFault::Server(error)) => format!(
+            Err(BrokerFault::Server(error)) => format!(
                 "not looked at ({error}); where there is none, mail waits with its sender, and whoever keeps the \
                  server makes it: signet nats setup {agent}"
             ),
@@ -210,7 +210,7 @@ fn has_mailbox(config: &Config) -> bool {
 }
 
 /// A server that others can reach has no TLS: whoever starts one that way is told what that means.
-fn warn_of_readers(own: &OwnServer) -> Result<(), Failure> {
+fn warn_of_readers(own: &OwnServer) -> Result<(), CliError> {
     if let Some(listen) = own.listens_beyond()? {
         let next = hint::typed(
             "let it listen at the address of a VPN: signet down, then signet up --listen HOST:PORT; or use a server with \
@@ -226,7 +226,7 @@ fn warn_of_readers(own: &OwnServer) -> Result<(), Failure> {
 }
 
 /// Gives the agent of `home` a login and a mailbox on that server, and writes its address down.
-fn enter(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<String, Failure> {
+fn enter(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<String, CliError> {
     let seed = home.nats_seed();
     let public = match seed.exists() {
         true => key::read_or(&seed, || key::made_anew(&seed))?,
@@ -244,82 +244,10 @@ fn list_of(urls: &str) -> Vec<String> {
 }
 
 /// Asks at a terminal whether the server that listens here is meant; nobody is asked elsewhere.
-fn asked_to_use() -> Result<bool, Failure> {
+fn asked_to_use() -> Result<bool, CliError> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Ok(false);
     }
     print(&format!("A NATS server listens at {USUAL}. Use it? [y/N] "))?;
-    crate::cli::invite::said_yes()
+    said_yes()
 }
-
-/// A login of a NATS server for one agent: secret, and its own line, beside an invitation.
-pub(crate) struct NewLogin {
-    agent: AgentId,
-    servers: Vec<String>,
-    nkey: Zeroizing<String>,
-}
-
-/// The same as its line holds it.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LoginLine<'a> {
-    agent: AgentId,
-    servers: Vec<String>,
-    nkey: Cow<'a, str>,
-}
-
-impl NewLogin {
-    /// A new one for `agent` on the home's own server, which must run.
-    pub(crate) fn make(
-        own: &OwnServer,
-        agent: &AgentId,
-        servers: Vec<String>,
-    ) -> Result<(Self, LoginResult), Failure> {
-        let failed = || Failure::refused("the system's random bytes make no key", "try again");
-        let bytes = random::bytes().map_err(|_| failed())?;
-        let (seed, public) = new_user(bytes).ok_or_else(failed)?;
-        let nkey = Zeroizing::new(seed);
-        let admitted = own.admit(agent, &public)?;
-        let login = Self {
-            agent: agent.clone(),
-            servers,
-            nkey,
-        };
-        Ok((login, admitted))
-    }
-
-    /// The line that a person hands over.
-    pub(crate) fn to_line(&self) -> Zeroizing<String> {
-        let written = LoginLine {
-            agent: self.agent.clone(),
-            servers: self.servers.clone(),
-            nkey: Cow::Borrowed(&self.nkey),
-        };
-        let bytes = Zeroizing::new(serde_json::to_vec(&written).unwrap_or_default());
-        Zeroizing::new(format!("{PREFIX}{}", encode_base64url(&bytes)))
-    }
-
-    fn parse(line: &str) -> Result<Self, Failure> {
-        let unusable = || {
-            let what = "this is no login: the line of signet invite --login is expected, which begins with signet-login:1:";
-            Failure::usage(what, "copy it whole; - reads it from standard input")
-        };
-        let rest = line.trim().strip_prefix(PREFIX).ok_or_else(unusable)?;
-        let bytes = Zeroizing::new(decode_base64url(rest).map_err(|_| unusable())?);
-        let written: LoginLine<'_> = serde_json::from_slice(&bytes).map_err(|_| unusable())?;
-        let login = Self {
-            agent: written.agent,
-            servers: written.servers,
-            nkey: Zeroizing::new(written.nkey.into_owned()),
-        };
-        login.public()?;
-        Ok(login)
-    }
-
-    fn public(&self) -> Result<String, Failure> {
-        user_of_seed(&self.nkey)
-            .ok_or_else(|| Failure::usage("the key in this login is none", "ask for another login"))
-    }
-}
-
-const PREFIX: &str = "signet-login:1:";

@@ -3,20 +3,20 @@
 
 use signet_proto::policy::NamePattern;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::config::Config;
 use crate::files::private;
 use crate::home::Home;
 
 /// The configuration of `home` as it is written down: NATS_URL is this shell's, and no word of the home's.
-pub(super) fn load(home: &Home) -> Result<Config, Failure> {
+pub(super) fn load(home: &Home) -> Result<Config, CliError> {
     Ok(Config::parse(&read(home)?, home, None)?)
 }
 
 /// The servers that the configuration of `home` names itself; `None` where it leaves the default.
-pub(crate) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Failure> {
+pub(crate) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, CliError> {
     let text = read(home)?;
-    let written = setting(&text, SERVERS)
+    let written = place_of(&text, &SERVERS)
         .is_some_and(|at| !text.get(at..).unwrap_or_default().starts_with('#'));
     if !written {
         return Ok(None);
@@ -25,27 +25,28 @@ pub(crate) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, Failure> {
 }
 
 /// Writes `servers` into the configuration, in the place of what stands there.
-pub(super) fn set_servers(home: &Home, servers: &[String]) -> Result<(), Failure> {
+pub(super) fn set_servers(home: &Home, servers: &[String]) -> Result<(), CliError> {
     check(servers)?;
-    set(home, SERVERS, servers, |config| {
+    set(home, &SERVERS, servers, |config| {
         config.nats.servers == servers
     })
 }
 
 /// Writes into the configuration what programs of the agent may offer, in the place of what stands there.
-pub(super) fn set_offers(home: &Home, patterns: &[NamePattern]) -> Result<(), Failure> {
+pub(super) fn set_offers(home: &Home, patterns: &[NamePattern]) -> Result<(), CliError> {
     let names: Vec<String> = patterns.iter().map(ToString::to_string).collect();
-    set(home, OFFERS, &names, |_| true)
+    set(home, &OFFERS, &names, |_| true)
 }
 
 /// Writes a list of texts in the place of the setting, also where that is a comment. `took` says whether the
 /// configuration has it then.
 fn set(
     home: &Home,
-    (section, name): (&str, &str),
+    setting: &Setting,
     values: &[String],
     took: impl Fn(&Config) -> bool,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
+    let Setting { section, name } = *setting;
     let text = read(home)?;
     let by_hand = || {
         let what = format!(
@@ -53,9 +54,9 @@ fn set(
             home.config_file().display()
         );
         let next = format!("write it by hand: {name} = {values:?}, then signet up again");
-        Failure::usage(what, next)
+        CliError::usage(what, next)
     };
-    let at = setting(&text, (section, name)).ok_or_else(by_hand)?;
+    let at = place_of(&text, setting).ok_or_else(by_hand)?;
     let (before, rest) = text.split_at_checked(at).ok_or_else(by_hand)?;
     let after = rest.split_once('\n').map_or("", |(_, after)| after);
     let text = format!("{before}{name} = {values:?}\n{after}");
@@ -68,12 +69,12 @@ fn set(
 
 /// Whether these are addresses of NATS servers, without a login. What is refused is not repeated: it may hold a
 /// secret.
-pub(crate) fn check(servers: &[String]) -> Result<(), Failure> {
+pub(crate) fn check(servers: &[String]) -> Result<(), CliError> {
     let what = "the address of the NATS server cannot be used";
     for server in servers {
         if server.contains('@') {
             let next = "an address holds no login: give --login, or put nkey, creds or user into config.toml";
-            return Err(Failure::usage(what, next));
+            return Err(CliError::usage(what, next));
         }
         let rest = server
             .strip_prefix("nats://")
@@ -81,22 +82,22 @@ pub(crate) fn check(servers: &[String]) -> Result<(), Failure> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
         if !rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(plain)) {
             let next = "write nats://HOST:PORT or tls://HOST:PORT";
-            return Err(Failure::usage(what, next));
+            return Err(CliError::usage(what, next));
         }
     }
     Ok(())
 }
 
 /// Where the line of the setting begins in its section, also where it is a comment.
-fn setting(text: &str, (section, wanted): (&str, &str)) -> Option<usize> {
+fn place_of(text: &str, setting: &Setting) -> Option<usize> {
     let (mut at, mut inside) = (0, false);
     for line in text.split_inclusive('\n') {
         let bare = line.trim();
         if bare.starts_with('[') {
-            inside = bare == section;
+            inside = bare == setting.section;
         }
         let name = bare.trim_start_matches('#').trim_start();
-        let name = name.strip_prefix(wanted).map(str::trim_start);
+        let name = name.strip_prefix(setting.name).map(str::trim_start);
         if inside && name.is_some_and(|rest| rest.starts_with('=')) {
             return Some(at);
         }
@@ -105,13 +106,25 @@ fn setting(text: &str, (section, wanted): (&str, &str)) -> Option<usize> {
     None
 }
 
-/// Sections and names of what is written.
-const SERVERS: (&str, &str) = ("[nats]", "servers");
-const OFFERS: (&str, &str) = ("[offer]", "allow");
+/// A setting that is written.
+struct Setting {
+    /// The line that begins its section.
+    section: &'static str,
+    name: &'static str,
+}
+
+const SERVERS: Setting = Setting {
+    section: "[nats]",
+    name: "servers",
+};
+const OFFERS: Setting = Setting {
+    section: "[offer]",
+    name: "allow",
+};
 
 /// The text of the configuration, if nobody but its owner can change it: what is written anew has the owner's mode, and
 /// would hide that others wrote it.
-fn read(home: &Home) -> Result<String, Failure> {
+fn read(home: &Home) -> Result<String, CliError> {
     Ok(Config::text(home)?)
 }
 
@@ -189,7 +202,7 @@ mod tests {
             assert!(load(&home).is_err() && servers_of(&home).is_err());
             let failure = set_servers(&home, &["nats://127.0.0.1:1".to_owned()]).unwrap_err();
             assert!(
-                matches!(&failure, Failure::Told { next, .. } if next.starts_with("chmod 600 ")),
+                matches!(&failure, CliError::Told { next, .. } if next.starts_with("chmod 600 ")),
                 "{failure:?}"
             );
             let facts = std::fs::metadata(&file).unwrap();

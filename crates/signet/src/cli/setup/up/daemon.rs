@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use signet_api::{Client, ShowStatus, Status};
 
-use crate::cli::{Exit, Failure};
+use crate::cli::{CliError, Exit};
 use crate::config::Config;
 use crate::home::Home;
 use crate::lock::{HomeLock, LockError};
@@ -21,7 +21,7 @@ pub(super) fn status_of(config: &Config) -> Option<Status> {
 }
 
 /// Starts it as a process that outlives this one, and waits until it answers.
-pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Failure> {
+pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), CliError> {
     let log = home.join(LOG);
     let opened = OpenOptions::new()
         .create(true)
@@ -30,7 +30,7 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Fa
         .open(&log);
     let failed = |what: &str, error: std::io::Error| {
         let what = format!("{what}: {error}");
-        Failure::file(&error, what, "signet run  # shows more")
+        CliError::file(&error, what, "signet run  # shows more")
     };
     let out = opened.map_err(|error| failed(&log.display().to_string(), error))?;
     let mut command = Command::new(super::own_program()?);
@@ -53,7 +53,7 @@ pub(super) fn wait(
     home: &Home,
     config: &Config,
     mut child: Option<(Child, u64)>,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let start = Instant::now();
     while status_of(config).is_none() {
         let ended = child.as_mut().and_then(|(child, _)| child.try_wait().ok()?);
@@ -82,7 +82,7 @@ struct StartReport {
 }
 
 /// The daemon's own words and exit code, where it gave any.
-fn not_started(said: Option<StartReport>, code: Option<i32>) -> Failure {
+fn not_started(said: Option<StartReport>, code: Option<i32>) -> CliError {
     let same = |exit: &Exit| Some(i32::from(exit.number())) == code;
     let exit = Exit::ALL.into_iter().find(same);
     let exit = exit.filter(|exit| *exit != Exit::Done);
@@ -96,7 +96,7 @@ fn not_started(said: Option<StartReport>, code: Option<i32>) -> Failure {
             false => format!("{next}  # then: signet up"),
         },
     );
-    Failure::new(
+    CliError::new(
         exit.unwrap_or(Exit::NotReachable),
         format!("the daemon: {what}"),
         next,
@@ -142,7 +142,7 @@ pub(super) fn is_connected(config: &Config) -> bool {
 }
 
 /// Ends the process that holds the home, as a service manager does; says whether there was one.
-pub(super) fn stop(home: &Home) -> Result<bool, Failure> {
+pub(super) fn stop(home: &Home) -> Result<bool, CliError> {
     let holder = match HomeLock::acquire(home) {
         Err(LockError::Held { pid, .. }) => pid,
         Err(error) => return Err(error.into()),
@@ -161,7 +161,7 @@ pub(super) fn stop(home: &Home) -> Result<bool, Failure> {
         "process {holder} holds {} and does not end",
         home.path().display()
     );
-    Err(Failure::refused(
+    Err(CliError::refused(
         what,
         "look at it with ps, and end it by hand",
     ))
@@ -184,7 +184,7 @@ mod tests {
                     next: chmod 600 /h/keys/signing.pem\n";
         let failure = not_started(last_fault(text), Some(2));
         assert!(
-            matches!(&failure, Failure::Told { exit: Exit::Usage, what, next, .. }
+            matches!(&failure, CliError::Told { exit: Exit::Usage, what, next, .. }
                 if what.ends_with("others than its owner may use it")
                     && next == "chmod 600 /h/keys/signing.pem  # then: signet up"),
             "{failure:?}"
@@ -200,7 +200,7 @@ mod tests {
         let failure = not_started(None, None);
         assert!(matches!(
             failure,
-            Failure::Told {
+            CliError::Told {
                 exit: Exit::NotReachable,
                 ..
             }

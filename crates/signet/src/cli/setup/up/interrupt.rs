@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::cli::{Exit, Failure};
+use crate::cli::{CliError, Exit};
 
 /// Listens for signals until the process ends, and holds the server that this command has started.
 pub(crate) struct Interrupts {
@@ -34,9 +34,9 @@ struct Undoing {
 
 impl Interrupts {
     /// From here on no signal ends the process by itself.
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, CliError> {
         let failed =
-            |error: io::Error| Failure::refused(error, "free memory or threads, then try again");
+            |error: io::Error| CliError::refused(error, "free memory or threads, then try again");
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().map_err(failed)?;
         let within = runtime.enter();
@@ -140,7 +140,7 @@ fn interrupted() -> ! {
     let what = "interrupted before the agent ran; a NATS server that was started is ended again";
     let next = "signet up  # goes on where this one stopped";
     // The exit code is given below.
-    let _ = Failure::refused(what, next).report(false);
+    let _ = CliError::refused(what, next).report(false);
     std::process::exit(i32::from(Exit::Refused.number()))
 }
 

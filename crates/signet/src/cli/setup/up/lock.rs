@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::{Duration, Instant};
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::disk_space;
 use crate::hint;
 use crate::home::Home;
@@ -16,7 +16,7 @@ pub(crate) struct UpLock(#[allow(dead_code)] File);
 
 impl UpLock {
     /// Waits for its turn. A home in which others may write is refused, before anything of it is changed.
-    pub(crate) fn acquire(home: &Home) -> Result<Self, Failure> {
+    pub(crate) fn acquire(home: &Home) -> Result<Self, CliError> {
         refuse_open(home)?;
         let path = home.join(FILE);
         let failed = |error: std::io::Error| {
@@ -27,7 +27,7 @@ impl UpLock {
                 }
                 false => "name the home of an agent with --home, as its owner".to_owned(),
             };
-            Failure::file(&error, format!("{}: {error}", path.display()), next)
+            CliError::file(&error, format!("{}: {error}", path.display()), next)
         };
         let mut options = OpenOptions::new();
         let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
@@ -48,7 +48,7 @@ impl UpLock {
                         "another signet up or down is at work in {}",
                         home.path().display()
                     );
-                    return Err(Failure::refused(what, "wait for its end, then try again"));
+                    return Err(CliError::refused(what, "wait for its end, then try again"));
                 }
                 Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
             }

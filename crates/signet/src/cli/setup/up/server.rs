@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use signet_driver::find_nats_server;
 use signet_proto::ids::AgentId;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::cli::nats::conf::{ServerConf, User, is_quotable};
 use crate::cli::nats::{key, mailboxes};
 use crate::disk_space;
@@ -50,7 +50,7 @@ impl OwnServer {
     }
 
     /// Makes the directory of a new one that listens at `listen`, or at a free port on loopback.
-    pub(super) fn create(home: &Home, listen: Option<&str>) -> Result<Self, Failure> {
+    pub(super) fn create(home: &Home, listen: Option<&str>) -> Result<Self, CliError> {
         let server = Self::at(home);
         if !server.directory.to_str().is_some_and(is_quotable) {
             let what = format!(
@@ -58,7 +58,7 @@ impl OwnServer {
                 home.path().display()
             );
             let next = "name a home without quotes, \\ and $; or a server: --nats URL";
-            return Err(Failure::usage(what, next));
+            return Err(CliError::usage(what, next));
         }
         program()?;
         let listen = match listen {
@@ -80,7 +80,7 @@ impl OwnServer {
     }
 
     /// The public key of who makes the mailboxes; its seed is made where it is missing.
-    fn administrator(&self) -> Result<String, Failure> {
+    fn administrator(&self) -> Result<String, CliError> {
         let seed = self.admin_seed();
         match seed.exists() {
             true => key::read_or(&seed, || key::made_anew(&seed)),
@@ -89,7 +89,7 @@ impl OwnServer {
     }
 
     /// Lets it listen somewhere else from its next start on.
-    pub(super) fn listen_at(&self, listen: &str) -> Result<(), Failure> {
+    pub(super) fn listen_at(&self, listen: &str) -> Result<(), CliError> {
         let mut facts = self.facts()?;
         let any = listen.strip_suffix(":0");
         let any = any.is_some_and(|host| {
@@ -107,7 +107,7 @@ impl OwnServer {
                 facts.listen
             );
             let next = "signet down  # ends it; whoever was invited by the old address needs a new line then";
-            return Err(Failure::refused(what, next));
+            return Err(CliError::refused(what, next));
         }
         facts.listen = free(listen)?;
         self.write(&facts)
@@ -115,7 +115,7 @@ impl OwnServer {
 
     /// The address for agents of this machine, such as `nats://127.0.0.1:4222`; one that listens everywhere is
     /// reached by loopback here.
-    pub(in crate::cli) fn url(&self) -> Result<String, Failure> {
+    pub(in crate::cli) fn url(&self) -> Result<String, CliError> {
         let listen = self.facts()?.listen;
         let everywhere = listen.parse::<SocketAddr>().ok();
         let everywhere = everywhere.filter(|address| address.ip().is_unspecified());
@@ -127,7 +127,7 @@ impl OwnServer {
     }
 
     /// The public key by which `agent` logs in, where it has a login.
-    pub(in crate::cli) fn login_of(&self, agent: &AgentId) -> Result<Option<String>, Failure> {
+    pub(in crate::cli) fn login_of(&self, agent: &AgentId) -> Result<Option<String>, CliError> {
         Ok(self.facts()?.users.remove(agent))
     }
 
@@ -136,17 +136,17 @@ impl OwnServer {
         &self,
         agent: &AgentId,
         nkey: &str,
-    ) -> Result<LoginResult, Failure> {
+    ) -> Result<LoginResult, CliError> {
         let mut facts = self.facts()?;
         let before = facts.users.insert(agent.clone(), nkey.to_owned());
         if facts.users.len() > SHARES {
             let what =
                 format!("this server has room for {SHARES} agents, and all of it is given away");
             let next = "keep a server for the household: signet nats config --help";
-            return Err(Failure::refused(what, next));
+            return Err(CliError::refused(what, next));
         }
         let all: Vec<AgentId> = facts.users.keys().cloned().collect();
-        mailboxes::make_patiently((self.url()?, "signet up"), self.admin_seed(), &all)?;
+        mailboxes::make_patiently(self.url()?, "signet up", self.admin_seed(), &all)?;
         if before.as_deref() == Some(nkey) {
             return Ok(LoginResult::Known);
         }
@@ -161,7 +161,7 @@ impl OwnServer {
 
     /// Starts it if it does not run. Its process belongs to no terminal; it outlives this one where `interrupts`
     /// keeps it.
-    pub(super) fn start(&self, interrupts: &Interrupts) -> Result<ServerStart, Failure> {
+    pub(super) fn start(&self, interrupts: &Interrupts) -> Result<ServerStart, CliError> {
         let mut facts = self.facts()?;
         let admin = self.administrator()?;
         let is_new_admin = admin != facts.admin;
@@ -189,14 +189,14 @@ impl OwnServer {
         let started = interrupts.start_server(command.process_group(0));
         started.map_err(|error| {
             let next = "is it a program for this machine? NATS_SERVER names another";
-            Failure::file(&error, format!("nats-server does not start: {error}"), next)
+            CliError::file(&error, format!("nats-server does not start: {error}"), next)
         })?;
         self.wait(interrupts, &facts.listen)?;
         Ok(ServerStart::Now)
     }
 
     /// One that runs was perhaps started just now, by a command that was killed.
-    fn wait_for(&self, pid: Pid, listen: &str) -> Result<ServerStart, Failure> {
+    fn wait_for(&self, pid: Pid, listen: &str) -> Result<ServerStart, CliError> {
         let start = Instant::now();
         while !speaks_nats(listen) {
             if start.elapsed() > PATIENCE {
@@ -208,7 +208,7 @@ impl OwnServer {
                     "tail -n 20 {}  # says more; signet down ends it, then: signet up",
                     hint::word(&self.log_file())
                 );
-                return Err(Failure::not_reachable(what, next));
+                return Err(CliError::not_reachable(what, next));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -231,7 +231,7 @@ impl OwnServer {
     }
 
     /// Where it listens, if others than this machine can reach it there.
-    pub(super) fn listens_beyond(&self) -> Result<Option<String>, Failure> {
+    pub(super) fn listens_beyond(&self) -> Result<Option<String>, CliError> {
         let listen = self.facts()?.listen;
         // A name that leads nowhere is told of when it is listened at.
         let mut places = listen.to_socket_addrs().into_iter().flatten();
@@ -270,17 +270,17 @@ impl OwnServer {
         self.directory.join("server.log")
     }
 
-    fn facts(&self) -> Result<Facts, Failure> {
+    fn facts(&self) -> Result<Facts, CliError> {
         let path = self.facts_file();
         let text = private::read(&path)?;
         serde_json::from_str(&text).map_err(|_| {
             let what = format!("{} is not what signet up wrote", path.display());
             let next = "put it back from a backup, or name a server: signet up --nats URL";
-            Failure::usage(what, next)
+            CliError::usage(what, next)
         })
     }
 
-    fn write(&self, facts: &Facts) -> Result<(), Failure> {
+    fn write(&self, facts: &Facts) -> Result<(), CliError> {
         let users = facts.users.iter().map(|(agent, nkey)| User {
             agent: agent.clone(),
             nkey: nkey.clone(),
@@ -331,7 +331,7 @@ impl OwnServer {
             .is_some_and(|pid| kill_process(pid, signal).is_ok())
     }
 
-    fn wait(&self, interrupts: &Interrupts, listen: &str) -> Result<(), Failure> {
+    fn wait(&self, interrupts: &Interrupts, listen: &str) -> Result<(), CliError> {
         let start = Instant::now();
         loop {
             if self.is_running() && speaks_nats(listen) {
@@ -348,7 +348,7 @@ impl OwnServer {
                     "tail -n 20 {}  # says more; then: signet up",
                     hint::word(&log)
                 );
-                return Err(Failure::not_reachable(what, next));
+                return Err(CliError::not_reachable(what, next));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -390,26 +390,26 @@ pub(in crate::cli) fn speaks_nats(address: &str) -> bool {
 }
 
 /// The `nats-server` of this machine.
-pub(in crate::cli) fn program() -> Result<PathBuf, Failure> {
+pub(in crate::cli) fn program() -> Result<PathBuf, CliError> {
     find_nats_server(Path::new("/usr/local/bin")).map_err(|_| {
         let what = "there is no nats-server on this machine: none where NATS_SERVER says, or in PATH and /usr/sbin";
         let next = "install it (apt-get install nats-server, or nats.io/download), or use one that runs: \
                     signet up --nats URL";
-        Failure::not_reachable(what, next)
+        CliError::not_reachable(what, next)
     })
 }
 
 /// Checks that HOST:PORT can be listened at; the port 0 becomes a free one.
-fn free(listen: &str) -> Result<String, Failure> {
+fn free(listen: &str) -> Result<String, CliError> {
     let busy = |error: std::io::Error| {
         if error.kind() == std::io::ErrorKind::InvalidInput {
             let next = "write HOST:PORT, such as 127.0.0.1:4222";
-            return Failure::usage(format!("--listen {listen}: {error}"), next);
+            return CliError::usage(format!("--listen {listen}: {error}"), next);
         }
         let what = format!("nobody can listen at {listen}: {error}");
         let next = "free the port, or name another: signet up --listen HOST:PORT; or use the server that \
                     is there: signet up --nats URL";
-        Failure::refused(what, next)
+        CliError::refused(what, next)
     };
     let listener = TcpListener::bind(listen).map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
@@ -420,17 +420,17 @@ fn free(listen: &str) -> Result<String, Failure> {
 }
 
 /// The file that cannot be written.
-fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
+fn unwritten(path: &Path, error: &std::io::Error) -> CliError {
     let what = format!("{} cannot be made: {error}", path.display());
     let next = match disk_space::is_full(error) {
         true => disk_space::make_room(path),
         false => "name another home with --home, whose parent you may write to".to_owned(),
     };
-    Failure::file(error, what, next)
+    CliError::file(error, what, next)
 }
 
 /// A NATS server has the address of this home's, and is not known to be this home's.
-fn taken(listen: &str) -> Failure {
+fn taken(listen: &str) -> CliError {
     let port = listen.rsplit_once(':').map_or(listen, |(_, port)| port);
     let what = format!(
         "a NATS server listens at {listen}, the address of this home's own, and was not started for this home as it is now"
@@ -439,7 +439,7 @@ fn taken(listen: &str) -> Failure {
         "ss -ltnp 'sport = :{port}'  # shows its process: if it is this home's from before, end it with kill, then: signet \
          up; or name another address: signet up --listen HOST:PORT"
     );
-    Failure::refused(what, next)
+    CliError::refused(what, next)
 }
 
 /// The process of this user whose program is called `program` and runs by that configuration.

@@ -5,8 +5,9 @@ use std::process::{Command, Output};
 
 use signet_proto::ids::AgentId;
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::home::Home;
+use crate::programs::settings_dir;
 
 use super::server::OwnServer;
 
@@ -20,10 +21,7 @@ impl Units {
     /// Those of `agent`, where this user has a service manager that answers.
     pub(crate) fn of(agent: &AgentId) -> Option<Self> {
         let answers = systemctl(&["show-environment"]).is_ok_and(|said| said.status.success());
-        let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let config = named("XDG_CONFIG_HOME").map(PathBuf::from);
-        let config = config.or_else(|| named("HOME").map(|home| Path::new(&home).join(".config")));
-        let config = config.filter(|_| answers)?;
+        let config = settings_dir().filter(|_| answers)?;
         Some(Self {
             agent: agent.to_string(),
             directory: config.join("systemd/user"),
@@ -40,7 +38,7 @@ impl Units {
     }
 
     /// Writes the services, and starts them now and at every login.
-    pub(super) fn start(&self, home: &Home, own: Option<&OwnServer>) -> Result<(), Failure> {
+    pub(super) fn start(&self, home: &Home, own: Option<&OwnServer>) -> Result<(), CliError> {
         let mut units = Vec::new();
         if let Some(own) = own {
             let program = super::server::program()?;
@@ -64,30 +62,30 @@ impl Units {
     }
 
     /// Ends the daemon's service and removes it; says whether there was one.
-    pub(crate) fn stop_daemon(&self) -> Result<bool, Failure> {
+    pub(crate) fn stop_daemon(&self) -> Result<bool, CliError> {
         self.stop(&self.daemon())
     }
 
     /// The same for the service of the home's own NATS server.
-    pub(crate) fn stop_server(&self) -> Result<bool, Failure> {
+    pub(crate) fn stop_server(&self) -> Result<bool, CliError> {
         self.stop(&self.server())
     }
 
-    fn stop(&self, unit: &str) -> Result<bool, Failure> {
+    fn stop(&self, unit: &str) -> Result<bool, CliError> {
         let file = self.directory.join(unit);
         if !file.exists() {
             return Ok(false);
         }
         done(&["disable", "--now", unit])?;
-        // A unit that is left over starts nothing.
+        // The unit is disabled by now: where its file cannot be removed, it starts nothing all the same.
         let _ = std::fs::remove_file(file);
         done(&["daemon-reload"])?;
-        // One that had failed would stay in the lists; of one that had not, nothing is known any more.
+        // Takes a unit that had failed out of systemd's lists. Of any other, systemd knows nothing any more, and says so.
         let _ = systemctl(&["reset-failed", unit]);
         Ok(true)
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+    fn write(&self, name: &str, text: &str) -> Result<(), CliError> {
         let file = self.directory.join(name);
         let written =
             std::fs::create_dir_all(&self.directory).and_then(|()| std::fs::write(&file, text));
@@ -95,7 +93,7 @@ impl Units {
             let what = format!("{}: {error}", file.display());
             let next =
                 "make it writable; or run without the service manager: signet up --background";
-            Failure::file(&error, what, next)
+            CliError::file(&error, what, next)
         })
     }
 }
@@ -145,7 +143,7 @@ fn quoted(path: &Path) -> String {
     format!("\"{text}\"")
 }
 
-fn done(args: &[&str]) -> Result<(), Failure> {
+fn done(args: &[&str]) -> Result<(), CliError> {
     let said = systemctl(args);
     let why = match &said {
         Ok(output) if output.status.success() => return Ok(()),
@@ -156,14 +154,14 @@ fn done(args: &[&str]) -> Result<(), Failure> {
     };
     let what = format!("systemctl --user {}: {why}", args.join(" "));
     let next = "systemctl --user status  # and journalctl --user say more; without the service manager: signet up --background";
-    Err(Failure::refused(what, next))
+    Err(CliError::refused(what, next))
 }
 
 fn systemctl(args: &[&str]) -> std::io::Result<Output> {
     Command::new("systemctl").arg("--user").args(args).output()
 }
 
-/// What a service with `PrivateTmp=` has its own of.
+/// The directories of which a service with `PrivateTmp=` sees its own instead of the machine's.
 const HIDDEN: [&str; 2] = ["/tmp", "/var/tmp"];
 
 const UNIT: &str = include_str!("../../../../../../systemd/signet.service");

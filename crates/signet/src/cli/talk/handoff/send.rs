@@ -7,10 +7,10 @@ use clap::Args;
 use signet_api::{SendHandoff, Sent, State, WaitsFor};
 
 use crate::cli::ask::{acknowledge_read, change, connect};
-use crate::cli::input::{Input, short};
+use crate::cli::input::{CommandInput, short};
 use crate::cli::print::{or_dash, print_json};
 use crate::cli::talk::message_status::MessageReport;
-use crate::cli::{Exit, Failure, exit, print, refusal};
+use crate::cli::{CliError, Exit, exit, print, refusal};
 use crate::hint;
 
 /// See `signet handoff send --help`.
@@ -60,9 +60,9 @@ pub(super) struct HandoffSendArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &HandoffSendArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(args: &HandoffSendArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     short("--summary", args.summary.as_deref())?;
-    let mut given = Input::default();
+    let mut given = CommandInput::default();
     let goal = given.words(&args.goal)?;
     let input = args.input.as_deref().map(|input| given.json(input));
     let handoff = SendHandoff {
@@ -82,7 +82,7 @@ pub(super) fn run(args: &HandoffSendArgs, home: Option<PathBuf>) -> Result<(), F
     };
     let wait = Duration::try_from_secs_f64(args.wait).map_err(|_| {
         let what = "--wait is not a number of seconds";
-        Failure::usage(what, "give for example --wait 10")
+        CliError::usage(what, "give for example --wait 10")
     })?;
     let mut client = connect(home, wait)?;
     let sent = change(&mut client, &handoff)?;
@@ -93,7 +93,7 @@ pub(super) fn run(args: &HandoffSendArgs, home: Option<PathBuf>) -> Result<(), F
     told
 }
 
-fn tell(args: &HandoffSendArgs, sent: &Sent) -> Result<(), Failure> {
+fn tell(args: &HandoffSendArgs, sent: &Sent) -> Result<(), CliError> {
     if args.json {
         print_json(sent)?;
     }
@@ -105,13 +105,13 @@ fn tell(args: &HandoffSendArgs, sent: &Sent) -> Result<(), Failure> {
         && let Some(error) = &answer.error
     {
         let what = refusal::refused_by(peer, error, answer.summary.as_deref());
-        return Err(Failure::refused(what, next));
+        return Err(CliError::refused(what, next));
     }
     let word = place.word();
     let how = match place.state {
         State::Refused | State::Expired | State::Unknown => {
             let what = format!("task {task} is {word}: {}", place.sentence());
-            return Err(Failure::refused(what, next));
+            return Err(CliError::refused(what, next));
         }
         state if place.stopping && state != State::Received => {
             let what = format!(
@@ -119,7 +119,7 @@ fn tell(args: &HandoffSendArgs, sent: &Sent) -> Result<(), Failure> {
                 place.sentence()
             );
             let next = format!("{}  # then: signet handoff show {task}", hint::start());
-            return Err(Failure::not_reachable(what, next));
+            return Err(CliError::not_reachable(what, next));
         }
         State::Answered => "took it",
         State::Received => "has it, durably, and has yet to take it",
@@ -131,7 +131,7 @@ fn tell(args: &HandoffSendArgs, sent: &Sent) -> Result<(), Failure> {
                     "task {task}: it waits for {waits_for}\n  next: signet handoff show {task}\n"
                 ))?;
             }
-            return Err(Failure::Ended(Exit::Waiting));
+            return Err(CliError::Ended(Exit::Waiting));
         }
         State::Queued => "gets it when there is a session",
     };

@@ -9,7 +9,7 @@ use signet_api::{Acknowledge, Name};
 use crate::cli::ask::{change, connect};
 use crate::cli::names::{self, Candidate};
 use crate::cli::print::print_json;
-use crate::cli::{Failure, print};
+use crate::cli::{CliError, print};
 
 /// See `signet inbox done --help`.
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(super) struct DoneArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &DoneArgs, home: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(args: &DoneArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let mut client = connect(home, Duration::ZERO)?;
     let waiting = names::in_inbox(&mut client, args.from.as_deref())?;
     let message_id = names::one(&args.message, || Ok(waiting.clone()), LIST)?;
@@ -38,7 +38,7 @@ pub(super) fn run(args: &DoneArgs, home: Option<PathBuf>) -> Result<(), Failure>
     }
 }
 
-fn sender(waiting: &[Candidate], message_id: &str) -> Result<String, Failure> {
+fn sender(waiting: &[Candidate], message_id: &str) -> Result<String, CliError> {
     let mut senders = waiting
         .iter()
         .filter(|candidate| candidate.id == message_id);
@@ -46,12 +46,12 @@ fn sender(waiting: &[Candidate], message_id: &str) -> Result<String, Failure> {
         (Some(only), None) => Ok(only.peer.clone()),
         (Some(one), Some(other)) => {
             let what = format!("{} and {} both used this id", one.peer, other.peer);
-            Err(Failure::usage(what, "say whose it is: --from PEER"))
+            Err(CliError::usage(what, "say whose it is: --from PEER"))
         }
         (None, _) => {
             let what = format!("message-unknown: no message {message_id} waits in the inbox");
             let next = format!("{LIST} shows what waits");
-            Err(Failure::refused(what, next).named("message-unknown"))
+            Err(CliError::refused(what, next).named("message-unknown"))
         }
     }
 }
