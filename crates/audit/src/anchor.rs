@@ -26,9 +26,9 @@ use crate::file_identity::FileIdentity;
 pub(crate) struct AnchorRecord {
     /// Whether the last writer stopped in order: then the anchored line is the last of the log.
     pub(crate) is_clean: bool,
-    /// Behind the anchored line; line 0 before there is any.
+    /// The end of the anchored line; line 0 where the log has none yet.
     pub(crate) position: LogPosition,
-    /// So many lines of that line's month had a checkpoint before this was written.
+    /// How many lines of that line's month had a checkpoint when this record was written.
     pub(crate) covered: u64,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Anchor {
     line: u64,
 }
 
-/// What stands in the file at `path`; `None` when nothing does that can be read.
+/// The newest record in the file at `path`; `None` where there is no file, or no record in it is whole.
 pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<AnchorRecord>, LogError> {
     let file = match disk.open(path, OpenOptions::new().read(true)) {
         Ok(file) => file,

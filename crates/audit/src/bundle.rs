@@ -125,8 +125,8 @@ struct ExportedMonth {
 }
 
 impl ExportedMonth {
-    /// What of it belongs into the bundle. Lines that hold only certificates prove themselves, and
-    /// need no checkpoint.
+    /// Reads a month, and chooses its lines for the bundle. A line that only holds certificates proves itself by
+    /// their signatures, and needs no checkpoint.
     fn read(file: &Path, selection: &mut Selection<'_>) -> Result<Self, LogError> {
         let mut month = Self {
             file: file.to_owned(),
@@ -154,7 +154,8 @@ impl ExportedMonth {
             }
         }
         if size > 0 && !month.wanted.is_empty() {
-            // It names the key of the checkpoint.
+            // The month's first line goes into the bundle as well, because it names the key that signed the
+            // checkpoint.
             month.wanted.insert(0);
         }
         Ok(month)

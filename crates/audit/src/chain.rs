@@ -18,7 +18,7 @@ pub struct Head {
 pub struct LogPosition {
     /// The name of the month's file.
     pub file: String,
-    /// Behind the line and its newline, in bytes.
+    /// The offset in the file at which the line, with its newline, ends; in bytes.
     pub offset: u64,
     /// The line.
     pub head: Head,

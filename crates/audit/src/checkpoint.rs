@@ -1,41 +1,27 @@
 //! The writer of a month's checkpoints: what is durable goes into the tree, and its root is signed.
 
+mod signed_month;
+
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use signet_proto::entry::Entry;
-use signet_proto::ids::{AgentId, Digest};
+use signet_proto::ids::AgentId;
 use signet_proto::keys::VerifyKey;
 
-use crate::chain::{LogPosition, Tip};
+use crate::chain::LogPosition;
 use crate::disk::Disk;
 use crate::error::{LogError, at, broken, unsynced};
 use crate::file::{checkpoint_files, set_aside};
-use crate::file_identity::REMOVED;
 use crate::keys::CheckpointKeys;
-use crate::merkle::{self, Tree};
+use crate::merkle;
 use crate::month_file::MonthFile;
-use crate::note::{Checkpoint, CheckpointSecret, NextNote, Note, Notes, origin};
+use crate::note::origin;
 use crate::read::{RawLine, RawLines};
-use crate::record::{LineFrame, LogLine, Mark};
-
-/// A checkpoint is due after so many lines.
-pub const CHECKPOINT_LINES: u64 = 256;
-
-/// However a log is stopped, it leaves fewer lines than this without a checkpoint. More of them at the end of a month's
-/// file mean that checkpoints were taken away.
-const UNCOVERED: u64 = 4 * CHECKPOINT_LINES;
-
-/// Whether fewer checkpoints are there than a log of so many lines has, however it was stopped. A
-/// month has its first right after its `beginning`: the lines that open it and record torn ends.
-pub(crate) fn are_missing(lines: u64, beginning: u64, covered: u64) -> bool {
-    lines - covered.min(lines) > UNCOVERED || (covered == 0 && lines > beginning)
-}
-
-/// Whether lines of this kind stand before the first checkpoint of a month.
-pub(crate) fn is_beginning(kind: &str) -> bool {
-    [Mark::GENESIS, Mark::OPEN, Mark::RECOVERY].contains(&kind)
-}
+use crate::record::LogLine;
+pub use signed_month::CHECKPOINT_LINES;
+use signed_month::SignedMonth;
+pub(crate) use signed_month::{Required, are_missing, is_beginning};
 
 /// The file of checkpoints that belongs to a month's file.
 pub(crate) fn checkpoints_of(month: &Path) -> PathBuf {
@@ -49,43 +35,6 @@ pub(crate) struct Checkpoints {
     keys: CheckpointKeys,
     agent: AgentId,
     month: SignedMonth,
-}
-
-/// What it takes to sign one month.
-#[derive(Debug, Default)]
-struct SignedMonth {
-    origin: String,
-    path: PathBuf,
-    /// Whether the month's file names a key.
-    is_promised: bool,
-    /// None when no key is named, or the one that is named is gone.
-    secret: Option<CheckpointSecret>,
-    month_file: Option<MonthFile>,
-    /// Of the durable lines.
-    tree: Tree,
-    /// The lines that are not durable yet.
-    waiting: Vec<Digest>,
-    /// So many lines have a checkpoint.
-    covered: u64,
-    /// Where the last whole checkpoint ends, while something torn may stand behind it.
-    notes_end: Option<u64>,
-}
-
-/// Which checkpoints a month has to have when a start goes on in it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Required {
-    /// Nothing outside of the log remembers: not fewer than any log leaves.
-    Unknown,
-    /// The anchor remembers.
-    Anchored {
-        /// How many lines had a checkpoint when the anchor was written.
-        least: u64,
-        /// How many lines stand behind the anchored one. They have no checkpoint, since a line is anchored before a
-        /// checkpoint covers it.
-        behind: u64,
-    },
-    /// Some are lost, and a person has accepted that.
-    Loss,
 }
 
 impl Checkpoints {
@@ -279,132 +228,6 @@ impl Checkpoints {
             }
             _ => Ok(line.checkpoint_key),
         }
-    }
-}
-
-impl SignedMonth {
-    fn rebuild(
-        &mut self,
-        path: &Path,
-        bytes: u64,
-        key: &VerifyKey,
-        expected: Required,
-    ) -> Result<Option<LogPosition>, LogError> {
-        let fault = |what: &str| Err(broken(path, what));
-        let mut notes = self
-            .path
-            .exists()
-            .then(|| Notes::open(&self.path))
-            .transpose()?;
-        let mut next = next_note(notes.as_mut(), &self.path)?;
-        let mut notes_end = 0;
-        let mut lines = RawLines::open(path)?;
-        let (mut last, mut beginning, mut covered) = (None, 0, None);
-        while lines.offset < bytes
-            && let RawLine::Whole(raw) = lines.next_line()?
-        {
-            let frame = LineFrame::scan(&raw).ok();
-            let kind = frame.as_ref().map(|frame| frame.kind.as_str());
-            if beginning == self.tree.size() && kind.is_some_and(is_beginning) {
-                beginning += 1;
-            }
-            self.tree.push(merkle::leaf(&raw));
-            let Some(note) = next.take_if(|note| note.checkpoint.size <= self.tree.size()) else {
-                continue;
-            };
-            if note.checkpoint != self.checkpoint() {
-                return fault("its checkpoints are of other lines");
-            }
-            self.covered = self.tree.size();
-            covered = frame.map(|frame| position_of(&frame, &raw, &lines));
-            last = Some(note);
-            notes_end = notes.as_ref().map_or(0, |notes| notes.end);
-            next = next_note(notes.as_mut(), &self.path)?;
-        }
-        let lines = self.tree.size();
-        match expected {
-            Required::Loss => {}
-            Required::Unknown if next.is_some() => {
-                return fault("its checkpoints cover more lines than it has");
-            }
-            Required::Anchored { behind, .. }
-                if next.is_some() || self.covered > lines.saturating_sub(behind) =>
-            {
-                return fault(
-                    "its checkpoints cover lines that this agent has not written: somebody else has \
-                     its checkpoint key",
-                );
-            }
-            _ => {}
-        }
-        if last.is_some_and(|note| !note.is_signed_by(key)) {
-            return fault("its last checkpoint is not signed by the key that its first line names");
-        }
-        let is_missing = match expected {
-            Required::Loss => false,
-            Required::Anchored { least, .. } => self.covered < least,
-            Required::Unknown => {
-                self.secret.is_some() && are_missing(lines, beginning, self.covered)
-            }
-        };
-        if is_missing {
-            return fault("checkpoints are missing that were made");
-        }
-        self.notes_end = notes.map(|_| notes_end);
-        Ok(covered)
-    }
-
-    fn checkpoint(&self) -> Checkpoint {
-        Checkpoint {
-            origin: self.origin.clone(),
-            size: self.tree.size(),
-            root: self.tree.root(),
-        }
-    }
-
-    fn write(&mut self, disk: &Disk) -> Result<(), LogError> {
-        let Some(secret) = &self.secret else {
-            return Ok(());
-        };
-        let mut note = secret.sign(&self.checkpoint());
-        note.push('\n');
-        let month_file = match &mut self.month_file {
-            Some(month_file) => month_file,
-            none if self.path.exists() => {
-                none.insert(MonthFile::resume(disk, self.path.clone())?.sparing())
-            }
-            None if self.covered > 0 => {
-                return Err(LogError::Gone {
-                    path: self.path.clone(),
-                    what: REMOVED,
-                });
-            }
-            none => none.insert(MonthFile::create(disk, self.path.clone())?.sparing()),
-        };
-        month_file.write_durably(note.as_bytes())?;
-        self.covered = self.tree.size();
-        Ok(())
-    }
-}
-
-fn next_note(notes: Option<&mut Notes>, path: &Path) -> Result<Option<Note>, LogError> {
-    let Some(notes) = notes else {
-        return Ok(None);
-    };
-    match notes.next_note()? {
-        NextNote::Note(note) => Ok(Some(note)),
-        NextNote::Malformed => Err(broken(path, "something in it is no checkpoint")),
-        NextNote::Torn | NextNote::End => Ok(None),
-    }
-}
-
-/// Behind the line that was just read.
-fn position_of(frame: &LineFrame, raw: &[u8], lines: &RawLines) -> LogPosition {
-    let name = lines.path.file_name().unwrap_or_default();
-    LogPosition {
-        file: name.to_string_lossy().into_owned(),
-        offset: lines.offset,
-        head: Tip::of(frame, raw).head(),
     }
 }
 

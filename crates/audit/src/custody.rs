@@ -48,7 +48,7 @@ impl Custody {
     }
 }
 
-/// Without an anchor: every start takes the last stop for one that was not clean.
+/// Custody without an anchor: nothing then says that the last stop was clean, so every start takes it for a crash.
 impl From<CheckpointKeys> for Custody {
     fn from(keys: CheckpointKeys) -> Self {
         Self {

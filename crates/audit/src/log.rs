@@ -34,7 +34,8 @@ pub struct Log {
     /// Every log that is given out has one.
     month_file: Option<MonthFile>,
     tip: Tip,
-    /// Behind the last line that the disk has; it is durable once it is anchored as it needs.
+    /// The end of the last line that the disk has. That line counts as durable once it is anchored as its weight
+    /// asks.
     written: LogPosition,
     durable: Head,
     group: Vec<u8>,
@@ -49,7 +50,7 @@ pub struct Log {
     is_closed: bool,
     /// The month's first line has no checkpoint yet, and the keys of older months are still there.
     is_unproven: bool,
-    /// What remembers the log's end says which month was begun.
+    /// Whether an anchor, or a person who accepted a loss, says which month was the last.
     is_guarded: bool,
     /// Files beside the log that have to be at their paths as well.
     beside: Vec<FileIdentity>,
@@ -91,7 +92,8 @@ impl Log {
         let mut log = Self::new(disk, dir, lock, (checkpoints, anchor));
         log.is_guarded = log.anchor.is_some() || lost.is_some();
         let begun = log.begin(now, genesis, (end, lost, path));
-        // What came of it nobody knows: the next start looks again.
+        // A step of the opening failed, and what the disk holds is unknown: this log writes nothing more, and the
+        // next start looks again.
         log.stopped = begun.is_err();
         begun.map(|()| log)
     }
@@ -369,7 +371,8 @@ impl Log {
         Ok(())
     }
 
-    /// What only helps against the host's own hands may wait for room.
+    /// Writes into the anchor how far the log goes. The anchor only protects against changes on this host, so on a
+    /// full disk it waits.
     fn note_anchor(&mut self) -> Result<(), LogError> {
         let record = self.record(false);
         match &mut self.anchor {
@@ -401,7 +404,8 @@ impl Log {
     fn record_torn(&mut self, now: Timestamp, seq: u64) -> Result<(), LogError> {
         for path in file::torn_files(&self.dir, seq)? {
             let (bytes, hash) = file::measure(&path)?;
-            // An earlier start may have died or failed over it.
+            // An earlier start may have made this file and died before it was durable, so it is written anew before a
+            // line names it.
             rewrite(&self.disk, &path, bytes)?;
             let name = path
                 .file_name()
@@ -492,8 +496,8 @@ impl Log {
         self.stop_unless_full(remembered)
     }
 
-    /// Nothing follows the first line of a month before it has a checkpoint: that there is none would
-    /// mean that they were taken away.
+    /// Covers the first line of a month by a checkpoint before another line follows: a month with more lines and no
+    /// checkpoint is one whose checkpoints were taken away.
     fn prove_month(&mut self) -> Result<(), LogError> {
         self.commit()?;
         self.checkpoint()?;
@@ -539,7 +543,8 @@ impl Log {
         beside.try_for_each(|file| file.demand().map(drop))
     }
 
-    /// What a full disk leaves as it was may be tried again, and nothing else.
+    /// Stops the log after every error but a full disk, which leaves the file as it was, so that the same can be
+    /// tried again.
     fn stop_unless_full<T>(&mut self, done: Result<T, LogError>) -> Result<T, LogError> {
         self.stopped = !matches!(done, Ok(_) | Err(LogError::Full(_)));
         done
@@ -589,7 +594,8 @@ impl Drop for Log {
         }
         let record = self.record(true);
         if let Some(anchor) = &mut self.anchor {
-            // When that fails, the next start does more than it must, which harms nothing.
+            // Where this fails, the next start takes this stop for a crash and looks more closely, which harms
+            // nothing.
             let _ = anchor.sync(record);
         }
     }

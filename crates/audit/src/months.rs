@@ -35,7 +35,7 @@ struct KnownMonth {
     bytes: u64,
     first: u64,
     last: Head,
-    /// So many lines have a checkpoint.
+    /// How many lines have a checkpoint.
     covered: u64,
 }
 
@@ -311,5 +311,5 @@ fn write(disk: &Disk, path: &Path, known: &BTreeMap<String, KnownMonth>) -> Resu
     replace(disk, path, &new, text.as_bytes()).map(drop)
 }
 
-/// Read at once, in bytes.
+/// Bytes that are read before `pace` is asked whether to go on.
 const PIECE: u64 = 1024 * 1024;

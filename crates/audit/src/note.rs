@@ -51,7 +51,8 @@ impl Checkpoint {
             size: size.parse().ok()?,
             root: Digest(BASE64.decode(root.as_bytes()).ok()?.try_into().ok()?),
         };
-        // Whatever else would be read as the same, such as leading zeros, is not the same.
+        // A text that reads as the same checkpoint but is spelt otherwise, such as with leading zeros, is refused:
+        // the signature is over the spelling.
         (lines.next().is_none() && !origin.is_empty() && found.text() == text).then_some(found)
     }
 }
@@ -231,7 +232,7 @@ impl Notes {
         Ok(note.map_or(NextNote::Malformed, NextNote::Note))
     }
 
-    /// What is torn now may be whole at the next look.
+    /// Goes back to the beginning of a torn note: it may be whole when the file is read again.
     fn step_back(&mut self, bytes: usize) -> Result<(), LogError> {
         let back = i64::try_from(bytes).unwrap_or(0);
         self.input.seek_relative(-back).map_err(at(&self.path))
@@ -266,7 +267,7 @@ pub(crate) fn last_note(path: &Path) -> Result<Option<Note>, LogError> {
 
 const SIGNATURE: &str = "— ";
 const ED25519: u8 = 0x01;
-/// Far more signatures than witnesses that anybody asks.
+/// The most signatures of one note; a checkpoint has one, and one more for each witness.
 const SIGNATURES: usize = 16;
 /// In bytes, of one note: far more than the longest agent-id and 16 signatures need.
 const LONGEST: usize = 4096;

@@ -43,20 +43,6 @@ impl LogOpening {
         Self::look_on(Disk::default(), dir, genesis, Some(custody.into()))
     }
 
-    /// The same on a disk of which `faults` decides what fails: for tests.
-    ///
-    /// # Errors
-    /// As for [`LogOpening::look`], and what `faults` says.
-    #[doc(hidden)]
-    pub fn look_with(
-        faults: Arc<dyn Faults>,
-        dir: &Path,
-        genesis: &Entry,
-        custody: impl Into<Custody>,
-    ) -> Result<Self, LogError> {
-        Self::look_on(Disk::with(faults), dir, genesis, Some(custody.into()))
-    }
-
     pub(crate) fn look_on(
         mut disk: Disk,
         dir: &Path,

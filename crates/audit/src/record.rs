@@ -84,7 +84,7 @@ impl LogLine {
         let checkpoint_key = checkpoint_key(&frame.kind, &members)?;
         let mut reserved = Reserved::parse(&members)?;
         let entry = Entry::parse(members)?;
-        // A draft's own: it is written with the draft's other members.
+        // The client key of a draft is one of the draft's own members, and `rewrite` must not write it twice.
         if matches!(entry, Some(Entry::Draft(_))) {
             reserved.client_key = None;
         }
@@ -249,7 +249,7 @@ impl LineFrame {
 
     /// Reads the frame and gives all members, the frame's among them.
     pub(crate) fn parse(raw: &[u8]) -> Result<(Self, Map<String, Value>), RecordError> {
-        // Nothing else is known of a newer line, not even that it is JSON of our kind.
+        // Looked at before anything else: a line of a newer version may be no JSON that this release can read.
         if let Err(newer @ RecordError::Newer(_)) = version_of(raw) {
             return Err(newer);
         }

@@ -102,7 +102,7 @@ pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogErr
     let old = old.map_err(at(path))?;
     let new = disk.create(&copied).map_err(at(&copied))?;
     if let Err(error) = copy(disk, &old, path, &new, &copied, 0..bytes) {
-        // What is left of it would fill a full disk for good.
+        // Half a copy is removed: on a full disk it would take the room that the next try needs.
         let _ = disk.remove(&copied);
         return Err(error);
     }

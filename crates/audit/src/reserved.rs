@@ -7,7 +7,7 @@ use signet_proto::ids::KeyId;
 
 use crate::error::RecordError;
 
-/// What a line says of the ways by which a message came in or out of the daemon: the log's own word.
+/// What a line says of the way by which a message came in or went out. The daemon wrote it, and nobody signed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reserved {
     /// The key by which the daemon knew the program that had it done.

@@ -178,8 +178,8 @@ impl<'a> TailEnds<'a> {
         })
     }
 
-    /// What a line begins with, when it is one. A line of a newer signet is whole, however little this
-    /// one knows of it: it must not be cut off as torn.
+    /// The frame of a line; `None` where the bytes are no line. A line of a newer version is an error of its own:
+    /// this release cannot read it, but must not cut it off as torn.
     fn frame(&self, raw: &[u8]) -> Result<Option<LineFrame>, LogError> {
         match LineFrame::parse(raw) {
             Ok((frame, _)) => Ok(Some(frame)),

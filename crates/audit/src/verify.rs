@@ -115,7 +115,7 @@ pub fn verify_with(
     settings: Settings,
     progress: &mut ProgressFn<'_>,
 ) -> VerifyReport {
-    // A log of which no finding is told would seem to hold.
+    // At least one finding is told: with none, a log with faults would be reported as one that holds.
     let findings = settings.findings.max(1);
     let settings = Settings {
         findings,
@@ -255,5 +255,5 @@ fn log_of(file: &Path) -> PathBuf {
     }
 }
 
-/// Told one by one when nobody says how many.
+/// How many findings of a log are told one by one where the caller does not say.
 const FINDINGS: usize = 100;

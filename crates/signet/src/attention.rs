@@ -114,7 +114,8 @@ pub(crate) fn of_notice(node: &Node, now: Timestamp, notice: &Notice) -> Option<
     Some(match notice {
         Notice::StrangerWaits(claimed) => introduction(node, claimed, now),
         Notice::RootChanged(claimed) => changed_root(node, Some(claimed), claimed.root.id(), now),
-        // That several people's agents show a second copy is in the words of the alarm itself.
+        // No record of its own for `Notice::Doubled`: the text of the alarm says when agents of several people show a
+        // second copy.
         Notice::Alarm(line) => alarm(node, line.what, &line.peer, now),
         Notice::Quarantined { peer, message_id } => quarantined(node, peer, *message_id, now),
         Notice::ApprovalNeeded { peer, message_id } => draft(node, peer, *message_id),
@@ -122,7 +123,8 @@ pub(crate) fn of_notice(node: &Node, now: Timestamp, notice: &Notice) -> Option<
     })
 }
 
-/// Which of the days before its end a certificate has passed; another number is another reason to tell of it.
+/// How many of the reminders before its end a certificate has passed; when the number changes, the person is told
+/// again.
 pub(crate) fn steps_passed(left: Duration) -> usize {
     let days = [30, 14, 7, 3, 1, 0];
     let passed = days

@@ -73,7 +73,7 @@ pub trait Carrier: Send + Sync {
 pub struct Settling {
     /// What was decided.
     pub ruled: Disposition,
-    /// Who asks by it for what is kept, where it was a poll.
+    /// Who polled by this message for what is kept for them, where it was a poll.
     pub polled: Option<Polled>,
 }
 
@@ -102,7 +102,7 @@ pub enum News {
         length: usize,
         /// Its first bytes.
         head: Bytes,
-        /// As above.
+        /// What the carrier waits for, as for a whole message.
         ticket: Option<Ticket>,
     },
     /// Messages were dropped before they were read.
@@ -181,7 +181,7 @@ impl CarrierSet {
     /// Tells a carrier what became of a message that it brought.
     ///
     /// # Errors
-    /// As above.
+    /// What the carrier waits for, as for a whole message.
     pub async fn settle(
         &self,
         by: &CarrierId,
@@ -249,7 +249,8 @@ impl CarrierSet {
         failed
     }
 
-    /// One carrier that is slower than its users makes them wait; of several none may make the others wait.
+    /// Waits for the carrier's work. Where there is only one, its users wait as long as it takes; of several carriers, each
+    /// has [`TURN`], so that a slow one does not hold up messages for the others.
     async fn within_turn<T>(
         &self,
         work: impl Future<Output = Result<T, CarrierError>>,

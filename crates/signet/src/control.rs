@@ -8,15 +8,16 @@
 //! client <── line ── Id::answer <── reply / Notifier ──┘
 //! ```
 
+mod address;
 mod connection;
-
 mod reply;
 pub mod server;
 mod slots;
 #[cfg(test)]
 mod tests;
 
+pub use address::{Address, ServerError};
 pub use connection::{Narrowing, Notifier, RawCall, SocketCaller};
 pub use reply::ReplySender;
-pub use server::{Address, ControlServer, ServerError};
+pub use server::ControlServer;
 pub use signet_api::{ApiError, Client, ClientError};

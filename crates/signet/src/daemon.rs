@@ -162,8 +162,9 @@ pub async fn run_over(
     let config = Config::load(home)?;
     let lock = Arc::new(HomeLock::acquire_to_run(home)?);
     if config.audit_access.mode & memory::GROUP_READS != 0 {
-        // In a sandbox no chmod may name the setgid bit that the log's directory inherits: it has to be made right.
-        // Every other file is made for its owner alone by its own mode.
+        // The umask lets the group in, because the log's directory has to be made with its final mode: in a sandbox
+        // no later chmod may keep the setgid bit that it inherits. All other files are made for their owner alone by
+        // their own modes.
         rustix::process::umask(Mode::RWXO | Mode::WGRP);
     }
     let mut stop = pin!(async move {
@@ -173,7 +174,7 @@ pub async fn run_over(
             () = asked => {}
         }
     });
-    let memory = open_when_there_is_room((&lock, &config), manager, stop.as_mut()).await?;
+    let memory = open_when_there_is_room(&lock, &config, manager, stop.as_mut()).await?;
     if memory.node.identity().control.is_none() {
         warn!(
             "there is no keys/control.json: nobody can approve or pause, and nobody can read sealed \
@@ -246,7 +247,7 @@ impl Running {
         let (groups, log) = journal.ends(memory.log_fault);
         Ok(Self {
             event_loop: EventLoop {
-                journal: Appender::new(groups, (memory.told, keeper.rows())),
+                journal: Appender::new(groups, memory.told, keeper.rows()),
                 status: StatusLine::of(manager.clone()),
                 manager,
                 stopped: false,
@@ -331,7 +332,7 @@ fn serve_sockets(
     Ok((stopping, served.collect()))
 }
 
-/// One socket a role: who asks is told by the socket that a call comes by, never by the call.
+/// Opens one socket for each role. The socket by which a call comes says who calls; the call itself is not asked.
 fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<ControlServer>, ServerError> {
     if config.agent_socket.is_none() {
         warn!("the path of this home is too long for agent.sock; set `socket` in [agent-socket]");
@@ -360,10 +361,11 @@ fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<ControlServer>, Server
         .collect()
 }
 
-/// A full disk at the start is waited out as one in mid-run is, and whoever stops the daemon meanwhile
-/// hears in both cases that it was full.
+/// Opens the memory, and waits while the disk is full, as a running daemon does. A daemon that is stopped while it waits
+/// ends with the error of the full disk.
 async fn open_when_there_is_room(
-    (lock, config): (&HomeLock, &Config),
+    lock: &HomeLock,
+    config: &Config,
     manager: &Manager,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Memory, MemoryError> {

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// What is left for others than root.
+/// The room that is left for users other than root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiskSpace {
     /// Bytes.

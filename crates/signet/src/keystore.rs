@@ -135,7 +135,8 @@ impl AgentKeys {
         }
         destroy_overdue(lock, now)?;
         let keys = Self::open(lock.home(), agent)?;
-        // Outside of the certificate's dates nothing is signed: the clock is wrong, or has to be waited for.
+        // Outside of the certificate's dates nothing is signed, so no statement of a new sealing key either: the
+        // clock is wrong, or the certificate has ended.
         if !keys.statement.is_due(now) || !keys.certificate.covers(now) {
             return Ok(keys);
         }
@@ -188,7 +189,7 @@ impl AgentKeys {
             return Err(KeystoreError::ForeignStatement(path));
         }
         let (mut former, mut older) = (place.former()?, place.older()?);
-        // A credential may hold the key that also stands in the home.
+        // The service manager may hand over the same key that stands in the home; it is then no former key.
         former.retain(|key| key.public() != signing.public());
         older.retain(|secret| secret.public() != sealing.public());
         Ok(Self {

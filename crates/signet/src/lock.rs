@@ -107,7 +107,7 @@ impl HomeLock {
     pub fn acquire(home: &Home) -> Result<Self, LockError> {
         refuse_open(home)?;
         let path = home.lock_file();
-        // The file is cut below: a link would lead to somebody's file, and a pipe waits for a reader.
+        // No link is followed, because the file is cut to nothing below, and opening a pipe would wait for a reader.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::ReadOnlyFilesystem => LockError::ReadOnly(path.clone()),
@@ -142,7 +142,7 @@ impl HomeLock {
         }
         file.set_len(0).map_err(failed)?;
         match writeln!(file, "{}", std::process::id()) {
-            // The number is for people; a full disk is no reason not to run.
+            // The process id is for people to read. Where a full disk keeps it from being written, the lock is held all the same.
             Err(error) if error.kind() != io::ErrorKind::StorageFull => return Err(failed(error)),
             _ => {}
         }
@@ -179,7 +179,7 @@ impl HomeLock {
 pub(crate) fn refuse_open(home: &Home) -> Result<(), LockError> {
     refuse_foreign(home)?;
     for folder in [home.path().to_owned(), home.join("keys")] {
-        // A home that is not there is told of when its lock is made.
+        // A folder that is not there has no mode to refuse; making the lock file then says that the home is missing.
         let mode = folder.metadata().map_or(0, |facts| facts.mode()) & 0o7777;
         if mode & OTHERS_WRITE != 0 {
             return Err(LockError::OpenFolder { folder, mode });

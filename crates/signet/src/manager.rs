@@ -79,7 +79,7 @@ impl Manager {
 
     /// The configuration is read anew; [`Manager::ready`] ends that.
     pub fn reloading(&self) {
-        // From release 253 on systemd refuses the one without the other.
+        // From release 253 on systemd refuses `RELOADING=1` without `MONOTONIC_USEC=`.
         if let Ok(now) = NotifyState::monotonic_usec_now() {
             self.tell(&[NotifyState::Reloading, now]);
         }
@@ -139,7 +139,8 @@ async fn say(socket: &OsStr, text: &str) -> io::Result<()> {
     datagrams.send(text.as_bytes()).await.map(drop)
 }
 
-/// A line of its own would be a word of its own: `MAINPID=1` out of somebody's file.
+/// Control characters become spaces: a line feed in the text would begin another assignment, such as `MAINPID=1`, which
+/// the service manager obeys.
 fn on_one_line(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }

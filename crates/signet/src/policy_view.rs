@@ -9,7 +9,7 @@ use signet_proto::policy::{By, Capability, Finding, TIERS, Tier};
 use signet_proto::time::Timestamp;
 use signet_proto::trust::Peer;
 
-use crate::render::{layers, offers};
+use crate::render::{layers, names, offers};
 
 /// The policy of this agent, and what follows from it for each peer.
 pub fn show(node: &Node, now: Timestamp) -> api::Policy {
@@ -26,7 +26,7 @@ pub fn show(node: &Node, now: Timestamp) -> api::Policy {
         tiers: TIERS.iter().map(tier).collect(),
         grant: api::OwnGrant {
             tier: policy.tier,
-            capabilities: policy.granted.as_deref().map(texts),
+            capabilities: policy.granted.as_deref().map(names),
             messages_per_minute: policy.messages_per_minute,
             conversation_messages_per_minute: policy.conversation_per_minute,
         },
@@ -143,7 +143,7 @@ fn limits(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> Vec<api::Fi
 fn grant(grant: &Grant) -> api::Grant {
     api::Grant {
         tier: grant.tier,
-        capabilities: texts(&grant.capabilities),
+        capabilities: names(&grant.capabilities),
         messages_per_minute: grant.messages_per_minute,
     }
 }
@@ -171,10 +171,6 @@ fn finding(finding: &Finding<'_>) -> api::Finding {
         has: has.map(layers),
         missing: missing.map(layers),
     }
-}
-
-fn texts(names: &[CapabilityName]) -> Vec<String> {
-    names.iter().map(ToString::to_string).collect()
 }
 
 const fn by_of(by: By) -> api::By {

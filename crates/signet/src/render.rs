@@ -144,10 +144,5 @@ pub const fn waits_for(waits_for: WaitsFor) -> api::WaitsFor {
     }
 }
 
-/// Bytes as lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    data_encoding::HEXLOWER.encode(bytes)
-}
-
 /// Said of a sealed message in the place of its body.
 const SHUT: &str = "sealed to a key that is destroyed; your audit key reads it: signet audit open";

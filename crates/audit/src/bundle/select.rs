@@ -42,8 +42,8 @@ impl<'a> Selection<'a> {
         self.me.as_ref()
     }
 
-    /// What the next line is. What its own agent thought and did alone (drafts, approvals, outcomes)
-    /// is nobody else's matter.
+    /// What the next line is for the bundle. Lines about what the log's own agent did alone (drafts, approvals,
+    /// outcomes) are left out.
     pub(super) fn judge(&mut self, line: &LogLine) -> BundleLine {
         if line.ts >= self.span.to {
             return BundleLine::No;

@@ -89,7 +89,7 @@ pub(super) fn owner(path: &Path) -> Result<Option<AgentId>, LogError> {
     Ok(None)
 }
 
-/// What is no line is passed over: verification tells of it.
+/// Passes over what cannot be read as a line; verification reports it.
 fn readable(line: Result<LogLine, LogError>) -> Option<Result<LogLine, LogError>> {
     match line {
         Err(LogError::Record { .. }) => None,
@@ -156,7 +156,7 @@ impl Side {
             is_receipt: message.form.method() == Some(Method::Receipt),
         };
         match verdict.direction {
-            // The second line of one message is a copy: verification tells of it.
+            // A second line of the same message is a copy, which verification reports; it is not counted again.
             Direction::Out if self.departed.insert(claim.hash) => self.sent.push(claim),
             Direction::Out => {}
             Direction::In => {

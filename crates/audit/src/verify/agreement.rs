@@ -85,7 +85,8 @@ fn may_have_copy(verdict: &Verdict) -> bool {
     sealed && !matches!(verdict.ruling, Ruling::Rejected(_))
 }
 
-/// What we send is canonical. What comes may be spelt otherwise, so its length only has bounds.
+/// Whether `bytes` can be the length of the message. A message of our own is canonical, and has one length; one that
+/// came may be spelt otherwise, so its length is only held against the bounds.
 fn is_length_of(verdict: &Verdict, message: &Message) -> bool {
     match verdict.direction {
         Direction::Out => verdict.bytes == message.canonical().len() as u64,

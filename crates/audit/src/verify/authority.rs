@@ -67,7 +67,7 @@ impl KnownTrust {
     /// Takes the log's own certificate.
     pub(crate) fn begin(&mut self, own: &Certificate) {
         self.me = Some(own.agent.clone());
-        // The first line cannot contradict anything.
+        // The first line cannot fail: no root key and no agent is known before it that it could contradict.
         let _ = self.bind(own);
     }
 
@@ -78,7 +78,7 @@ impl KnownTrust {
         certificate: &Certificate,
     ) -> Result<(), &'static str> {
         match change {
-            // The claim of somebody whom nobody has bound, or the end of a binding.
+            // These changes bind no certificate: they note a stranger's claim, or end a binding.
             TrustChange::Pending
             | TrustChange::Refused
             | TrustChange::RootChanged
@@ -130,7 +130,8 @@ impl KnownTrust {
         if known.is_some_and(|known| known.has(certificate)) {
             return Ok(());
         }
-        // Our own keys are changed by our own person, perhaps more than once between two starts.
+        // The log's own certificate is pinned whatever root it has: its person may change the root key several times
+        // between two starts.
         if self.me.as_ref() == Some(&certificate.agent) {
             let pinned = Principal::of(certificate);
             self.roots.insert(certificate.principal.clone(), pinned);

@@ -92,7 +92,7 @@ struct BundleReader {
     next: Option<BundleProof>,
     seq: u64,
     place: u64,
-    /// So many faults are told one by one.
+    /// How many faults are told one by one.
     most: usize,
 }
 
@@ -274,7 +274,8 @@ impl BundleReader {
             (Some(Worth::OutOfDates), Direction::In) if verdict.ruling != refused => {
                 Some(OUT_OF_DATES)
             }
-            // Its own agent's clock was wrong, or the peer's was and it was refused for it.
+            // Outside of the certificate's dates: the log's own agent had a wrong clock, or the peer had, and its
+            // message was refused for that.
             (Some(Worth::Holds | Worth::OutOfDates), _) => None,
         };
         match proof {

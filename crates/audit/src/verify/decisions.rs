@@ -179,7 +179,7 @@ impl DraftDecisions {
     }
 
     fn count_unasked(&mut self, message: &Message) {
-        // What the daemon says by itself is not its person's to decide about.
+        // Messages that the daemon sends by itself, such as receipts, ask for no approval.
         let is_agents = match message.form.method() {
             Some(Method::Request | Method::Notification | Method::Handoff | Method::Progress)
             | None => true,
@@ -209,8 +209,8 @@ impl DraftDecisions {
     }
 }
 
-/// What signing does not change of a draft, hashed. What is sealed is sealed anew when it leaves, and its
-/// session and the layers of that day say which version and layers it names.
+/// The hash of the members of a draft that signing does not change. Left out are the sealed part, which is sealed
+/// anew when the message leaves, and the headers that follow from the session and the day on which it leaves.
 fn content(mut message: Value) -> Option<Digest> {
     let envelope = envelope(&mut message)?;
     envelope.remove("sealed");
@@ -247,5 +247,5 @@ const SIGNED_LATER: [&str; 8] = [
     "trust-layer-version",
     "skill-layers-loaded",
 ];
-/// So many drafts are remembered at most: far more than ever wait at one time.
+/// The most drafts that are remembered; far fewer ever wait at one time.
 const DRAFTS: usize = 65_536;

@@ -33,6 +33,6 @@ pub(super) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync)
     })
 }
 
-/// Below this a thread costs more than it does.
+/// The fewest items for a thread: with fewer, starting it costs more than the work.
 const LEAST: usize = 16;
 const MOST: usize = 16;

@@ -74,7 +74,7 @@ impl Repeats {
     /// Whether the name is new among the newest, or says a second time what it may: `again`.
     fn remember(&mut self, name: (bool, MessageId), again: Option<Digest>) -> bool {
         if let Some(said) = self.known.get_mut(&name) {
-            // A third time is none of the protocol's.
+            // The protocol sends a message signed anew once: `take` leaves nothing that a third one could match.
             return said.take().is_some_and(|said| Some(said) == again);
         }
         self.known.insert(name, again);
@@ -165,18 +165,19 @@ impl Numbers {
         }
         ranges.insert(next, (number, number));
         if ranges.len() > RANGES {
-            // Forgotten numbers are not told of; remembered wrongly they would be.
+            // The oldest range is forgotten whole: a repetition in it is then missed, but no honest number is
+            // reported.
             ranges.pop_front();
         }
         true
     }
 }
 
-/// So many sessions of each direction are remembered: a forger's invention costs no memory.
+/// The most sessions that are remembered for each direction, so that invented sessions cannot fill the memory.
 const SESSIONS: usize = 16_384;
-/// Of each session.
+/// The most ranges of numbers that are remembered of a session.
 const RANGES: usize = 512;
-/// So many message-ids: what has no number in a session is found by them.
+/// The most message-ids that are remembered. A repeated message without a number in a session is found by its id.
 const IDS: usize = 65_536;
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub struct LogReport {
     pub left_out: u64,
     /// What a reader should know and is no fault.
     pub notes: Vec<String>,
-    /// So many faults are told one by one.
+    /// How many faults are told one by one.
     pub(super) most: usize,
 }
 
@@ -110,7 +110,7 @@ pub struct Witness {
     pub head: Head,
 }
 
-/// So many notes of a log are told one by one.
+/// The most notes of a log that are told.
 const NOTES: usize = 100;
 
 impl VerifyReport {
@@ -406,7 +406,7 @@ impl fmt::Display for LogFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.to_string_lossy();
         write!(f, "{}", printable(&file))?;
-        // What is wrong with a log as a whole stands in no line.
+        // A fault of the log as a whole has the line number 0, which is not printed.
         if self.line > 0 {
             write!(f, ", line {}", self.line)?;
         }

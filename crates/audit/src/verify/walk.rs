@@ -333,7 +333,7 @@ impl<'a, 'p> Walk<'a, 'p> {
     fn conclude(&mut self, line: FollowedLine, proof: Proof) {
         let report = &mut self.report;
         if line.misfit && report.faults.is_empty() {
-            // Either of the two may be the one that was changed.
+            // This line or the one before was changed, so the log holds only up to the line before both.
             report.head = self.sound[0];
         }
         let mut faults = line.faults;

@@ -30,7 +30,7 @@ pub(super) struct Testimony {
     pub(super) first: u64,
     /// When the first line was written, when something may stand before it.
     pub(super) begins: Option<Timestamp>,
-    /// Of proven messages that came in.
+    /// The heads that proven incoming messages carry.
     pub(super) seen: Vec<SeenHead>,
 }
 
@@ -160,5 +160,5 @@ impl RecentLines {
 
 /// Far more lines than are ever written between signing a message and its own line.
 const WINDOW: usize = 65_536;
-/// So many unknown heads are told by their line.
+/// How many unknown heads are told by their line.
 const TOLD: usize = 5;

@@ -28,7 +28,8 @@ impl Audience {
         }
     }
 
-    /// One more connection of the person's; one that asks again is told once all the same.
+    /// Adds a connection of the person's. One that asks a second time replaces its first entry, so that it hears of
+    /// each record once.
     pub(crate) fn join(&mut self, follower: Notifier) {
         let connection = follower.program().connection;
         self.followers
@@ -55,7 +56,8 @@ impl Audience {
         let told = serde_json::to_value(&attention).unwrap_or_default();
         self.followers
             .retain(|follower| follower.notify(ATTENTION, &told).is_ok());
-        // The program of `[notify]` tells it elsewhere; followers, such as `signet watch`, complete it for their reader.
+        // The command of `[notify]` gets the hint with program and home filled in, because its reader is elsewhere; a
+        // follower such as `signet watch` fills them in for its own reader.
         let next = typed(&attention.next);
         self.hook.tell(Attention { next, ..attention });
     }

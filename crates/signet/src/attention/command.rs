@@ -111,13 +111,13 @@ struct HookState {
 struct CommandFailure {
     why: String,
     times: u32,
-    /// Nothing is tried before.
+    /// The time before which the command is not tried again.
     until: Duration,
 }
 
 impl SharedHook {
     fn state(&self) -> MutexGuard<'_, HookState> {
-        // Nothing in here panics while it holds the lock; a state that was left half-way would still be one.
+        // A poisoned lock is taken all the same: no code that holds it panics, and its state is valid at every step.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -137,7 +137,7 @@ impl SharedHook {
     fn note(&self, command: &NotifyCommand, attention: Attention, ended: Result<(), String>) {
         let mut state = self.state();
         if state.command.as_ref() != Some(command) {
-            // Another one is in force by now, and tells what this one did not.
+            // The configuration names another command by now: that one tells the record.
             if ended.is_err() && state.command.is_some() {
                 state.pace.put_back(attention);
             }
@@ -168,7 +168,7 @@ impl SharedHook {
     }
 }
 
-/// One minute, two, four … and an hour.
+/// The pause after so many failures: one minute, then twice as long each time, up to an hour.
 fn pause_after(times: u32) -> Duration {
     let minutes = 1_u64.checked_shl(times.saturating_sub(1)).unwrap_or(60);
     Duration::from_secs(60) * u32::try_from(minutes.min(60)).unwrap_or(60)
@@ -221,7 +221,7 @@ impl Runner {
             .iter()
             .filter_map(|name| Some((name, std::env::var_os(name)?)));
         prepared.envs(kept).env("SIGNET_HOME", &self.home);
-        // The home is the daemon's: what a program leaves where it stands belongs nowhere near the keys.
+        // Not in the home, where the keys are: a program may leave files in its working directory.
         prepared.current_dir("/");
         prepared.stdout(Stdio::null()).stderr(Stdio::null());
         prepared

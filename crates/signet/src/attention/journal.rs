@@ -1,7 +1,6 @@
 //! The system's journal: a record becomes an entry of priority notice with an id, for which
 //! `systemd/signet.catalog` explains what it means (systemd's native protocol, "Journal Native Protocol").
 
-use crate::hint::typed;
 use std::fmt::Write as _;
 use std::os::linux::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
@@ -9,6 +8,8 @@ use std::path::PathBuf;
 
 use signet_api::{Attention, AttentionKind};
 use tracing::debug;
+
+use crate::hint::typed;
 
 /// What each kind of record is called in the journal and its catalogue.
 pub const MESSAGE_IDS: [(AttentionKind, &str); 5] = [

@@ -42,7 +42,7 @@ impl NotifyPace {
         });
     }
 
-    /// One that could not be told: it is older than what came meanwhile.
+    /// Takes back a record that could not be told. It is older than what came meanwhile, so it is merged in front.
     pub(crate) fn put_back(&mut self, untold: Attention) {
         let slot = self.slots.entry(untold.kind).or_default();
         slot.held = Some(match slot.held.take() {
@@ -90,7 +90,7 @@ impl NotifyPace {
     }
 }
 
-/// Who is told of an alarm should not first have to read of strangers.
+/// The order in which kinds are told: whatever is urgent first, so that nobody has to read of strangers before an alarm.
 const ORDER: [AttentionKind; 5] = [
     AttentionKind::Alarm,
     AttentionKind::Certificate,

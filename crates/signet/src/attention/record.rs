@@ -113,7 +113,8 @@ fn record(node: &Node, kind: AttentionKind, since: Timestamp, subject: &[&str]) 
     // Ids and names have no space in them.
     let named = [kind.as_str(), &subject.join(" ")].join(" ");
     let named = match kind {
-        // The same certificate is told of again as its end comes nearer.
+        // The id of a certificate's record has no time in it: each reminder of the same certificate replaces the one
+        // before.
         AttentionKind::Certificate => named,
         _ => format!("{named} {since}"),
     };

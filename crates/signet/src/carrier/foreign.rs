@@ -7,22 +7,22 @@
 //! carrier.deliver ─▶ intake … ruled ─▶ settle ─▶ the answer to the call
 //! ```
 //!
-//! Nothing here waits: what has no room is refused, and goes again from the ledger.
+//! Nothing here waits: a message for which there is no room is refused, and the ledger sends it again.
 
 mod batch;
+mod outgoing_parcels;
 mod poll_boxes;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
-use signet_api::{CARRIER_PARCEL, CarriedParcel, Delivered, KEPT_FOR_POLLS, PARCELS_UNDER_WAY};
+use signet_api::{Delivered, KEPT_FOR_POLLS};
 use signet_proto::carrier::{CarrierId, Parcel};
 use signet_proto::envelope::MAX_MESSAGE;
-use signet_proto::ids::{AgentId, MessageId, encode_base64url};
+use signet_proto::ids::{AgentId, MessageId};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -30,6 +30,7 @@ use super::{Carrier, CarrierError, CarrierSource, News, Reading, Settling, Ticke
 use crate::control::Notifier;
 use crate::reach::Reach;
 use batch::{DeliveredBatch, DeliveredMessage};
+use outgoing_parcels::{ForeignState, Queued};
 use poll_boxes::PollBoxes;
 
 /// A foreign carrier, as the calls of its socket reach it.
@@ -49,28 +50,6 @@ struct SharedForeign {
     kept: Arc<PollBoxes>,
 }
 
-#[derive(Default)]
-struct ForeignState {
-    holder: Option<Notifier>,
-    last_up: Option<Instant>,
-    queue: VecDeque<Queued>,
-    queued_bytes: usize,
-    under_way: BTreeMap<u64, UnderWay>,
-    under_way_bytes: usize,
-    handed_out: u64,
-}
-
-struct Queued {
-    parcel: Parcel,
-    held: oneshot::Sender<bool>,
-}
-
-struct UnderWay {
-    since: Instant,
-    bytes: usize,
-    held: oneshot::Sender<bool>,
-}
-
 /// Another connection carries it.
 #[derive(Debug)]
 pub struct AlreadyAttached;
@@ -80,7 +59,7 @@ pub struct AlreadyAttached;
 pub enum NotTaken {
     /// Nobody is attached.
     Detached,
-    /// As much as is judged at once has been handed in.
+    /// As many messages have been handed in as the daemon judges at one time.
     Busy,
 }
 
@@ -106,8 +85,8 @@ pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, 
 }
 
 impl Foreign {
-    /// From now on the client carries it, until it is gone. Whoever flaps is up once a second at most: peers are
-    /// spoken to whenever a carrier comes up.
+    /// From now on the client carries it, until it is gone. A client that attaches and goes over and over counts as up
+    /// once a second at most, since each time a carrier comes up every peer is spoken to.
     ///
     /// # Errors
     /// Another connection carries it.
@@ -145,7 +124,7 @@ impl Foreign {
             return false;
         };
         state.under_way_bytes = state.under_way_bytes.saturating_sub(parcel.bytes);
-        // Whoever waited for it may have stopped.
+        // The receiver may be gone: the effect that waited for this parcel can end before.
         let _ = parcel.held.send(held);
         state.hand_out(&self.0.id);
         true
@@ -158,7 +137,8 @@ impl Foreign {
     /// Nobody is attached, or too much is under way.
     pub fn deliver(
         &self,
-        (address, messages): (&str, Vec<Vec<u8>>),
+        address: &str,
+        messages: Vec<Vec<u8>>,
         wait: Duration,
         done: impl FnOnce(Delivered) + Send + 'static,
     ) -> Result<(), NotTaken> {
@@ -166,7 +146,7 @@ impl Foreign {
             return Err(NotTaken::Detached);
         }
         let shared = &self.0;
-        let batch = DeliveredBatch::of(messages.len(), (Arc::clone(&shared.kept), wait), done);
+        let batch = DeliveredBatch::of(messages.len(), Arc::clone(&shared.kept), wait, done);
         let mut news = Vec::with_capacity(messages.len());
         for bytes in messages {
             let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(u32::MAX);
@@ -179,7 +159,7 @@ impl Foreign {
             news.push(message(bytes, address, Ticket::of(delivery)));
         }
         for news in news {
-            // The daemon stops: the batch is dropped with what was not sent.
+            // The receiver is gone when the daemon stops. The batch is then dropped, and its caller gets no answer.
             let _ = shared.news.send(news);
         }
         Ok(())
@@ -231,7 +211,7 @@ impl SharedForeign {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is up, unless another connection has it by now.
+    /// Marks the carrier as up, unless another connection carries it by now.
     fn rise(&self, client: &Notifier) {
         let mut state = self.state();
         if state.is_held_by(client) {
@@ -241,7 +221,8 @@ impl SharedForeign {
         }
     }
 
-    /// Nobody is believed that everything was read: there was time for it.
+    /// Says that all mail which waited has been read, once [`READ_BY_THEN`] is over: no client is asked whether it has
+    /// handed in everything, since it could say so and keep some back.
     fn call_read(&self, client: &Notifier) {
         if self.state().is_held_by(client) {
             let _ = self.news.send(News::Drained);
@@ -291,53 +272,6 @@ impl SharedForeign {
         state.queue.push_back(Queued { parcel, held });
         state.hand_out(&self.id);
         Ok(answer.map(|held| held.unwrap_or(false)).boxed())
-    }
-}
-
-impl ForeignState {
-    /// What waits goes to the holder, as far as it has room. What it does not report within a minute it does
-    /// not have.
-    fn hand_out(&mut self, id: &CarrierId) {
-        self.under_way
-            .retain(|_, parcel| parcel.since.elapsed() <= REPORTED_WITHIN);
-        self.under_way_bytes = self.under_way.values().map(|parcel| parcel.bytes).sum();
-        while self.under_way.len() < PARCELS_UNDER_WAY && self.under_way_bytes < UNDER_WAY_BYTES {
-            let Some(Queued { parcel, held }) = self.queue.pop_front() else {
-                return;
-            };
-            let bytes = parcel.bytes().len();
-            self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
-            self.handed_out += 1;
-            let told = CarriedParcel {
-                id: self.handed_out,
-                carrier: id.to_string(),
-                peer: parcel.recipient().to_string(),
-                address: parcel.address().to_owned(),
-                bytes: encode_base64url(parcel.bytes()),
-            };
-            let told = serde_json::to_value(told).unwrap_or_default();
-            let holder = self.holder.as_ref();
-            if holder.is_none_or(|holder| holder.notify(CARRIER_PARCEL, &told).is_err()) {
-                // The holder is gone, and its end is about to be noticed.
-                continue;
-            }
-            let since = Instant::now();
-            self.under_way_bytes += bytes;
-            self.under_way
-                .insert(self.handed_out, UnderWay { since, bytes, held });
-        }
-    }
-
-    fn is_held_by(&self, client: &Notifier) -> bool {
-        let holder = self.holder.as_ref();
-        holder.is_some_and(|holder| holder.program() == client.program())
-    }
-
-    /// The holder is gone: nothing that it had is held.
-    fn end(&mut self) {
-        self.queue.clear();
-        self.under_way.clear();
-        (self.queued_bytes, self.under_way_bytes) = (0, 0);
     }
 }
 
@@ -407,7 +341,7 @@ impl CarrierSource for ForeignSource {
     fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
         let received = async move {
             let count = self.0.recv_many(out, max).await;
-            // Its sender lives as long as the daemon: after the stop nothing more comes.
+            // The sending half lives as long as the daemon, so only this closes the channel after a stop.
             let stopped = out.iter().any(|news| matches!(news, News::Stopped));
             if stopped {
                 self.0.close();
@@ -424,10 +358,9 @@ const KIB: usize = 8 * 1024;
 /// How many parcels may wait for the holder, and their bytes.
 const QUEUE: usize = 1_024;
 const QUEUE_BYTES: usize = 16 * 1024 * 1024;
-const UNDER_WAY_BYTES: usize = 4 * 1024 * 1024;
-const REPORTED_WITHIN: Duration = Duration::from_secs(60);
 const FLAPPING: Duration = Duration::from_secs(1);
-/// By then whatever waited at others for this agent has had the time to come.
+/// How long after a client attached whatever waited at peers for this agent counts as read: by then it had the time to
+/// come.
 const READ_BY_THEN: Duration = Duration::from_secs(90);
 /// What is kept of a message that is too large.
 const HEAD: usize = 1_024;

@@ -13,11 +13,11 @@ pub enum Exit {
     Done = 0,
     /// The daemon, a peer or a person refused it; or what was to be proved does not hold.
     Refused = 1,
-    /// What the person gave cannot be used, and no second try changes that. Also clap's own code.
+    /// The command line, a file or a setting cannot be used as it is. clap ends with this code as well.
     Usage = 2,
     /// Nobody answers, or not in time.
     NotReachable = 3,
-    /// Nothing can be written. No restart mends that, people have to look.
+    /// Nothing can be written. A restart does not help: somebody has to see to the disk.
     Disk = 4,
     /// The message or the decision waits in this home, and goes on by itself when people have decided.
     Waiting = 5,
@@ -59,8 +59,9 @@ impl Exit {
     /// told in `RestartPreventExitStatus=`.
     pub const fn may_restart(self) -> bool {
         match self {
-            // Another daemon holds the home, or the log or the keys are not what this agent wrote: 1. The
-            // configuration: 2. The disk, to which each start would write: 4.
+            // None of these is mended by another start. 1: another daemon holds the home, or the log or the keys are
+            // not what this agent wrote. 2: the configuration is at fault. 4: the disk is full or fails, and each
+            // start would write to it.
             Self::Done | Self::Refused | Self::Usage | Self::Disk => false,
             Self::NotReachable | Self::Waiting | Self::Fault => true,
         }

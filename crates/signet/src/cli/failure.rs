@@ -34,7 +34,7 @@ pub enum CliError {
         /// One line: what to do.
         next: String,
     },
-    /// What was printed says it already: only the exit code is left to give.
+    /// The output says all there is to say; only the exit code is left to give.
     Ended(Exit),
     /// Nobody reads the output any more.
     Unread,
@@ -56,7 +56,7 @@ impl CliError {
         Self::new(Exit::Usage, what, next)
     }
 
-    /// It was refused, and would be again.
+    /// The daemon, a peer or a rule refused it, and would refuse it again.
     pub(super) fn refused(what: impl ToString, next: impl ToString) -> Self {
         Self::new(Exit::Refused, what, next)
     }

@@ -59,7 +59,7 @@ impl CommandInput {
     }
 }
 
-/// One line for people is no longer than the schema of messages lets it be.
+/// Refuses a summary that is longer than the schema of messages allows.
 pub(super) fn short(option: &str, text: Option<&str>) -> Result<(), CliError> {
     let long = text.map_or(0, |text| text.chars().count());
     if long <= MOST_CHARACTERS {

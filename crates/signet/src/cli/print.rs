@@ -17,7 +17,8 @@ pub(super) fn visible_lines(page: &str) -> String {
         .collect()
 }
 
-/// Writes to standard output, with its hints as they are typed here. That nobody reads any more ends the program quietly.
+/// Writes to standard output, with its hints as they are typed here. Where nobody reads any more, the program ends
+/// quietly.
 pub(super) fn print(text: &str) -> Result<(), CliError> {
     let mut out = anstream::stdout().lock();
     out.write_all(hint::typed_lines(text).as_bytes())
@@ -71,7 +72,7 @@ pub(super) fn or_dash(text: Option<&str>) -> &str {
     text.unwrap_or("-")
 }
 
-/// As it goes over the socket.
+/// The value as JSON, in the form that it has on the socket.
 pub(super) fn json_of(value: &impl Serialize) -> Result<Value, CliError> {
     serde_json::to_value(value).map_err(|_| ClientError::Malformed.into())
 }

@@ -84,11 +84,11 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::cli::Cli;
+    use crate::cli::SignetCli;
 
     fn told(args: &[&str]) -> (String, String) {
         let args = [&["signet"], args].concat();
-        let error = Cli::command().try_get_matches_from(args).unwrap_err();
+        let error = SignetCli::command().try_get_matches_from(args).unwrap_err();
         match unread(&error) {
             CliError::Told {
                 what, next, exit, ..

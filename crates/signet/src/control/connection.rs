@@ -57,7 +57,7 @@ impl Narrowing {
         }
     }
 
-    /// From the next call on the connection reaches so far.
+    /// Narrows the connection to this reach, from the next call on.
     pub fn set(&self, reach: Reach) {
         let mut narrowed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *narrowed = Some(Arc::new(reach));
@@ -74,7 +74,7 @@ pub struct SocketCaller {
 }
 
 impl fmt::Debug for RawCall {
-    /// Without the parameters, which may be sealed later.
+    /// Without the parameters: they may be words that leave this daemon sealed only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RawCall({})", self.method)
     }
@@ -161,7 +161,8 @@ pub(super) enum ConnectionEnd {
 
 /// Serves one client until it has gone and is answered, or `stop` is set and it is answered.
 pub(super) async fn serve(
-    (stream, caller): (UnixStream, SocketCaller),
+    stream: UnixStream,
+    caller: SocketCaller,
     calls: mpsc::Sender<RawCall>,
     limits: ClientLimits,
     stop: watch::Receiver<bool>,
@@ -169,7 +170,7 @@ pub(super) async fn serve(
 ) -> Result<(), ConnectionEnd> {
     let program = Program {
         connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
-        // The system names the user of every connected socket.
+        // The kernel knows the user of every connected unix socket, so this call does not fail for a live client.
         user: stream.peer_cred()?.uid(),
     };
     let (reader, writer) = stream.into_split();
@@ -284,13 +285,13 @@ impl ClientConnection<'_> {
                     notifier: self.notifier.clone(),
                     narrowing: self.narrowing.clone(),
                 };
-                // A daemon that takes no more calls drops it, and so its reply answers.
+                // Where the daemon takes no more calls, the call is dropped here, and its reply answers by being dropped.
                 drop(self.calls.send(call).await);
                 (id, PendingCall::Called(answer))
             }
         };
         async move {
-            // A notification is not waited for.
+            // A call without an id is a notification, which gets no answer.
             let id = id?;
             let result = match pending {
                 PendingCall::Known(error) => Err(error),
@@ -319,7 +320,7 @@ impl ClientConnection<'_> {
         Err(ConnectionEnd::LongLine)
     }
 
-    /// One line without waiting: a client that does not read it sees the end of the connection.
+    /// Writes one line without waiting for the client; one that does not read it sees the connection end.
     fn say_that_the_place_is_needed(&self) {
         let error = ApiError::place_needed();
         let line = format!("{}\n", Id::null().answer(&Err(error)));

@@ -2,34 +2,20 @@
 
 use std::future::Future;
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::sync::Arc;
 use std::time::Duration;
 
-use signet_api::Role;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::address::{Address, ServerError, name_of, remove_stale};
 use super::connection::{self, ClientLimits, RawCall, SocketCaller};
 use super::slots::{SocketSlot, SocketSlots};
-use crate::config::Access;
 use crate::group;
-use crate::hint;
 use crate::lock::HomeLock;
-
-/// Where a server listens, and for whom.
-#[derive(Clone, Debug)]
-pub struct Address {
-    /// The path of the socket.
-    pub path: PathBuf,
-    /// Who may open it.
-    pub access: Access,
-    /// Who its callers are.
-    pub caller: SocketCaller,
-}
 
 /// A listening socket. Dropping it removes the socket file.
 #[derive(Debug)]
@@ -38,79 +24,6 @@ pub struct ControlServer {
     address: Address,
     group: u32,
     limits: ClientLimits,
-}
-
-/// A socket cannot be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServerError {
-    /// Something else stands at its path.
-    #[error("{} is in the way of the {} socket, and is not a socket", path.display(), name_of(*role))]
-    InTheWay {
-        /// Whose socket it would be.
-        role: Role,
-        /// The path.
-        path: PathBuf,
-    },
-    /// Another process listens there.
-    #[error("{}: another process listens there already", path.display())]
-    Taken {
-        /// Whose socket it would be.
-        role: Role,
-        /// The path.
-        path: PathBuf,
-    },
-    /// Nobody made its group.
-    #[error("the {} socket: there is no group {name:?} in /etc/group", name_of(*role))]
-    NoGroup {
-        /// Whose socket it would be.
-        role: Role,
-        /// The group.
-        name: String,
-    },
-    /// The operating system refused.
-    #[error("the {} socket {}: {source}", name_of(*role), path.display())]
-    Io {
-        /// Whose socket it would be.
-        role: Role,
-        /// The path.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
-impl ServerError {
-    /// What to do about it.
-    pub fn next(&self) -> String {
-        match self {
-            Self::InTheWay { role, path } => {
-                let section = section_of(*role);
-                hint::away(
-                    path,
-                    &format!("or set `socket` in {section} of config.toml"),
-                )
-            }
-            Self::Taken { role, path } => {
-                let section = section_of(*role);
-                format!(
-                    "ss -xlp src {}  # who it is; stop it, or set `socket` in {section} of config.toml",
-                    hint::word(path)
-                )
-            }
-            Self::NoGroup { role, name } => {
-                let section = section_of(*role);
-                let made = hint::as_root(&format!("groupadd {name}"));
-                format!("{made}  # or correct `group` in {section} of config.toml")
-            }
-            Self::Io { role, .. } => {
-                let section = section_of(*role);
-                format!(
-                    "set `socket` in {section} of config.toml to a path you may write to, and `group` to one you are in"
-                )
-            }
-        }
-    }
 }
 
 impl ControlServer {
@@ -124,11 +37,12 @@ impl ControlServer {
         let failed = |source| address.failed(source);
         let path = &address.path;
         let listener = UnixListener::bind(path).map_err(failed)?;
-        // The group first: until then only the daemon's own user may open it.
+        // The group is set before the mode: until the mode is set, only the daemon's own user may open the socket.
         let mode = std::fs::Permissions::from_mode(address.access.mode);
         if let Some(name) = &address.access.group {
             let group = group::number_of(name).ok_or_else(|| address.without_group(name))?;
-            // A directory with the setgid bit has given it its group already, where the daemon may not.
+            // Only where the group differs: a directory with the setgid bit has given the socket its group already, and in a
+            // sandbox the daemon may not change it.
             if std::fs::metadata(path).map_err(failed)?.gid() != group {
                 chown(path, None, Some(group)).map_err(failed)?;
             }
@@ -166,7 +80,7 @@ impl ControlServer {
                         let seat = Seat::take(places, &stream, stopped.clone()).await;
                         drop(in_line);
                         if let Some(seat) = seat {
-                            serve_client((stream, caller), calls, limits, stopped, seat).await;
+                            serve_client(stream, caller, calls, limits, stopped, seat).await;
                         }
                     });
                 }
@@ -241,32 +155,16 @@ impl Drop for ControlServer {
     }
 }
 
-impl Address {
-    fn failed(&self, source: io::Error) -> ServerError {
-        ServerError::Io {
-            role: self.caller.role,
-            path: self.path.clone(),
-            source,
-        }
-    }
-
-    fn without_group(&self, name: &str) -> ServerError {
-        ServerError::NoGroup {
-            role: self.caller.role,
-            name: name.to_owned(),
-        }
-    }
-}
-
 async fn serve_client(
-    (stream, caller): (UnixStream, SocketCaller),
+    stream: UnixStream,
+    caller: SocketCaller,
     calls: mpsc::Sender<RawCall>,
     limits: ClientLimits,
     stop: watch::Receiver<bool>,
     seat: Seat,
 ) {
-    if let Err(ended) = connection::serve((stream, caller), calls, limits, stop, &seat.place).await
-    {
+    let served = connection::serve(stream, caller, calls, limits, stop, &seat.place);
+    if let Err(ended) = served.await {
         tracing::debug!(%ended, "connection closed");
     }
 }
@@ -299,57 +197,6 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.places.free(&self.place);
-    }
-}
-
-fn remove_stale(address: &Address) -> Result<(), ServerError> {
-    let path = &address.path;
-    let failed = |source| address.failed(source);
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed(error)),
-        Ok(facts) if facts.file_type().is_socket() && is_live(path) => Err(ServerError::Taken {
-            role: address.caller.role,
-            path: path.clone(),
-        }),
-        Ok(facts) if facts.file_type().is_socket() => std::fs::remove_file(path).map_err(failed),
-        Ok(_) => Err(ServerError::InTheWay {
-            role: address.caller.role,
-            path: path.clone(),
-        }),
-    }
-}
-
-/// Whether somebody listens: only of a socket without any listener the system says that it refuses. One whose
-/// listener takes nobody in, so that connecting waits, is live.
-fn is_live(path: &Path) -> bool {
-    let (told, answer) = std::sync::mpsc::channel();
-    let at = path.to_owned();
-    let probe = std::thread::Builder::new().spawn(move || {
-        let connected = std::os::unix::net::UnixStream::connect(at);
-        // Nobody hears it any more when it took too long.
-        let _ = told.send(connected.map(drop));
-    });
-    let answer = probe.ok().map(|_| answer.recv_timeout(PROBE));
-    !matches!(answer, Some(Ok(Err(error))) if error.kind() == io::ErrorKind::ConnectionRefused)
-}
-
-const PROBE: Duration = Duration::from_secs(1);
-
-/// The person's socket is called after what it is for.
-const fn name_of(role: Role) -> &'static str {
-    match role {
-        Role::Person => "control",
-        Role::Agent => "agent",
-        Role::Carrier => "carrier",
-    }
-}
-
-const fn section_of(role: Role) -> &'static str {
-    match role {
-        Role::Person => "[control]",
-        Role::Agent => "[agent-socket]",
-        Role::Carrier => "[carrier-socket]",
     }
 }
 

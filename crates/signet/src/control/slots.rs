@@ -114,7 +114,8 @@ impl SocketSlots {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let before = taken.len();
         taken.retain(|other| !Arc::ptr_eq(other, place));
-        // The place of a client that had to leave is another's already.
+        // Where the client had to leave for another one, its place was given away in `try_take`, and none is freed
+        // here.
         if taken.len() < before {
             self.freed.notify_one();
         }
@@ -140,12 +141,13 @@ fn first_to_leave(taken: &[Arc<SocketSlot>], process: Option<i32>) -> Option<usi
 }
 
 impl SocketSlot {
-    /// What tells the client more is `queue`; others than the connection hold it while it listens.
+    /// Notes the queue of notifications for this client. While the client follows something, others than its
+    /// connection hold the queue too.
     pub(super) fn tells_by(&self, queue: mpsc::WeakSender<String>) {
         self.with(|state| state.listens = Some(queue));
     }
 
-    /// So many of the client's lines wait for their answers.
+    /// Notes how many of the client's lines wait for their answers.
     pub(super) fn waits_for(&self, lines: usize) {
         self.with(|state| {
             if (state.waits == 0) != (lines == 0) {
@@ -163,7 +165,8 @@ impl SocketSlot {
     /// Whether it waits for nothing, and since when it is so.
     fn standing(&self) -> (bool, Instant) {
         self.with(|state| {
-            // The connection itself holds one.
+            // The connection itself holds one sender of the queue; a second holder means that the client follows
+            // something.
             let holders = state.listens.as_ref().map(mpsc::WeakSender::strong_count);
             let listens = holders.is_some_and(|holders| holders > 1);
             (state.waits == 0 && !listens, state.since)

@@ -18,8 +18,8 @@ use crate::carrier::{Settling, Ticket};
 use crate::control::{Notifier, ReplySender};
 use crate::reach::Reach;
 
-/// One thing to do outside, in the order in which the log allows it. It has no `Debug`: what was sealed stands open in
-/// answers.
+/// One thing to do outside once the log has the lines that it depends on. There is no `Debug`, because answers hold
+/// the clear text of what was sealed.
 pub(super) enum Action {
     /// The node's.
     Effect(Effect),
@@ -108,7 +108,7 @@ impl SendWaiter {
 
     /// The peer's mailbox holds it.
     pub(super) fn store(&mut self) {
-        // Whoever waited may have given up meanwhile.
+        // The caller may have given up, and then nobody receives this.
         self.on_stored.take().map(|told| told.send(()));
     }
 }

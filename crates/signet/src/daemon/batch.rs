@@ -14,7 +14,7 @@ use super::action::Action;
 use super::journal::JournalGroup;
 use super::watchdog::Probe;
 
-/// So many lines, or as many as there are rows, lie between two snapshots of the state.
+/// How many lines lie between two snapshots of the state; as many as the state has rows, where that is more.
 const SNAPSHOT: u64 = 10_000;
 
 /// What the node made at one time, and what is to be done besides when its lines are durable.
@@ -45,7 +45,7 @@ impl Batch {
         }
     }
 
-    /// Nothing but what follows the lines before it.
+    /// A batch without lines: its actions are done after the lines of the batches before it.
     pub(super) fn doing(now: Timestamp, before: Vec<Action>) -> Self {
         Self {
             before,
@@ -53,7 +53,7 @@ impl Batch {
         }
     }
 
-    /// Nothing is to be written: the answer was given, or comes from a task of its own.
+    /// Nothing to write: the call was answered already, or a task of its own will answer it.
     pub(super) fn nothing() -> Self {
         Self::all(clock::now(), Vec::new())
     }
@@ -100,7 +100,8 @@ impl Appender {
     /// A way in by `groups`; the state lacks the last `since` lines and has `rows` rows.
     pub(super) fn new(
         groups: mpsc::Sender<JournalGroup>,
-        (since, rows): (u64, Arc<AtomicU64>),
+        since: u64,
+        rows: Arc<AtomicU64>,
     ) -> Self {
         Self {
             groups,

@@ -46,7 +46,7 @@ use serve::{Serve, value_of};
 struct Asker<'a> {
     caller: &'a SocketCaller,
     reply: ReplySender,
-    /// For what comes later.
+    /// Tells the client more, after the answer.
     notifier: Notifier,
     /// How far its connection is narrowed.
     narrowing: Narrowing,
@@ -80,7 +80,7 @@ pub(super) fn call(state: &mut DaemonState, raw: RawCall) -> Batch {
     } = raw;
     // Calls are served in their order: what was asked before it was narrowed reaches as far as it did.
     let caller = narrowing.of(caller);
-    // Nothing can be written, and so nothing may be said that rests on a line.
+    // On a full disk no line can be written, so no answer may be given that depends on one.
     if state.log.full_since().is_some() {
         reply.send(match Call::parse(&method, params) {
             Ok(Call::ShowStatus(_)) => value_of::<ShowStatus>(&status::status(state, &caller)),
@@ -138,7 +138,8 @@ fn not_for_this_socket(caller: &SocketCaller, line: &Method) -> ApiError {
     refusal.with(|refusal| refusal.whose = Some(line.whose))
 }
 
-/// What is noted of a refusal: a call that was misspelt is nobody's attempt.
+/// The reason under which a refused call is noted as an attempt to reach too far; `None` for one that is only
+/// misspelt.
 fn reason_of(error: &ApiError) -> Option<&'static str> {
     match error.reason()? {
         Reason::BeyondCeiling => Some("beyond-ceiling"),
@@ -156,7 +157,8 @@ fn reason_of(error: &ApiError) -> Option<&'static str> {
 
 const NOT_FOR_THIS_SOCKET: &str = "not-for-this-socket";
 
-/// Also for what only shows: it might rest on a line that is not durable.
+/// The refusal of every call on a full disk, also of one that only shows something: the answer could depend on a line
+/// that is not durable.
 fn disk_full() -> ApiError {
     let text = "the disk is full, and nothing is taken in, answered or sent; free some space where \
                 the log is, and the daemon goes on by itself";

@@ -77,7 +77,7 @@ impl DaemonCondition {
     }
 }
 
-/// Also of a start that waits for room.
+/// The status line on a full disk, also of a start that waits for room.
 pub(super) const FULL: &str =
     "the disk is full; waiting, and nothing is taken in, answered or sent until there is room";
 

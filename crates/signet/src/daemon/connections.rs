@@ -64,7 +64,7 @@ impl Connections {
             }
             News::Disconnected => {
                 self.login_refused.remove(&carrier);
-                // At the start there is nothing to lose yet.
+                // A carrier that was never up, as at the start, has lost no connection that the log should tell of.
                 if self.up.remove(&carrier) {
                     warn!(%carrier, "disconnected; trying again");
                 }
@@ -82,7 +82,7 @@ impl Connections {
             }
             News::Refused(what) => {
                 warn!(%carrier, %what, "the server refused");
-                // Before there is a connection it refuses nothing but the login.
+                // A server that refuses something before there is a connection refuses the login.
                 if !self.up.contains(&carrier) {
                     self.login_refused.insert(carrier);
                 }

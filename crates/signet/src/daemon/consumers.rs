@@ -67,7 +67,8 @@ impl Consumers {
         let program = client.program();
         if self.watched.insert(program.connection) {
             let (client, gone) = (client.clone(), self.gone.clone());
-            // While this holds its queue, its place counts as that of one who listens.
+            // This task holds the client's queue, by which its socket slot counts as one of a client that listens and
+            // is not idle.
             tokio::spawn(async move {
                 client.closed().await;
                 // The daemon may have stopped meanwhile.
@@ -121,7 +122,7 @@ impl Consumers {
             };
             match left {
                 Some(consumer) if over => consumer.reply.send(nothing()),
-                // Whoever has gone needs nothing.
+                // A caller who has gone is dropped without an answer.
                 Some(consumer) if consumer.reply.is_closed() => {}
                 Some(consumer) => self.waiting.push(consumer),
                 None => {}
@@ -142,12 +143,13 @@ fn hand_out(
     batch: &mut Batch,
     mut next: impl FnMut(&mut Wanted) -> (Option<HandedOut>, Outcome),
 ) -> Option<Consumer> {
-    // What is handed to nobody would be another try.
+    // A message that is handed to a caller who has gone would count as one of its five tries.
     if consumer.reply.is_closed() {
         return None;
     }
     let (mut messages, mut bytes) = (Vec::new(), 0);
-    // What is handed out is begun, so the answer that grows heavy ends behind a message, not before it.
+    // Handing out a message counts as a try, so none is taken back: the answer ends after the message that makes it too
+    // heavy.
     while messages.len() < consumer.limit && bytes < BYTES {
         let (handed, outcome) = next(&mut consumer.wanted);
         batch.outcomes.push(outcome);

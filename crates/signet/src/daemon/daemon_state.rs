@@ -60,7 +60,7 @@ impl DaemonState {
             Ok(done) => done,
             Err(error) => return self.refuse(reply, error),
         };
-        // Who asked only to be shown something loses nothing by a stop.
+        // Only a call that writes lines can be in doubt: a call that was to show something can simply be asked again.
         if !outcome.entries.is_empty() {
             reply.in_doubt(made);
         }

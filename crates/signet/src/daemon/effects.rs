@@ -31,7 +31,7 @@ const SWEEP: Duration = Duration::from_secs(30);
 /// Performs actions until the journal closes.
 pub(super) struct Effects {
     carriers: CarrierSet,
-    /// What is awaited of what went out, and what was heard and not told yet.
+    /// The reports of carriers that are awaited; below, those that came and were not handed to the event loop yet.
     awaited: FuturesUnordered<BoxFuture<'static, CarrierReport>>,
     heard: Vec<CarrierReport>,
     reports: mpsc::Sender<Vec<CarrierReport>>,
@@ -155,7 +155,7 @@ impl Effects {
         }
     }
 
-    /// What is not published now is in the ledger or the handshake, and goes out again from there.
+    /// Hands a parcel to its carrier. Where that fails, the ledger or the handshake sends the message again later.
     async fn publish(&mut self, parcel: &Parcel) {
         let (carrier, peer) = (parcel.carrier().clone(), parcel.recipient().clone());
         let held = match self.carriers.publish(parcel).await {
@@ -179,7 +179,8 @@ impl Effects {
         self.awaited.push(report.boxed());
     }
 
-    /// What a carrier does not hear comes again, and is recognised.
+    /// Tells a carrier what became of its messages. Where that fails, it brings them again, and the node recognises
+    /// them.
     async fn settle_mail(&mut self, carrier: &CarrierId, settled: Vec<(Ticket, Settling)>) {
         for (ticket, settled) in settled {
             if let Err(error) = self.carriers.settle(carrier, ticket, settled).await {
@@ -253,7 +254,7 @@ impl Effects {
         }
     }
 
-    /// Whoever waited may have given up, and then nobody asks any more.
+    /// Gives the answer to a ping to its caller, if that one still waits.
     fn pong(&mut self, accepted: Accepted) {
         let request = accepted.message().headers.in_reply_to;
         if let Some(waiter) = request.and_then(|request| self.waiting.remove(&request)) {

@@ -105,7 +105,7 @@ impl EventLoop {
             }
         }
         self.manager.stopping();
-        // Who asks from now on hears at once that nothing is done any more.
+        // The channels are closed before the drain: a call from now on is answered at once that the daemon stops.
         drop((inputs.calls, inputs.probes));
         self.drain(inputs.taken).await;
     }
@@ -128,7 +128,8 @@ impl EventLoop {
         self.heed(written.map(drop));
     }
 
-    /// Nothing may happen that the log does not hold: stop, and let the next start repair it.
+    /// Stops the event loop where the journal has ended: without a log nothing may be done, and the next start
+    /// repairs it.
     fn heed(&mut self, written: Result<(), JournalEnded>) {
         if let Err(JournalEnded) = written {
             error!("the log cannot be written; stopping");
@@ -338,7 +339,7 @@ fn dropped(at_least: u64) -> String {
     format!("slow consumer: dropped before they were read: at least {messages}")
 }
 
-/// For ever where there is nothing to wait for.
+/// Sleeps until `end`, or for ever where there is none.
 async fn sleep_until(end: Option<Instant>) {
     match end {
         Some(end) => tokio::time::sleep_until(end).await,

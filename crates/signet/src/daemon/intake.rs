@@ -52,7 +52,8 @@ pub(super) fn start(
         tokio::spawn(async move {
             let mut reading = reading;
             run(&mut reading, workers).await;
-            // Whoever drops the source closes the connection, and what was taken is still to be settled.
+            // The source is kept until it ends: dropping it would close the connection by which taken messages are
+            // still settled.
             let mut rest = Vec::new();
             while reading.source.receive_many(&mut rest, CHUNK).await > 0 {
                 rest.clear();
@@ -93,7 +94,8 @@ async fn run(reading: &mut Reading, workers: Workers) {
 struct Workers {
     view: watch::Receiver<TrustView>,
     under_way: Arc<Semaphore>,
-    /// Kept beside the node's own, which has the last word: here it says what need not be looked at.
+    /// How many messages of strangers may still cost a line. The node keeps the same count and decides; this one spares the
+    /// workers signatures that the node would not look at.
     allowance: Arc<Mutex<Allowance>>,
     taken: mpsc::Sender<IntakeItem>,
 }
@@ -116,7 +118,8 @@ impl Workers {
     }
 }
 
-/// Strangers are judged as long as they may cost lines; then only what may be a peer's is.
+/// Judges each message of a chunk: those of strangers only as long as they may cost a line, then those alone that a peer may
+/// have sent.
 fn judge(
     chunk: Vec<RawArrival>,
     by: &CarrierId,

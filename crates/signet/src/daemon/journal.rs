@@ -64,7 +64,7 @@ pub(super) struct JournalGroup {
 }
 
 impl JournalGroup {
-    /// Nothing yet.
+    /// A group without entries and actions.
     pub(super) const fn empty(now: Timestamp) -> Self {
         Self {
             now,
@@ -76,7 +76,7 @@ impl JournalGroup {
         }
     }
 
-    /// Nothing but a question whether the thread lives.
+    /// A group that only asks whether the thread lives.
     pub(super) fn asking(now: Timestamp, probe: Probe) -> Self {
         Self {
             probe: Some(probe),
@@ -90,7 +90,7 @@ impl JournalGroup {
 
     /// Says that the thread lives, where that was asked.
     fn answer(&mut self) {
-        // Whoever asked may have gone.
+        // The watchdog may have stopped asking, and then nobody receives this.
         self.probe.take().map(|probe| probe.send(()));
     }
 }
@@ -132,7 +132,7 @@ impl LogView {
 
     /// Resolves when the disk is full, or is not any more.
     pub(super) async fn room_changed(&mut self) {
-        // The journal's end is heard by its groups.
+        // Where the journal has ended, this waits for ever: the event loop hears of the end by the channel of the groups.
         if self.full.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -271,7 +271,7 @@ impl Writer {
     /// The next group; meanwhile, the checkpoint that falls due, and whether the files are at their places.
     fn next(&mut self) -> Result<Option<JournalGroup>, LogError> {
         loop {
-            // A full disk may have kept some back.
+            // Groups that came while the disk was full are taken first, in their order.
             if let Some(held) = self.held.pop_front() {
                 return Ok(Some(held));
             }
@@ -342,7 +342,8 @@ impl Writer {
         let seconds = now.since(since).as_secs();
         let cause = format!("the disk was full for {seconds} s, and nothing was taken in");
         let entry = Entry::Gap(CauseLine { cause });
-        // Its time is that of the line before: the node has dated what waits here, and knows nothing of this line.
+        // The line bears the time of the line before. The groups that wait have times which the node gave them earlier, and a
+        // later time in this line would move theirs.
         let before = self.log.time();
         self.patiently(|log| log.append(before, &entry))?;
         let head = self.patiently(Log::commit)?;
@@ -377,9 +378,10 @@ impl Writer {
                 return;
             }
             thread::sleep(LOOK);
-            // The event loop must not stand at a full channel: somebody may ask it what is wrong.
+            // Groups are taken out of the channel meanwhile: at a full channel the event loop would wait, and could not answer
+            // a person who asks what is wrong.
             while let Ok(mut next) = self.groups.try_recv() {
-                // A thread that waits for room lives.
+                // The watchdog is answered: a thread that waits for room on the disk is alive.
                 next.answer();
                 if !next.is_empty() {
                     self.held.push_back(next);

@@ -43,7 +43,8 @@ impl Months {
 }
 
 fn read(dir: &Path, anchor: &Path, stop: &Receiver<()>, found: &mpsc::Sender<String>) {
-    // Where the system has no priorities for threads, the rests have to do.
+    // Where the system sets no priority for a thread, the pauses between the pieces are all that spares other
+    // programs.
     let _ = rustix::process::setpriority_process(None, LOWEST);
     loop {
         let rests = |rest| stop.recv_timeout(rest) == Err(RecvTimeoutError::Timeout);

@@ -1,7 +1,8 @@
 //! The configuration that is in force, and what became of the one that was read last.
 
-use signet_proto::carrier::Routes;
 use std::path::PathBuf;
+
+use signet_proto::carrier::Routes;
 use tracing::error;
 
 use crate::config::{CardConfig, Changes, Config, ConfigError, Sign};

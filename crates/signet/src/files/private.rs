@@ -52,7 +52,7 @@ impl PrivateError {
     pub fn next(&self) -> String {
         match self {
             Self::Mode { path, .. } => format!("chmod 600 {}", hint::word(path)),
-            // A file that root made anew would lock the owner of its home out.
+            // Not as root: a file that root makes anew in somebody's home could not be read by the owner of the home.
             Self::Owner { path, .. } => hint::unreadable(path),
             Self::NotPlain(path) => format!("put the right file at {}", path.display()),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
@@ -65,12 +65,13 @@ impl PrivateError {
             Self::Io { path, .. } => format!("ls -ld {}", hint::word(path)),
         }
     }
+}
 
-    fn io(path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            path: path.to_owned(),
-            source,
-        }
+/// Puts the path to a system's answer.
+pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> PrivateError + '_ {
+    |source| PrivateError::Io {
+        path: path.to_owned(),
+        source,
     }
 }
 
@@ -82,10 +83,8 @@ pub fn open(path: &Path) -> Result<File, PrivateError> {
     // Without blocking: a pipe in the place of a file would wait for a writer.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file = opened.map_err(|error| PrivateError::io(path, error))?;
-    let facts = file
-        .metadata()
-        .map_err(|error| PrivateError::io(path, error))?;
+    let file = opened.map_err(at(path))?;
+    let facts = file.metadata().map_err(at(path))?;
     if !facts.is_file() || facts.len() > MAX_BYTES {
         return Err(PrivateError::NotPlain(path.to_owned()));
     }
@@ -123,7 +122,7 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>, PrivateError> {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             Err(PrivateError::NotPlain(path.to_owned()))
         }
-        Err(error) => Err(PrivateError::io(path, error)),
+        Err(error) => Err(at(path)(error)),
     }
 }
 
@@ -132,7 +131,7 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>, PrivateError> {
 /// # Errors
 /// `Io`, with `AlreadyExists` when anything stands at `path`.
 pub fn create(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
-    write_new(path, content).map_err(|error| PrivateError::io(path, error))?;
+    write_new(path, content).map_err(at(path))?;
     sync_directory_of(path)
 }
 
@@ -148,9 +147,9 @@ pub fn create_whole(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
     let fresh = path.with_file_name(format!("{beside}{}", std::process::id()));
     let written = write_new(&fresh, content).and_then(|()| place(&fresh, path));
     if let Err(error) = written {
-        // Nobody reads what could not be put in its place.
+        // A file that did not get its name is of no use; the error says why it did not.
         let _ = std::fs::remove_file(&fresh);
-        return Err(PrivateError::io(path, error));
+        return Err(at(path)(error));
     }
     sync_directory_of(path)
 }
@@ -185,7 +184,7 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
         })
         .and_then(|()| write_new(&fresh, content))
         .and_then(|()| std::fs::rename(&fresh, path));
-    written.map_err(|error| PrivateError::io(path, error))?;
+    written.map_err(at(path))?;
     sync_directory_of(path)
 }
 
@@ -199,7 +198,7 @@ pub fn sync_directory_of(path: &Path) -> Result<(), PrivateError> {
         _ => Path::new("."),
     };
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
-    synced.map_err(|error| PrivateError::io(directory, error))
+    synced.map_err(at(directory))
 }
 
 /// The file of a credential that the service manager hands over (systemd.exec(5), `LoadCredential=`), where there
@@ -231,7 +230,7 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    // The umask may have taken away more than it should.
+    // The umask may have taken away even the owner's rights.
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(content)?;
     file.sync_all()

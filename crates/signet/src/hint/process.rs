@@ -87,7 +87,7 @@ impl ProcessContext {
             if word == "--home" {
                 words.next();
             } else if !word.starts_with("--home=") {
-                // A login is a secret.
+                // The line of a login is a secret, and is not printed: `-` reads it from standard input.
                 let shown = if word.starts_with("signet-login:") {
                     "-".into()
                 } else {
@@ -164,7 +164,7 @@ fn bare(text: &str) -> String {
     }
 }
 
-/// Another user is elsewhere, and has another PATH perhaps.
+/// The program by its whole path: another user may have another PATH and another working directory.
 fn whole(program: &str) -> String {
     match program.contains('/') {
         true => std::env::current_exe().map_or_else(|_| program.to_owned(), |file| word(&file)),

@@ -1,8 +1,9 @@
 //! Users of this machine, by number; and how a command is run as another one.
 
-use crate::programs::in_path;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+
+use crate::programs::in_path;
 
 /// The number of the user to whom a path belongs; `None` where it is not there, or not to be looked at.
 pub(crate) fn owner_of(path: &Path) -> Option<u32> {
@@ -23,7 +24,8 @@ pub(crate) fn kept_from_root(home: &Path) -> Option<u32> {
     if let Some(owner) = owner_of(home) {
         return Some(owner).filter(|owner| *owner != ROOT);
     }
-    // `sudo` alone says who called it, `su`, `doas` and `pkexec` do not: the folder itself says whose place it is.
+    // The owner is taken from the folder, and not from SUDO_UID: only `sudo` says who called it, while `su`, `doas`
+    // and `pkexec` do not.
     let whole = std::path::absolute(home).ok()?;
     let above = whole.ancestors().skip(1).find_map(owner_of)?;
     Some(above).filter(|owner| *owner != ROOT)
@@ -47,7 +49,7 @@ fn name_in(users: &str, user: u32) -> Option<String> {
 pub(crate) fn run_as(user: u32) -> String {
     let (name, is_root) = (name_of(user), me() == ROOT);
     match (name, is_root && !has("sudo")) {
-        // Without sudo, root has these of util-linux.
+        // runuser and setpriv are part of util-linux, which is there where sudo is not.
         (Some(name), true) => format!("runuser -u {name} --"),
         (None, true) => format!("setpriv --reuid={user} --regid={user} --clear-groups"),
         (Some(name), false) => format!("sudo -u {name}"),

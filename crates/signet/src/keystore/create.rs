@@ -141,10 +141,7 @@ pub fn recover(
 fn create_directory(home: &Home) -> Result<PathBuf, KeystoreError> {
     let directory = home.join("keys");
     let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
-    made.map_err(|source| private::PrivateError::Io {
-        path: directory.clone(),
-        source,
-    })?;
+    made.map_err(private::at(&directory))?;
     Ok(directory)
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use crate::files::private::{self, PrivateError};
+use crate::files::private::{self, PrivateError, at};
 
 /// A new directory of mode 0700.
 pub(super) fn create_directory(path: &Path) -> Result<(), PrivateError> {
@@ -51,8 +51,8 @@ pub(super) fn sync_beside(path: &Path) -> Result<(), PrivateError> {
     private::sync_directory_of(path)
 }
 
-/// Overwrites a secret file, and takes its name away, durably. A file system that writes elsewhere
-/// than in place, as flash does, may keep the old bytes: nothing better can be asked of it here.
+/// Overwrites a secret file, and takes its name away, durably. On a disk that writes new bytes to another place than the
+/// old ones, as flash does, the old bytes may stay readable; a program cannot prevent that.
 pub(super) fn destroy(path: &Path) -> Result<(), PrivateError> {
     step()
         .and_then(|()| overwrite(path))
@@ -75,13 +75,6 @@ fn overwrite(path: &Path) -> io::Result<()> {
     let length = usize::try_from(facts.len()).unwrap_or_default();
     file.write_all(&vec![0; length])?;
     file.sync_all()
-}
-
-fn at(path: &Path) -> impl FnOnce(io::Error) -> PrivateError {
-    move |source| PrivateError::Io {
-        path: path.to_owned(),
-        source,
-    }
 }
 
 #[cfg(not(test))]

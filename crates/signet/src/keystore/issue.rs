@@ -40,6 +40,11 @@ pub(super) fn versions_after(old: &Certificate) -> Vec<Version> {
     all.into_iter().collect()
 }
 
+/// Whether both certificates are of one person, by one root key.
+pub(super) fn are_of_one(control: &ControlCertificate, certificate: &Certificate) -> bool {
+    control.root == certificate.root && control.principal == certificate.principal
+}
+
 /// The person's own keys, as a control certificate names them.
 pub(super) struct PersonKeys {
     pub(super) control: VerifyKey,
@@ -73,7 +78,7 @@ pub(super) fn begins(now: Timestamp) -> Timestamp {
     now.saturating_sub(CLOCK_SKEW)
 }
 
-/// … and lasts a year.
+/// A certificate ends a year after it is made.
 pub(super) fn ends(now: Timestamp) -> Timestamp {
     now.saturating_add(CERTIFICATE_LIFE)
 }

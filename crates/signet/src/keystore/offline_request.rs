@@ -13,7 +13,7 @@ use signet_proto::keys::{SealKey, SealSecret, SigningKey, VerifyKey};
 use signet_proto::time::Timestamp;
 use zeroize::Zeroizing;
 
-use super::issue::{PersonKeys, certificate_after, control_certificate};
+use super::issue::{PersonKeys, are_of_one, certificate_after, control_certificate};
 use super::pem::{self, Algorithm};
 use super::{
     AUDIT, AgentKeys, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, KEYS, KeyChange, KeystoreError,
@@ -172,20 +172,11 @@ impl RootRequest {
             "control-key",
             "audit-key",
         ];
-        let members = value.as_object()?;
-        let unknown = members.keys().any(|name| !known.contains(&name.as_str()));
-        if unknown || members.get("type")?.as_str()? != "request" {
-            return None;
-        }
+        let members = members_of(value, "request", &known)?;
         let text = |name: &str| members.get(name).and_then(Value::as_str);
         let certificate = Certificate::parse(members.get("certificate")?).ok()?;
-        let control = match members.get("control") {
-            Some(control) => Some(ControlCertificate::parse(control).ok()?),
-            None => None,
-        };
-        let foreign = |control: &ControlCertificate| {
-            control.root != certificate.root || control.principal != certificate.principal
-        };
+        let control = control_in(members)?;
+        let foreign = |control: &ControlCertificate| !are_of_one(control, &certificate);
         let person = match (text("control-key"), text("audit-key")) {
             (Some(control), Some(audit)) => Some((control.parse().ok()?, audit.parse().ok()?)),
             (None, None) => None,
@@ -229,27 +220,17 @@ impl RootAnswer {
 
     /// Reads one that was carried here.
     pub fn parse(value: &Value) -> Option<Self> {
-        let members = value.as_object()?;
-        let known = ["type", "certificate", "control"];
-        let unknown = members.keys().any(|name| !known.contains(&name.as_str()));
-        if unknown || members.get("type")?.as_str()? != "answer" {
-            return None;
-        }
-        let control = match members.get("control") {
-            Some(control) => Some(ControlCertificate::parse(control).ok()?),
-            None => None,
-        };
+        let members = members_of(value, "answer", &["type", "certificate", "control"])?;
         Some(Self {
             certificate: Certificate::parse(members.get("certificate")?).ok()?,
-            control,
+            control: control_in(members)?,
         })
     }
 
     fn fits(&self, keys: &AgentKeys, requested: &VerifyKey) -> Result<(), KeystoreError> {
         let (new, old) = (&self.certificate, &keys.certificate);
         let control = self.control.as_ref();
-        let foreign_control = control
-            .is_some_and(|control| control.root != new.root || control.principal != new.principal);
+        let foreign_control = control.is_some_and(|control| !are_of_one(control, new));
         let why = if new.agent != old.agent || new.principal != old.principal {
             "it certifies another agent or another person"
         } else if new.root != old.root && !rotate::is_next(&new.root, old) {
@@ -267,6 +248,19 @@ impl RootAnswer {
         };
         Err(KeystoreError::ForeignAnswer(why))
     }
+}
+
+/// The members of a request or an answer, as `kind` says; `None` where one of them is not known.
+fn members_of<'v>(value: &'v Value, kind: &str, known: &[&str]) -> Option<&'v Map<String, Value>> {
+    let members = value.as_object()?;
+    let is_known = members.keys().all(|name| known.contains(&name.as_str()));
+    (is_known && members.get("type")?.as_str()? == kind).then_some(members)
+}
+
+/// The control certificate that may stand in it; `None` where it does not hold.
+fn control_in(members: &Map<String, Value>) -> Option<Option<ControlCertificate>> {
+    let control = members.get("control").map(ControlCertificate::parse);
+    control.transpose().ok()
 }
 
 /// The person's own secrets that were made for the request, when the answer names them.

@@ -44,10 +44,7 @@ impl Algorithm {
 /// When it is not private, not such a key, or encrypted.
 pub fn read(path: &Path, algorithm: Algorithm) -> Result<Zeroizing<[u8; 32]>, KeystoreError> {
     let text = private::read(path)?;
-    let malformed = || KeystoreError::Pem {
-        path: path.to_owned(),
-        kind: algorithm.name(),
-    };
+    let malformed = || malformed(path, algorithm);
     if is_openssh(&text) {
         let seed = openssh_seed(&text, path)?;
         return seed
@@ -65,6 +62,14 @@ pub fn read(path: &Path, algorithm: Algorithm) -> Result<Zeroizing<[u8; 32]>, Ke
     }
 }
 
+/// The file is no key of that kind.
+pub(super) fn malformed(path: &Path, algorithm: Algorithm) -> KeystoreError {
+    KeystoreError::Pem {
+        path: path.to_owned(),
+        kind: algorithm.name(),
+    }
+}
+
 /// Whether a key file is in the form of OpenSSH.
 fn is_openssh(text: &str) -> bool {
     text.trim_start()
@@ -73,10 +78,8 @@ fn is_openssh(text: &str) -> bool {
 
 /// The seed in the text of an OpenSSH key, `None` when it is no Ed25519 key.
 fn openssh_seed(text: &str, path: &Path) -> Result<Option<Zeroizing<[u8; 32]>>, KeystoreError> {
-    let key = PrivateKey::from_openssh(text).map_err(|_| KeystoreError::Pem {
-        path: path.to_owned(),
-        kind: Algorithm::Ed25519.name(),
-    })?;
+    let key = PrivateKey::from_openssh(text);
+    let key = key.map_err(|_| malformed(path, Algorithm::Ed25519))?;
     if key.is_encrypted() {
         let path = path.to_owned();
         return Err(KeystoreError::EncryptedSsh(path));
@@ -112,10 +115,7 @@ pub(super) fn create(
     algorithm: Algorithm,
     secret: &[u8; 32],
 ) -> Result<(), KeystoreError> {
-    let text = encode(algorithm, secret).ok_or_else(|| KeystoreError::Pem {
-        path: path.to_owned(),
-        kind: algorithm.name(),
-    })?;
+    let text = encode(algorithm, secret).ok_or_else(|| malformed(path, algorithm))?;
     Ok(private::create(path, text.as_bytes())?)
 }
 

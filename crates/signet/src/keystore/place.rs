@@ -11,7 +11,7 @@ use signet_proto::keys::{SealSecret, SigningKey};
 use super::pem::{self, Algorithm};
 use super::{
     AUDIT, CERTIFICATE, CONTROL, CONTROL_CERTIFICATE, HANDED_OVER, KEYS, KeystoreError, NEXT_ROOT,
-    ROOT, SEALING, SIGNING, retired, stage,
+    ROOT, SEALING, SIGNING, issue, retired, stage,
 };
 use crate::files::private;
 use crate::home::Home;
@@ -91,9 +91,7 @@ impl<'a> KeyFolder<'a> {
         certificate: &Certificate,
     ) -> Result<Option<ControlCertificate>, KeystoreError> {
         let control = self.control()?;
-        let foreign = |control: &ControlCertificate| {
-            control.root != certificate.root || control.principal != certificate.principal
-        };
+        let foreign = |control: &ControlCertificate| !issue::are_of_one(control, certificate);
         if control.as_ref().is_some_and(foreign) {
             let path = self.file(CONTROL_CERTIFICATE);
             return Err(KeystoreError::OtherPerson(path));

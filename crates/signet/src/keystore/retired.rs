@@ -18,7 +18,7 @@ use signet_proto::session::{SESSION_LIFE, WINDOW_LIFE};
 use signet_proto::time::Timestamp;
 
 use super::{AUDIT, CONTROL, KeystoreError, ROOT, SEALING, SIGNING, disk};
-use crate::files::private::PrivateError;
+use crate::files::private::at;
 use crate::home::Home;
 use crate::lock::HomeLock;
 
@@ -41,13 +41,9 @@ pub struct RetiredKey {
 /// When the directory cannot be read.
 pub fn kept(home: &Home) -> Result<Vec<RetiredKey>, KeystoreError> {
     let directory = home.join("keys");
-    let failed = |source| PrivateError::Io {
-        path: directory.clone(),
-        source,
-    };
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(&directory).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
+    for entry in std::fs::read_dir(&directory).map_err(at(&directory))? {
+        let name = entry.map_err(at(&directory))?.file_name();
         let parts = name.to_str().and_then(parse);
         found.extend(parts.map(|(kind, serial, until)| RetiredKey {
             kind,
@@ -84,7 +80,7 @@ pub(super) fn keep(
     let Some((kind, _)) = KINDS.iter().find(|(_, file)| *file == name) else {
         return Ok(());
     };
-    // A change that was interrupted here has given it its name before.
+    // A change that was interrupted after this step has linked the old secret already.
     let known = |kept: &RetiredKey| kept.kind == *kind && kept.serial == serial;
     if kept(home)?.iter().any(known) || !exists(home, name)? {
         return Ok(());
@@ -114,7 +110,7 @@ fn exists(home: &Home, name: &str) -> Result<bool, KeystoreError> {
     match path.symlink_metadata() {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(PrivateError::Io { path, source }.into()),
+        Err(error) => Err(at(&path)(error).into()),
     }
 }
 
@@ -136,5 +132,5 @@ const KINDS: [(&str, &str); 5] = [
     ("control", CONTROL),
     ("root", ROOT),
 ];
-/// The name holds whole seconds.
+/// Added to a time that becomes a file's name: the name holds whole seconds, so the time is cut off.
 const ROUNDED: Duration = Duration::from_secs(1);

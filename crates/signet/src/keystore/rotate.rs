@@ -7,7 +7,7 @@ use signet_proto::ids::Digest;
 use signet_proto::keys::{SealKey, SealSecret, SigningKey, VerifyKey};
 use signet_proto::time::Timestamp;
 
-use super::issue::{PersonKeys, certificate_after, commitment, control_certificate};
+use super::issue::{PersonKeys, are_of_one, certificate_after, commitment, control_certificate};
 use super::pem::{self, Algorithm};
 use super::place::read_control;
 use super::{
@@ -189,12 +189,8 @@ pub(super) fn control_of(
     let path = path.to_owned();
     match read_control(&path)? {
         None => Err(KeystoreError::NoControl(path)),
-        Some(control)
-            if control.root != certificate.root || control.principal != certificate.principal =>
-        {
-            Err(KeystoreError::OtherPerson(path))
-        }
-        Some(control) => Ok(control),
+        Some(control) if are_of_one(&control, certificate) => Ok(control),
+        Some(_) => Err(KeystoreError::OtherPerson(path)),
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
     NEXT_ROOT, ROOT, SEALING, SIGNING, disk, json_file, retired,
 };
 use crate::config::AgentConfig;
-use crate::files::private::{self, PrivateError};
+use crate::files::private::{self, PrivateError, at};
 use crate::home::Home;
 use crate::lock::HomeLock;
 
@@ -37,10 +37,8 @@ impl KeyChange {
         algorithm: Algorithm,
         secret: &[u8; 32],
     ) -> Result<(), KeystoreError> {
-        let text = pem::encode(algorithm, secret).ok_or_else(|| KeystoreError::Pem {
-            path: PathBuf::from(name),
-            kind: algorithm.name(),
-        })?;
+        let text = pem::encode(algorithm, secret);
+        let text = text.ok_or_else(|| pem::malformed(name.as_ref(), algorithm))?;
         self.0
             .push((name, Zeroizing::new(text.as_bytes().to_vec())));
         Ok(())
@@ -49,11 +47,6 @@ impl KeyChange {
     /// A statement or certificate that becomes the key file `name`.
     pub(super) fn json(&mut self, name: &'static str, value: &Value) {
         self.0.push((name, Zeroizing::new(json_file(value))));
-    }
-
-    /// Whether it holds a new key file `name`.
-    pub fn holds(&self, name: &str) -> bool {
-        self.0.iter().any(|(known, _)| *known == name)
     }
 
     /// The names of the files that it holds.
@@ -122,14 +115,10 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
 /// When a file cannot be destroyed.
 pub(super) fn discard_unfinished(lock: &HomeLock) -> Result<(), KeystoreError> {
     let directory = lock.home().join("keys");
-    let failed = |source| PrivateError::Io {
-        path: directory.clone(),
-        source,
-    };
-    for entry in std::fs::read_dir(&directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
+    for entry in std::fs::read_dir(&directory).map_err(at(&directory))? {
+        let entry = entry.map_err(at(&directory))?;
         let is_one = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
-        if is_one && entry.file_type().map_err(failed)?.is_dir() {
+        if is_one && entry.file_type().map_err(at(&directory))?.is_dir() {
             destroy_directory(&entry.path())?;
         }
     }
@@ -143,12 +132,8 @@ pub(super) fn next(home: &Home) -> PathBuf {
 
 /// Destroys the files of a directory, then the directory.
 pub(super) fn destroy_directory(directory: &Path) -> Result<(), KeystoreError> {
-    let failed = |source| PrivateError::Io {
-        path: directory.to_owned(),
-        source,
-    };
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        disk::destroy(&entry.map_err(failed)?.path())?;
+    for entry in std::fs::read_dir(directory).map_err(at(directory))? {
+        disk::destroy(&entry.map_err(at(directory))?.path())?;
     }
     disk::remove_directory(directory)?;
     Ok(disk::sync_beside(directory)?)
@@ -160,25 +145,21 @@ fn unfinished(home: &Home) -> PathBuf {
 
 /// The files that are staged, when they are what this user staged and nothing else.
 fn staged_names(next: &Path) -> Result<Option<BTreeSet<String>>, KeystoreError> {
-    let failed = |source| PrivateError::Io {
-        path: next.to_owned(),
-        source,
-    };
     let intruded = |path: &Path| KeystoreError::Intruded(path.to_owned());
     let facts = match next.symlink_metadata() {
         Ok(facts) => facts,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error).into()),
+        Err(error) => return Err(at(next)(error).into()),
     };
     let me = rustix::process::geteuid().as_raw();
     if !facts.is_dir() || facts.uid() != me || facts.mode() & 0o077 != 0 {
         return Err(intruded(next));
     }
     let mut names = BTreeSet::new();
-    for entry in std::fs::read_dir(next).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
+    for entry in std::fs::read_dir(next).map_err(at(next))? {
+        let entry = entry.map_err(at(next))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_file = entry.file_type().map_err(failed)?.is_file();
+        let is_file = entry.file_type().map_err(at(next))?.is_file();
         if !is_file || !ORDER.contains(&name.as_str()) {
             return Err(intruded(&entry.path()));
         }
@@ -188,8 +169,8 @@ fn staged_names(next: &Path) -> Result<Option<BTreeSet<String>>, KeystoreError> 
     Ok(Some(names))
 }
 
-/// The secret that `name` held until now, kept for as long as something may need it. What names it
-/// is still in its place: secrets are adopted first.
+/// Keeps the secret that `name` held until now for as long as something may need it, under the serial of the
+/// certificate or statement that names it. That file is still in its place, since secrets are adopted first.
 fn keep_old(home: &Home, name: &str, now: Timestamp) -> Result<(), KeystoreError> {
     let present = KeyFolder::present(home);
     let (serial, until) = match name {
@@ -212,7 +193,8 @@ fn keep_old(home: &Home, name: &str, now: Timestamp) -> Result<(), KeystoreError
     retired::keep(home, name, serial, until)
 }
 
-/// Secrets before what names them: the old name tells which serial the old secret had.
+/// The order in which files are adopted: a secret before the certificate or statement that names it, which until then
+/// tells the serial under which the old secret is kept.
 const ORDER: [&str; 9] = [
     SEALING,
     SIGNING,

@@ -62,7 +62,7 @@ impl StoredState {
         let (policy, seed) = (config.policy.clone(), random::bytes()?);
         let node = Node::restore(identity, policy, seed, self.rows).map_err(StateError::Row)?;
         let from = self.position.head.seq;
-        Ok((recall(node, (lines, from), config, opening)?, self.store))
+        Ok((recall(node, lines, from, config, opening)?, self.store))
     }
 }
 
@@ -92,19 +92,20 @@ pub(super) fn recall_all(
     let identity = keys.into_identity(config.agent.layers);
     let node = Node::new(identity, config.policy.clone(), random::bytes()?);
     let mut lines = signet_audit::read(&config.audit_dir)?.peekable();
-    // Whoever the missing months made known, revoked or receipted would be forgotten.
+    // Without its first months the log does not say whom the agent knows, who was revoked and what was received.
     if let Some(Ok(first)) = lines.peek()
         && first.seq != 1
     {
         return Err(MemoryError::NoBeginning(first.seq));
     }
-    recall(node, (lines, 0), config, opening)
+    recall(node, lines, 0, config, opening)
 }
 
 /// Tells the node the lines behind line `from`, up to the last that stays.
 fn recall(
     mut node: Node,
-    (lines, from): (impl Iterator<Item = Result<LogLine, LogError>>, u64),
+    lines: impl Iterator<Item = Result<LogLine, LogError>>,
+    from: u64,
     config: &Config,
     opening: &LogOpening,
 ) -> Result<Past, MemoryError> {

@@ -28,7 +28,7 @@ impl Keeper {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(store: StateStore) -> std::io::Result<Self> {
-        // One may wait while another is written.
+        // Room for one: a snapshot may wait while another is written.
         let (snapshots, waiting) = sync_channel(1);
         let rows = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&rows);
@@ -54,7 +54,7 @@ impl Keeper {
     /// Waits until what was handed over is written. Every other sender must be gone.
     pub async fn close(self) {
         drop(self.snapshots);
-        // Without it, the next start only reads more of the log.
+        // A snapshot that was not written costs the next start more lines of the log to read, and nothing else.
         let _ = tokio::task::spawn_blocking(move || self.thread.join()).await;
     }
 }

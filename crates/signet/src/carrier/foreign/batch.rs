@@ -37,7 +37,8 @@ pub(super) struct DeliveredMessage {
 impl DeliveredBatch {
     pub(super) fn of(
         left: usize,
-        (kept, wait): (Arc<PollBoxes>, Duration),
+        kept: Arc<PollBoxes>,
+        wait: Duration,
         done: impl FnOnce(Delivered) + Send + 'static,
     ) -> Arc<Self> {
         let counting = Counting {
@@ -62,7 +63,7 @@ impl DeliveredBatch {
             Disposition::Refused => &mut counted.refused,
             Disposition::Counted => &mut counted.counted,
         } += 1;
-        // One sender in one call: what is kept for another one is not for its answer.
+        // A call brings the messages of one sender, so the first poll in it says for whom the answer is.
         if counting.polled.is_none() {
             counting.polled = settled.polled;
         }

@@ -11,7 +11,7 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// It appears only when the work takes a while.
+    /// A bar that is drawn only once the work has taken a while.
     pub(super) fn new() -> Self {
         Self {
             is_wanted: stderr().is_terminal(),
@@ -31,7 +31,7 @@ impl Bar {
         let full = usize::try_from(share.min(WIDTH)).unwrap_or_default();
         let (full, empty) = ("#".repeat(full), " ".repeat(WIDTH as usize - full));
         let (done, total) = (done / MIB, total / MIB);
-        // A terminal that is gone changes nothing about the verdict.
+        // The bar is for show: where the terminal is gone, the verification goes on.
         let _ = write!(stderr(), "\r[{full}{empty}] {done} of {total} MiB");
     }
 

@@ -95,7 +95,7 @@ pub(crate) fn drafts(args: DraftsArgs, home: Option<PathBuf>) -> Result<(), CliE
     }
 }
 
-/// No key is asked for: who may let a message be written may also let it lie.
+/// Takes a draft back. No key is asked for: whoever may write a message by this socket may also take it back.
 fn drop_draft(name: &str, json: bool, home: Option<PathBuf>) -> Result<(), CliError> {
     let waiting = listed::named(home.clone(), name)?;
     let message_id = listed::only(waiting, name)?.draft.message_id;

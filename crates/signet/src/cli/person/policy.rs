@@ -112,7 +112,8 @@ fn capability(args: &CheckArgs) -> Result<Option<CapabilityName>, CliError> {
     })
 }
 
-/// What to change first: a new session brings nothing while the configuration says the same.
+/// The rule to change first. One that a session fixes comes last: a new session would bring the same again as long as
+/// the configuration says so.
 fn first_against(answer: &Answered) -> Option<(Way, &Finding)> {
     answer.checks.iter().find_map(|check| {
         let against = || check.findings.iter().filter(|finding| !finding.holds);

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &WatchArgs, home: Option<PathBuf>) -> Result<(), CliErro
 struct Watcher {
     desktop: Option<Desktop>,
     json: bool,
-    /// What was shown: a daemon that was started again names it once more.
+    /// The ids of the records that were shown: a daemon that was started again lists the same records once more.
     seen: HashSet<String>,
 }
 
@@ -132,7 +132,8 @@ fn is_of_a_stop(error: &ClientError) -> bool {
     }
 }
 
-/// As a person reads it: whatever it names, it stays two lines and drives no terminal.
+/// The record as two lines for a person. Names in it are escaped, so that they neither begin a line nor drive the
+/// terminal.
 fn page(attention: &Attention) -> String {
     let still = if attention.still { "still: " } else { "" };
     let line = format!(

@@ -80,7 +80,8 @@ pub(crate) fn make_with(
     furnish: impl FnOnce(&Home) -> Result<(), CliError>,
 ) -> Result<Certificate, CliError> {
     refuse_if_used(home)?;
-    // What the finished home would be refused for, such as its path's length, is found here.
+    // The configuration is parsed for its final place: a fault such as a path that is too long for a socket is found
+    // before anything is made.
     Config::parse(&new.config, home, None)?;
     let draft = DraftHome::new(home)?;
     private::create(&draft.home.config_file(), new.config.as_bytes())?;
@@ -194,7 +195,7 @@ impl DraftHome {
 impl Drop for DraftHome {
     fn drop(&mut self) {
         if !self.finished {
-            // The command fails already; what is left holds nothing that anybody uses.
+            // The error of the command is on its way; a draft that cannot be removed is in nobody's way.
             let _ = std::fs::remove_dir_all(self.home.path());
         }
     }

@@ -95,7 +95,8 @@ fn install(
         }
         agents::note(machine, name, &installed)?;
     } else {
-        // First the note: a home that nobody noted is taken for somebody else's, if the command is interrupted.
+        // The note is written before the home: after an interruption, a home without a note would be taken for
+        // somebody else's.
         agents::note(machine, name, &installed)?;
         let root = args.root.as_deref().map_or(Root::New, init::root_at);
         home::make(machine, name, &installed, root, &broker, new.as_ref())?;
@@ -111,29 +112,29 @@ fn install(
             server::mailbox(machine, &args.agent)?;
         }
     }
-    let enabled = match (machine.has_manager(), is_stale) {
-        (true, true) => {
-            machine.tool("systemctl", &["enable", &unit])?
-                && machine.tool("systemctl", &["restart", &unit])?
-        }
-        (true, false) => machine.tool("systemctl", &["enable", "--now", &unit])?,
-        (false, _) => machine.tool("systemctl", &["enable", &unit])?,
-    };
+    let enabled = enable(machine, &unit, is_stale)?;
     print(&next(machine, name, &broker, &installed, !is_home))?;
     if enabled {
         return Ok(());
     }
-    let next = format!(
-        "journalctl -n 20 -u {}  # says why; then: systemctl enable --now {0}",
-        name.unit()
-    );
-    Err(CliError::refused(
-        format!("{} was not started", name.unit()),
-        next,
-    ))
+    let next =
+        format!("journalctl -n 20 -u {unit}  # says why; then: systemctl enable --now {unit}");
+    Err(CliError::refused(format!("{unit} was not started"), next))
 }
 
-/// What is noted of the name, if it is the same agent's; a home that nobody noted is nobody's to give away.
+/// Lets systemd start the unit now, where one runs, and at every boot; whether it did. A daemon that is stale is started
+/// again.
+fn enable(machine: &Machine, unit: &str, is_stale: bool) -> Result<bool, CliError> {
+    match (machine.has_manager(), is_stale) {
+        (true, true) => Ok(machine.tool("systemctl", &["enable", unit])?
+            && machine.tool("systemctl", &["restart", unit])?),
+        (true, false) => machine.tool("systemctl", &["enable", "--now", unit]),
+        (false, _) => machine.tool("systemctl", &["enable", unit]),
+    }
+}
+
+/// The note of this instance, if it is the same agent's. A home without a note was not made by this command, and is
+/// refused.
 fn known(
     machine: &Machine,
     name: &Instance,

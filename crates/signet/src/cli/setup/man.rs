@@ -20,7 +20,7 @@ pub(crate) struct ManArgs {
 
 pub(crate) fn run(args: &ManArgs) -> Result<(), CliError> {
     let mut whole = help::unbroken(SignetCli::command()).disable_help_subcommand(true);
-    // Only then each command knows its whole name, and the options that all share.
+    // `build` gives each command its whole name and the options that all of them share.
     whole.build();
     let Some(dir) = &args.out else {
         return print(&String::from_utf8_lossy(&page(whole).1));
@@ -40,12 +40,12 @@ fn write(mut command: Command, dir: &Path) -> Result<(), CliError> {
     below.into_iter().try_for_each(|sub| write(sub, dir))
 }
 
-/// The file's name and the text. What stands behind the options is printed as it is: tables and commands.
+/// The file's name and the text. The text after the options holds tables and commands, which keep their lines.
 fn page(command: Command) -> (String, Vec<u8>) {
     let tail = command.get_after_help().map(ToString::to_string);
     let name = command.get_display_name().unwrap_or("signet").to_owned();
     let has_commands = command.has_subcommands();
-    // Every command has the same version: that of the program.
+    // The version stands in the page's footer, as that of the program: a command has none of its own.
     let man = Man::new(command.display_name(&name).after_help(""))
         .title(&name)
         .source(concat!("signet ", env!("CARGO_PKG_VERSION")))

@@ -34,10 +34,10 @@ pub(crate) fn run_until(
     home: &Home,
     asked: impl Future<Output = ()>,
 ) -> Result<(), CliError> {
-    // The client library tells of every dropped message; a `gap` line does so once a second.
+    // Only warnings of the client library: it would log every dropped message, of which a `gap` line tells once a second.
     let told = std::env::var_os("SIGNET_LOG").map(|told| told.to_string_lossy().into_owned());
     let (filter, unfit) = filter_of(told.as_deref());
-    // … and at `trace` it tells every message, word for word: nobody may ask for that.
+    // Its level `trace` would log the text of every message, so it is cut off whatever SIGNET_LOG says.
     let telling = filter_fn(|event| {
         *event.level() < Level::TRACE || !event.target().starts_with("async_nats")
     });
@@ -46,7 +46,7 @@ pub(crate) fn run_until(
         .with_writer(std::io::stderr)
         .with_target(false)
         .with_ansi(is_coloured())
-        // The terminal may be gone; that is no reason to say so there.
+        // Where standard error is gone, an error of writing to it could be written nowhere.
         .log_internal_errors(false)
         .finish()
         .with(telling)
@@ -66,8 +66,8 @@ pub(crate) fn run_until(
     ended.map_err(CliError::from)
 }
 
-/// What the daemon tells; and why not what SIGNET_LOG says, where nobody can mean that. A word that is no level would
-/// be read as the name of a module, and all others would be silent.
+/// The filter that SIGNET_LOG asks for, or the usual one with a warning where its text cannot be meant: a misspelt level
+/// would be taken for the name of a module, and everything else would be silent.
 fn filter_of(asked: Option<&str>) -> (EnvFilter, Option<String>) {
     let usual = || EnvFilter::new(USUAL);
     let Some(asked) = asked.filter(|asked| !asked.trim().is_empty()) else {

@@ -32,5 +32,5 @@ pub(crate) fn run(args: SchemaArgs) -> Result<(), CliError> {
     print(text)
 }
 
-/// What programs of this machine say to the daemon; the others are of the wire and the log.
+/// The schema of the calls on the sockets; the other schemas are of the wire and the log.
 const API: &str = "api";

@@ -38,7 +38,7 @@ pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), CliErro
     });
     let known = known.as_ref();
     let uses_nats = known.is_none_or(|(_, config)| !config.nats.servers.is_empty());
-    // A home whose configuration cannot be read any more is for doctor to look at.
+    // Where the configuration cannot be read, the hint names the command that says what is wrong with it.
     let mailbox = known.map_or_else(
         || "signet doctor".to_owned(),
         |(home, config)| doctor::broker::next_for_mailbox(home, config),
@@ -184,7 +184,7 @@ fn notes(status: &Status) -> Vec<StatusNote> {
 /// A certificate of an older release lists fewer versions: until it is renewed, peers speak those alone.
 fn versions_note(listed: &[String]) -> Option<StatusNote> {
     let newest = Version::SPOKEN.last()?.to_string();
-    // A daemon of before does not say what is listed.
+    // A daemon of an older release lists no versions in its answer.
     let lists = listed.is_empty() || listed.contains(&newest);
     (!lists).then(|| StatusNote {
         text: format!(
@@ -199,7 +199,7 @@ fn versions_note(listed: &[String]) -> Option<StatusNote> {
 fn clock_note(clock: &Clock) -> StatusNote {
     let [now, from, to] =
         [&clock.now, &clock.not_before, &clock.not_after].map(|time| visible(time));
-    // Times of one spelling compare as texts.
+    // All times have the same spelling, so they can be compared as texts.
     let (text, next) = if now < from {
         (
             format!(
@@ -223,7 +223,8 @@ fn clock_note(clock: &Clock) -> StatusNote {
     }
 }
 
-/// What rings and who rang it, the first few by name; the command lists them all, and stands below the last.
+/// A note for each of the first alarms, with the peer that rang it. The command that lists all of them stands below
+/// the last note.
 fn alarm_notes(private: &Private) -> Vec<StatusNote> {
     let ringing = &private.ringing;
     let note = |alarm: &Alarm| {

@@ -114,22 +114,13 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     if !args.offers.is_empty() {
         config::set_offers(&home, &args.offers)?;
     }
-    match (&units, runs) {
-        (Some(units), _) => {
-            // The service of the NATS server starts its own process, so the one of this command is ended.
-            interrupts.end_server();
-            units.start(&home, OwnServer::of(&home).as_ref())?;
-            daemon::wait(&home, &config, None)?;
-            print(&format!(
-                "daemon   the service {} runs it\n",
-                units.daemon()
-            ))?;
-        }
-        (None, true) => {
+    match &units {
+        Some(units) => start_service(units, &home, &config, &interrupts)?,
+        None if runs => {
             interrupts.keep_server();
             print("daemon   it runs already\n")?;
         }
-        (None, false) if args.background => {
+        None if args.background => {
             daemon::start_in_background(&home, &config)?;
             interrupts.keep_server();
             print(&format!(
@@ -137,7 +128,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
                 home.join("daemon.log").display()
             ))?;
         }
-        (None, false) => print("daemon   in the foreground; Ctrl-C ends it\n")?,
+        None => print("daemon   in the foreground; Ctrl-C ends it\n")?,
     }
     if let Some(other) = &args.beside {
         bind_both(&home, &Home::at(other))?;
@@ -161,6 +152,23 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     // the daemon.
     let asked = interrupts.hand_over();
     run::run_until(&run::RunArgs::default(), &home, asked)
+}
+
+/// Lets the service manager run the daemon, and waits until it answers.
+fn start_service(
+    units: &Units,
+    home: &Home,
+    config: &Config,
+    interrupts: &Interrupts,
+) -> Result<(), CliError> {
+    // The service of the NATS server starts its own process, so the one of this command is ended.
+    interrupts.end_server();
+    units.start(home, OwnServer::of(home).as_ref())?;
+    daemon::wait(home, config, None)?;
+    print(&format!(
+        "daemon   the service {} runs it\n",
+        units.daemon()
+    ))
 }
 
 pub(crate) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), CliError> {
@@ -273,7 +281,7 @@ fn connected(home: &Home, config: &Config) -> Result<(), CliError> {
 
 /// A daemon runs with a certificate that has ended or not begun, and neither signs nor sends.
 fn certificate_fault(home: &Home, config: &Config) -> Option<CliError> {
-    // Keys that cannot be used are for the daemon to refuse.
+    // Where the keys cannot be opened there is no fault to report here: the daemon refuses them with the reason.
     let certificate = AgentKeys::open(home, &config.agent).ok()?.certificate;
     let now = clock::now();
     let (from, to) = (certificate.not_before, certificate.not_after);

@@ -78,7 +78,8 @@ pub(crate) fn run(args: &HandleMessagesArgs, home: Option<PathBuf>) -> Result<()
     handling.run()
 }
 
-/// The process of the handlers keeps our environment: commands and tokens may stand in it.
+/// Lets `signet-gateway` handle what comes, as the file says. It keeps this environment, which the commands of the file
+/// and their tokens may need.
 fn by_file(args: &HandleMessagesArgs, socket: PathBuf, home: Option<PathBuf>) -> CliError {
     if !args.capabilities.is_empty() {
         let what = "--capability is for a COMMAND; the file names the capabilities";
@@ -187,7 +188,7 @@ pub(crate) fn no_room(error: std::io::Error) -> CliError {
     CliError::refused(error, next)
 }
 
-/// As long as a lease can be.
+/// The longest time for a try or a pause: the longest lease is 24 hours, and a try has to end before it.
 const LONGEST: Duration = Duration::from_secs(24 * 3600 - 60);
 
 const EXAMPLE: &str = "\

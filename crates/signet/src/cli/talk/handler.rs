@@ -97,7 +97,7 @@ fn place(given: Option<&Path>, home: Option<PathBuf>, name: &str) -> Result<Path
 
 /// What handles which capability.
 pub(crate) const FILE: &str = "handlers.toml";
-/// What goes to and fro, while it is there.
+/// The file into which requests and answers of handlers are traced, as long as it exists.
 pub(crate) const TRACE_FILE: &str = "handlers.trace";
 
 const TRACE: &str = "\

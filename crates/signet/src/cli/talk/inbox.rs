@@ -97,7 +97,7 @@ pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError
             false => Ok(()),
         };
     }
-    // Taking needs a connection of its own: this one only listens from here on.
+    // Messages are acknowledged by a second connection, because the first one waits in `notifications` from here on.
     let mut taking = connect(home, Duration::ZERO)?;
     for arrived in client.notifications() {
         if let Some(arrived) = Arrived::of(arrived?) {
@@ -221,7 +221,7 @@ fn offer(body: &Value) -> String {
     format!("signet handoff show {task}  \"{goal}\"")
 }
 
-/// The whole of it is for --json.
+/// The beginning of a body, with an ellipsis where it was cut; --json prints the whole of it.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

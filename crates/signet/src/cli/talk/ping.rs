@@ -72,5 +72,5 @@ pub(crate) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), CliError>
     }
 }
 
-/// How many seconds a ping may wait and live: later nobody asks any more.
+/// How many seconds a ping may wait and live; whoever sent it does not wait longer for the answer.
 const LIFE: u64 = 60;

@@ -42,7 +42,7 @@ fn signed_card(
         None => own_card(node, config),
     };
     let key = state.keys.card_key().map_err(|error| {
-        // The text names a file of the home: it is the person's to read.
+        // The error names a file of the home, so it goes to the daemon's log for the person, and not to the caller.
         warn!(%error, next = error.next(), "no card can be signed");
         let refusal = ApiError::refused(Reason::KeysRefused, "the key of the card cannot be used");
         refusal.with_next("the daemon's own log says why; signet doctor looks at the keys")
@@ -62,7 +62,7 @@ fn own_card(node: &Node, config: &CardConfig) -> Value {
         "{me}: passes messages to agents that it trusts, signed, and brings their answers."
     );
     let about = config.description.as_deref().unwrap_or(&about);
-    card(config, (name, about), "/a2a", vec![passing_on()])
+    card(config, name, about, "/a2a", vec![passing_on()])
 }
 
 fn card_of_peer(
@@ -91,12 +91,13 @@ fn card_of_peer(
         false => skills,
     };
     let path = format!("/a2a/{peer}");
-    Ok(card(config, (peer.as_str(), &about), &path, skills))
+    Ok(card(config, peer.as_str(), &about, &path, skills))
 }
 
 fn card(
     config: &CardConfig,
-    (name, description): (&str, &str),
+    name: &str,
+    description: &str,
     path: &str,
     skills: Vec<Value>,
 ) -> Value {
@@ -112,7 +113,7 @@ fn card(
     card.into_json()
 }
 
-/// What a peer offers is what the peer wrote: no hidden character of it reaches a reader.
+/// An offer of a peer as a skill of the card. The peer wrote its texts, so hidden characters in them are escaped.
 fn offered_skill(offer: &Offer) -> Value {
     skill(
         &offer.name,

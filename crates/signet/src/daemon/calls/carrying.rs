@@ -64,7 +64,7 @@ impl AnswerCall for DeliverMessages {
         };
         let own = state.node.identity().agent().as_str();
         let to = self.to.as_deref().unwrap_or(own);
-        // Whoever hands in what is not taken hears it; what is taken answers when it is ruled.
+        // Both ways may answer: here, where the messages are not taken, and `done`, when all that were taken are ruled.
         let reply = Arc::new(Mutex::new(Some(reply)));
         let second = Arc::clone(&reply);
         let done = move |delivered: Delivered| {
@@ -72,7 +72,7 @@ impl AnswerCall for DeliverMessages {
                 send(reply, Ok(delivered));
             }
         };
-        let error = match foreign.deliver((to, messages), wait, done) {
+        let error = match foreign.deliver(to, messages, wait, done) {
             Ok(()) => return Batch::nothing(),
             Err(NotTaken::Detached) => detached(id),
             Err(NotTaken::Busy) => {
@@ -173,7 +173,7 @@ impl AnswerCall for FollowTransparency {
         };
         let (limit, heads) = (self.limit.unwrap_or(usize::MAX), state.log.heads());
         let transparency = state.carrying.transparency();
-        transparency.follow(sight, (self.after, limit, wait), heads, asker.reply);
+        transparency.follow(sight, self.after, limit, wait, heads, asker.reply);
         Batch::nothing()
     }
 }

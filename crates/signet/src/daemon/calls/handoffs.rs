@@ -21,8 +21,8 @@ use super::{AnswerCall, Asker, Batch, DaemonState};
 impl Serve for AcceptTask {
     fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let id = named::<TaskId>("task", &self.task)?;
-        let accepted = node.turn(at).tasks().accept(id).map_err(refused)?;
-        decided(node, at, reach, id, accepted)
+        let (sent, outcome) = node.turn(at).tasks().accept(id).map_err(refused)?;
+        decided(node, at, reach, id, sent, outcome)
     }
 
     fn makes(answer: &DecidedTask) -> Option<&str> {
@@ -33,12 +33,9 @@ impl Serve for AcceptTask {
 impl Serve for DeclineTask {
     fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let id = named::<TaskId>("task", &self.task)?;
-        let declined = node
-            .turn(at)
-            .tasks()
-            .decline(id, self.why)
-            .map_err(refused)?;
-        decided(node, at, reach, id, declined)
+        let declined = node.turn(at).tasks().decline(id, self.why);
+        let (sent, outcome) = declined.map_err(refused)?;
+        decided(node, at, reach, id, sent, outcome)
     }
 
     fn makes(answer: &DecidedTask) -> Option<&str> {
@@ -60,8 +57,8 @@ impl Serve for ReportTask {
             note: self.note,
             result: self.result,
         };
-        let reported = node.turn(at).tasks().report(report).map_err(refused)?;
-        decided(node, at, reach, id, reported)
+        let (sent, outcome) = node.turn(at).tasks().report(report).map_err(refused)?;
+        decided(node, at, reach, id, sent, outcome)
     }
 
     fn makes(answer: &DecidedTask) -> Option<&str> {
@@ -102,10 +99,11 @@ fn decided(
     at: At,
     reach: &Reach,
     id: TaskId,
-    (sent, outcome): (MessageId, Outcome),
+    sent: MessageId,
+    outcome: Outcome,
 ) -> Result<(DecidedTask, Outcome), ApiError> {
     let task = task::whole(node.tasks(), id, at.now, reach);
-    // It was decided about, so it is known.
+    // The decision above was taken about this task, so the node knows it.
     let task = task.ok_or_else(ApiError::internal)?;
     let sent = sent.to_string();
     Ok((DecidedTask { task, sent }, outcome))

@@ -44,7 +44,7 @@ struct HistoryQuery {
     limit: usize,
     /// What the caller may see.
     reach: Arc<Reach>,
-    /// Nothing of the kind for the person.
+    /// What the caller may not see; nothing is kept from the person.
     withheld: Option<KeptBack>,
 }
 
@@ -55,7 +55,8 @@ struct KeptBack {
     is_paused: bool,
     names: HashSet<ReceivedName>,
     trust: TrustView,
-    /// What came after this line may have come in a pause that has begun since.
+    /// The newest line at the time of the call. Later lines are not shown, since a pause may have begun in which they
+    /// came.
     newest: u64,
 }
 
@@ -104,7 +105,7 @@ impl AnswerCall for ListHistory {
     /// Reads what was said, and answers from there.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let Asker { caller, reply, .. } = asker;
-        // The person reads their whole log as they like.
+        // Nothing is withheld from the person, who can read the whole log anyway.
         let withheld = (caller.role != Role::Person).then(|| KeptBack::by(state));
         let asked = match parse(&self, &caller.reach, withheld) {
             Ok(asked) => asked,
@@ -112,7 +113,7 @@ impl AnswerCall for ListHistory {
         };
         let log = state.settings.audit_dir().clone();
         tokio::spawn(async move {
-            // Nobody closes it.
+            // `acquire` fails for a closed semaphore only, and this one is never closed.
             let Ok(_turn) = READING.acquire().await else {
                 return;
             };
@@ -186,7 +187,8 @@ fn parse(
 fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
     let until = Instant::now() + PATIENCE;
     let mut found: Vec<LoggedMessage> = Vec::new();
-    // By whom nobody is trusted, and whether the agent had taken it: a line of a later month may say so.
+    // The messages of peers whom nobody trusts any more, and that the agent had taken before: the line that says so may
+    // stand in a later month than the message, so the set is kept from one month to the one before.
     let mut taken: HashSet<ReceivedName> = HashSet::new();
     for file in log_files(log)?.iter().rev().take(MONTHS) {
         let mut of_month: BTreeMap<u64, LoggedMessage> = BTreeMap::new();
@@ -231,7 +233,8 @@ impl HistoryQuery {
         withheld.is_some_and(|held| held.trust.trusted(&message.headers.agent_id).is_none())
     }
 
-    /// What the agent took of somebody whom nobody trusts any more, as that line says: it was handed out, or answered.
+    /// The message of a peer whom nobody trusts any more, where this line says that the agent had taken it: it was handed
+    /// out, or answered.
     fn taken(&self, line: &LogLine) -> Option<ReceivedName> {
         let name = match line.entry.as_ref()? {
             Entry::Outcome(outcome) => {
@@ -291,13 +294,9 @@ impl HistoryQuery {
 
 impl LoggedMessage {
     fn shown(&self) -> signet_api::Said {
-        let direction = match self.direction {
-            Direction::In => "in",
-            Direction::Out => "out",
-        };
         signet_api::Said {
             line: self.line,
-            direction: direction.to_owned(),
+            direction: self.direction.as_str().to_owned(),
             to: self.message.headers.recipient_id.to_string(),
             message: render::item(&self.message, None),
         }

@@ -129,7 +129,7 @@ fn one_of(both: &str) -> ApiError {
 }
 
 fn lease(text: &str) -> Result<LeaseId, ApiError> {
-    // What is no lease has ended: nobody can tell the two apart.
+    // A text that is no lease is answered like a lease that has ended: the caller does the same about both.
     text.parse().map_err(|_| refused(LocalError::LeaseEnded))
 }
 

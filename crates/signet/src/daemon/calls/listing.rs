@@ -33,23 +33,18 @@ impl Weigh for Message {
     }
 }
 
-impl Weigh for Waiting {
-    fn weight(&self) -> usize {
-        self.message.weight()
-    }
+/// A message with a few words beside it weighs as much as the message.
+macro_rules! weigh_as_message {
+    ($($item:ty),*) => {$(
+        impl Weigh for $item {
+            fn weight(&self) -> usize {
+                self.message.weight()
+            }
+        }
+    )*};
 }
 
-impl Weigh for Said {
-    fn weight(&self) -> usize {
-        self.message.weight()
-    }
-}
-
-impl Weigh for Quarantined {
-    fn weight(&self) -> usize {
-        self.message.weight()
-    }
-}
+weigh_as_message!(Waiting, Said, Quarantined);
 
 impl Weigh for Draft {
     fn weight(&self) -> usize {

@@ -44,7 +44,7 @@ pub(super) fn refused_to_introduce(node: &Node, reach: &Reach, peer: &AgentId) -
 pub(super) fn known_near<'a>(node: &'a Node, reach: &Reach, name: &str) -> Option<&'a str> {
     let peers = node.trust().peers().map(|(agent, _)| agent);
     let known = peers.filter(|agent| reach.knows(agent));
-    // A name that is known, of an agent that is trusted no more, is no slip.
+    // A known name is not a misspelling, even where its agent is trusted no more.
     nearest(name, known.map(AgentId::as_str)).filter(|near| *near != name)
 }
 
@@ -56,7 +56,7 @@ fn mistyped(name: &str, near: &str, next: &str) -> ApiError {
 
 /// The known id that an unknown one resembles most.
 fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // No name is longer, and the comparison takes as long as both are together.
+    // No agent-id is longer than this, and comparing a longer text would only take time.
     if unknown.len() > LONGEST {
         return None;
     }

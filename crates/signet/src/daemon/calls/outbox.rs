@@ -46,7 +46,8 @@ impl AnswerCall for FindMessage {
         let found = parse_key(&self.key).map(|key| {
             let is_seen = |name: &MessageId| match node.status(*name) {
                 Some(out) => reach.sees(&out.peer, out.tier.unwrap_or(1)),
-                // Where it is was forgotten before its key.
+                // The state of the message was forgotten before its key: nobody knows its peer and tier, so only a
+                // caller without a ceiling sees it.
                 None => reach.is_everything(),
             };
             let made = node.sent_under(at.now, &key).filter(is_seen);
@@ -165,7 +166,7 @@ impl SendReport {
         }
     }
 
-    /// It was answered, by that; `None` where the caller may not see the answer.
+    /// The message was answered; `answer` is `None` where the caller may not see it.
     pub(super) fn answered(&self, answer: Option<Message>) -> Sent {
         Sent {
             answer,

@@ -33,7 +33,7 @@ impl Reach {
     fn admit_peer(&self, node: &Node, peer: &str) -> Result<(), ApiError> {
         let agent = peer_named(node, self, peer)?;
         self.admit_agent(&agent).map_err(|beyond| {
-            // By whom the caller speaks with alone: it learns nothing of others.
+            // Suggested are only agents that the caller may speak with, so it learns of no other.
             let Some(near) = known_near(node, self, peer) else {
                 return beyond;
             };
@@ -66,7 +66,8 @@ impl Reach {
         }
     }
 
-    /// What is handed on without a tier of its own has the tier of the task above it.
+    /// Holds a handoff against the ceiling. One that names no tier has the tier of the task under which it is handed
+    /// on.
     fn admit_authority(
         &self,
         node: &Node,
@@ -100,7 +101,7 @@ impl Reach {
 
     /// What was handed out under that lease: its name alone lets nobody settle what is beyond the ceiling.
     fn admit_lease(&self, node: &Node, lease: &str) -> Result<(), ApiError> {
-        // What is no lease has ended, which the call itself says.
+        // A text that is no lease names no message here; the call itself then says that the lease has ended.
         let leased = lease
             .parse()
             .ok()

@@ -38,7 +38,7 @@ impl AnswerCall for Receive {
     }
 }
 
-/// What is beyond the ceiling of its socket is handed to nobody there.
+/// What the call asks for, narrowed to the ceiling of its caller.
 fn wanted(asked: &Receive, reach: &Reach) -> Result<(Wanted, Duration), ApiError> {
     let names = asked.capabilities.as_ref();
     let name = |text: &String| named::<CapabilityName>("capabilities", text);

@@ -77,7 +77,8 @@ pub(in crate::daemon) fn to_value(answer: &impl Serialize) -> Result<Value, ApiE
 pub(super) fn refused(error: LocalError) -> ApiError {
     let refusal = ApiError::refused(error.name(), error.to_string());
     match error {
-        // What to do differs by door: programs of the socket and of /rpc write these members.
+        // This advice names members of the call, for programs that write JSON; the command line and MCP give their
+        // own.
         LocalError::CapabilityNeeded(..) => refusal.with_next(
             "name one in `capability`, or send `for-people`: true where the people there are asked",
         ),

@@ -43,7 +43,9 @@ impl TransparencyReader {
     pub(in crate::daemon) fn follow(
         &self,
         sight: TransparencyView,
-        (after, limit, wait): (Option<u64>, usize, Duration),
+        after: Option<u64>,
+        limit: usize,
+        wait: Duration,
         mut head: watch::Receiver<Option<Head>>,
         reply: ReplySender,
     ) {

@@ -89,7 +89,7 @@ pub(super) fn install(home: &Home, file: &Path) -> Result<(), CliError> {
 }
 
 fn tell(text: &str) {
-    // Whoever reads only standard output misses nothing that it needs.
+    // Standard error may be closed: the request or answer on standard output is whole without these words.
     let _ = anstream::stderr().write_all(visible_lines(text).as_bytes());
 }
 

@@ -71,7 +71,7 @@ struct KeyEnd {
 }
 
 impl KeyPlace {
-    /// What the agent itself needs.
+    /// The place of a key that the agent itself needs.
     fn own(file: &str) -> Self {
         Self {
             secret: Some(format!("keys/{file}")),
@@ -79,7 +79,7 @@ impl KeyPlace {
         }
     }
 
-    /// What belongs to the person, and in a safe place.
+    /// The place of a key that belongs to the person, and should be kept off this machine.
     fn persons(file: &str, here: bool) -> Self {
         Self {
             secret: here.then(|| format!("keys/{file}")),

@@ -125,7 +125,8 @@ fn of_own(capabilities: &[Capability]) -> String {
     capabilities.iter().map(line).collect()
 }
 
-/// What a peer wrote is escaped before it is set into the page: it makes no line of its own.
+/// One offer on a line. A peer wrote the description and the schema: both are escaped before they are set into the page,
+/// so that a line feed in them begins no new line.
 fn line_of(name: &str, tier: u8, description: Option<&str>, schema: Option<String>) -> String {
     let description = description.map(|text| format!(": {}", visible(text)));
     let description = description.unwrap_or_default();

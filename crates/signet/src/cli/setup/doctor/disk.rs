@@ -45,7 +45,7 @@ fn weigh(check: DoctorCheck, room: DiskSpace) -> CheckResult {
     }
 }
 
-/// A minute of a flood fits in no less.
+/// Below this the disk counts as full: a flood of messages may fill so much within a minute.
 const FULL: u64 = 32 << 20;
 const NEARLY_FULL: u64 = 512 << 20;
 const FILES: u64 = 100;

@@ -21,7 +21,8 @@ use crate::keystore::{AgentKeys, CONTROL, ROOT};
 pub(super) fn home(home: &Home) -> CheckResult {
     let path = home.path();
     let check = DoctorCheck::of("home", path.display());
-    // A home that this user may not look into shows nothing of what lies there, not even whether it does.
+    // `keys/` is looked for as well, because a home that this user may not enter still shows its own mode, and
+    // nothing of what lies in it.
     let facts = path.metadata().and_then(|facts| {
         let keys = home.join("keys");
         match keys.metadata() {
@@ -81,7 +82,7 @@ pub(super) fn files(home: &Home) -> CheckResult {
     let logins = logins.into_iter().filter(|file| file.exists());
     for file in dirs.iter().flat_map(|dir| secrets(dir, DEEP)).chain(logins) {
         seen += 1;
-        // What cannot be read at all is told of by the check of the keys.
+        // Other errors, such as a file that cannot be opened, are reported by the check of the keys.
         if let Err(error @ (PrivateError::Mode { .. } | PrivateError::Owner { .. })) =
             private::open(&file)
         {
@@ -122,7 +123,7 @@ fn secrets(dir: &Path, deep: u8) -> Vec<PathBuf> {
     found
 }
 
-/// What needs the configuration.
+/// The checks of keys that need the configuration.
 pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
     let check = DoctorCheck::of("keys", scene.home.join("keys").display());
     let mut findings = match AgentKeys::open(&scene.home, &scene.config.agent) {
@@ -191,7 +192,7 @@ fn own_versions(certificate: &Certificate) -> CheckResult {
     }
 }
 
-/// What decides for the person need not lie where the agent runs.
+/// Whether keys of the person lie in the home: whoever takes over the machine could decide as the person.
 fn persons_keys(home: &Home) -> CheckResult {
     let check = DoctorCheck::of("control-key", "the person's keys in keys/");
     let here: Vec<&str> = [ROOT, CONTROL]

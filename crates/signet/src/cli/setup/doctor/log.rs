@@ -72,7 +72,7 @@ fn outlook(scene: &Scene) -> Result<Outlook, MemoryError> {
     if scene.status.is_err() {
         return Memory::foresee(&scene.home, &scene.config);
     }
-    // A daemon writes to it meanwhile.
+    // A daemon runs and writes to the log, so only what does not change meanwhile is looked at.
     if dir.is_dir() {
         refuse_open_folders(dir)?;
     }
@@ -99,7 +99,7 @@ fn month(scene: &Scene) -> CheckResult {
             &mut ProgressFn::new(|_, _| {}),
         )
     };
-    // A daemon may be about to write the last line.
+    // Proved a second time where it does not hold: a daemon may have been writing the last line.
     let report = Some(prove()).filter(|report| report.holds());
     let report = report.unwrap_or_else(prove);
     let fault = report.logs.iter().flat_map(|log| &log.faults).next();
@@ -148,7 +148,7 @@ impl RecentMonths {
         let newest = files.iter().rev().take(MONTHS).rev();
         for file in newest {
             let Ok(lines) = read_file(file) else { continue };
-            // What does not read as a line is told of by the check of the month.
+            // A line that cannot be read ends the file here; the check of the newest month reports it.
             lines
                 .map_while(Result::ok)
                 .for_each(|line| recent.take(&line, scene.now));

@@ -57,7 +57,7 @@ fn number(access: &Access) -> Option<u32> {
     access.group.as_deref().and_then(group::number_of)
 }
 
-/// What is wrong with one.
+/// What is wrong with one socket, if anything is.
 fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
     let wanted = match &access.group {
         Some(name) => match group::number_of(name) {
@@ -75,7 +75,7 @@ fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
     if !found.file_type().is_socket() {
         return Some("it is no socket".to_owned());
     }
-    // One that a dead daemon left is made anew by the next.
+    // No daemon runs: the socket is one that a dead daemon left, and the next start makes it anew.
     if !runs {
         return None;
     }

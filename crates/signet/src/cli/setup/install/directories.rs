@@ -156,7 +156,7 @@ enum FolderChange {
     Made,
     Changed,
     Kept,
-    /// It belongs to somebody who should not own it.
+    /// The directory belongs to neither root nor the agent's user.
     Foreign,
 }
 
@@ -183,7 +183,7 @@ fn settle(
     }
     let (user, group) = (Uid::from_raw(owner.user), Gid::from_raw(owner.group));
     rustix::fs::fchown(&directory, Some(user), Some(group))?;
-    // After the owner, which may take the setgid bit away.
+    // The mode is set after the owner, because a change of the owner may take the setgid bit away.
     rustix::fs::fchmod(&directory, Mode::from_raw_mode(mode))?;
     Ok(if made.is_ok() {
         FolderChange::Made

@@ -19,7 +19,7 @@ pub(super) struct FileOwner {
 /// Where everything goes.
 pub(super) struct Machine {
     root: PathBuf,
-    /// It is the machine that runs, not a directory.
+    /// Whether this is the machine that runs, and not a directory that becomes one.
     is_here: bool,
     is_dry: bool,
 }
@@ -68,7 +68,7 @@ impl Machine {
         }
     }
 
-    /// Nothing is changed.
+    /// Whether this run only says what it would do.
     pub(super) fn is_dry(&self) -> bool {
         self.is_dry
     }

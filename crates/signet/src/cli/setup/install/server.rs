@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use signet_proto::ids::AgentId;
+
 use super::agents;
 use super::machine::{FileOwner, Machine};
 use crate::cli::CliError;
 use crate::cli::setup::nats::conf::{ServerConf, User};
 use crate::cli::setup::nats::{key, mailboxes};
 use crate::cli::setup::up::server::speaks_nats;
-use signet_proto::ids::AgentId;
 
 /// Whose server the agents use.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -114,7 +114,7 @@ pub(crate) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Cli
     Ok(())
 }
 
-/// Whoever trusts an agent says that its root key is the right person's: the words were compared.
+/// Asks whether the words of the root key are those that the other person said, and refuses unless they are.
 fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<(), CliError> {
     let peer = &invitation.certificate;
     let differ = || {

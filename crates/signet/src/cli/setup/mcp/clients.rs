@@ -176,7 +176,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
         fs::rename(&beside, &file)
     })();
     if written.is_err() {
-        // It is of no use to anybody.
+        // Half a file beside the client's own is removed; the error below says why nothing was written.
         let _ = fs::remove_file(&beside);
     }
     written?;

@@ -44,7 +44,7 @@ impl ServerConf<'_> {
             format!("pid_file: \"{pid}\"\nlog_file: \"{log}\"\nlogfile_size_limit: 8MB\n")
         });
         CONFIGURATION
-            // A share for each inbox, and one for what the server keeps beside them.
+            // A gigabyte for each mailbox, and one for what the server keeps beside them.
             .replace("SHARES", &(self.shares + 1).to_string())
             .replace("LISTEN", self.listen)
             .replace("STORE", self.store)
@@ -67,7 +67,8 @@ pub(crate) fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.chars().all(plain)
 }
 
-/// Who may listen only to its own inbox and its own answers, send to any inbox, and read its own mailbox.
+/// The block of an agent's user, which may listen to its own inbox and answers alone, send to any inbox, and read its
+/// own mailbox.
 fn user(user: &User) -> String {
     let (agent, nkey) = (&user.agent, &user.nkey);
     let publish = [

@@ -95,7 +95,7 @@ impl NewUser {
     }
 }
 
-/// What to do about a damaged seed whose server is a home's own: that server takes another one.
+/// What to do about a damaged seed of a login on a home's own server, which accepts another login in its place.
 pub(crate) fn made_anew(seed: &Path) -> String {
     format!(
         "rm {}  # then the same command again makes another, and tells this server of it",

@@ -28,7 +28,7 @@ pub(crate) fn wait_for<T>(asked: impl Future<Output = Result<T, Error>>) -> Resu
 }
 
 impl BrokerFault {
-    /// For a person who asked for just that.
+    /// The failure of a command that was to make the mailboxes and nothing else.
     pub(crate) fn told(self) -> CliError {
         match self {
             Self::Server(error) => refused(error),

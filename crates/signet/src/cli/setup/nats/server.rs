@@ -90,7 +90,7 @@ fn refuse_shared(kept: &ServerSettings) -> Result<(), CliError> {
         if !names.insert(who) {
             return Err(twice(&format!("{who} is named twice")));
         }
-        // One key for two would give each the other's mail.
+        // Two agents with one key would be one user of the server, who may read the mail of both.
         if let Some(other) = owners.insert(nkey, who) {
             return Err(twice(&format!("{other} and {who} have the same nkey")));
         }
@@ -102,7 +102,8 @@ fn twice(what: &str) -> CliError {
     CliError::usage(what, "give each agent a key of its own: signet nats key")
 }
 
-/// Not by the command line's own parser: it repeats what it refuses, and that may be a secret.
+/// Reads a public nkey. It is no parser of clap, which repeats in its error what it refuses: somebody may have given the
+/// secret seed.
 fn parse_nkey(text: &str) -> Result<String, CliError> {
     if is_user(text) {
         return Ok(text.to_owned());

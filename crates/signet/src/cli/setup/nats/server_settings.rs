@@ -19,8 +19,8 @@ pub(super) struct ServerSettings {
 }
 
 impl ServerSettings {
-    /// Reads the file. Whether nothing else stands in it is told by writing it once more: what was changed by
-    /// hand would be lost.
+    /// Reads the file, and refuses it where writing its settings again does not give the same text: whatever somebody changed
+    /// in it by hand would be lost.
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             let what = format!("{}: {error}", path.display());

@@ -181,7 +181,7 @@ pub(super) fn needs_room(home: &Home, config: &Config) -> Result<(), CliError> {
 pub(super) fn needs_control_key(home: &Home, beside: &Home) -> Result<(), CliError> {
     let config = Config::load(home)?;
     let key = home.key_file(CONTROL);
-    // The agents of one person share the key, which lies in the home of the first.
+    // Agents of one person share the control key, which may lie in the home of the other agent only.
     let is_lent = || {
         let other =
             Config::load(beside).is_ok_and(|other| other.agent.principal == config.agent.principal);
@@ -200,7 +200,8 @@ pub(super) fn needs_control_key(home: &Home, beside: &Home) -> Result<(), CliErr
 
 /// How long the daemon may take to answer; one that hangs counts as one that does not run.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// For the first lines of a log, which take 5 MiB at once, and for the store of a NATS server.
+/// The room for an agent that has not run yet: its log takes 5 MiB at once, and the rest is for the store of a NATS
+/// server.
 const FIRST_ROOM: u64 = 7 << 20;
 /// For an agent that has run before: its log and its store have their first files already.
 const ROOM: u64 = 2 << 20;

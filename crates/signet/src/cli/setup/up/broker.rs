@@ -76,7 +76,7 @@ impl FoundServer<'_> {
             return self.own(own);
         }
         if let Some(listen) = &args.listen {
-            // Whatever the configuration names: this is a word for a server of the home's own.
+            // --listen asks for a server of the home's own, also where the configuration names another one.
             return self.own(&OwnServer::create(home, Some(listen))?);
         }
         let written = servers_of(home)?;
@@ -84,7 +84,7 @@ impl FoundServer<'_> {
         let variable = variable.filter(|url| !url.trim().is_empty());
         match (written, own, variable) {
             (Some(servers), _, Some(url)) if list_of(&url) != servers => {
-                // The daemon would use the one now and the other after its next start.
+                // Refused: the daemon would use the server of NATS_URL now, and that of config.toml after its next start.
                 let what = "NATS_URL names another NATS server than config.toml does";
                 let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
                 Err(CliError::usage(what, next))
@@ -120,7 +120,7 @@ impl FoundServer<'_> {
         };
         let _lock = UpLock::acquire(other)?;
         own.start(self.interrupts)?;
-        // It is the other agent's, also when this one ends.
+        // The server belongs to the other home, so it is not ended with this command.
         self.interrupts.keep_server();
         let url = enter(self.home, self.agent, &own)?;
         let whose = config.agent.agent;
@@ -183,11 +183,11 @@ impl FoundServer<'_> {
         let config = load(self.home)?;
         let agent = config.agent.agent.clone();
         if self.home.nats_seed().exists() && has_mailbox(&config) {
-            // A login of the agent's alone may look at its mailbox, and make none.
+            // With the agent's own login a mailbox can be looked at, but not made.
             return print("mailbox  it is there\n");
         }
         let mut connection = nats_config::of(&config)?;
-        // A server that does not answer at all is told of in a moment, when the daemon has tried.
+        // This connection makes the mailbox and reads no mail, so it is to have no mailbox of its own.
         connection.mailbox = None;
         let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), None) {
             Ok(_) => "made".to_owned(),

@@ -39,7 +39,7 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Cl
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(out);
-    // The setting is in the configuration now, and holds for every later start too.
+    // The address was written into the configuration, which every later start reads. NATS_URL would hide it in this one.
     command.env_remove("NATS_URL");
     let before = std::fs::metadata(&log).map_or(0, |facts| facts.len());
     let child = command.process_group(0).spawn();
@@ -57,12 +57,12 @@ pub(super) fn wait(
     let start = Instant::now();
     while status_of(config).is_none() {
         let ended = child.as_mut().and_then(|(child, _)| child.try_wait().ok()?);
-        // What it said is read behind its end: until then it may say more.
+        // The exit is looked for before the log is read, so that the log of an ended child is complete.
         let said = child.as_ref().and_then(|(_, from)| fault_in(home, *from));
         let waits = said.is_some() && start.elapsed() > Duration::from_secs(2);
         if ended.is_some() || waits || start.elapsed() > PATIENCE {
             if let Some((child, _)) = &mut child {
-                // A daemon that nobody was told of would hold the home.
+                // A child that goes on would hold the lock of the home, and this command reports that none runs.
                 let _ = child.kill();
                 let _ = child.wait();
             }

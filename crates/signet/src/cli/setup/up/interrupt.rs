@@ -33,7 +33,7 @@ struct Undoing {
 }
 
 impl Interrupts {
-    /// From here on no signal ends the process by itself.
+    /// Begins to listen: from now on no signal ends the process by itself.
     pub(crate) fn listen() -> Result<Self, CliError> {
         let failed =
             |error: io::Error| CliError::refused(error, "free memory or threads, then try again");
@@ -98,7 +98,7 @@ impl Interrupts {
         end(work.server.take());
     }
 
-    /// From here on the daemon of this process hears of signals; what comes back is ready when one came.
+    /// Lets the daemon of this process hear of signals from now on. The future is ready once a signal came.
     pub(super) fn hand_over(&self) -> impl Future<Output = ()> + use<> {
         locked(&self.work).is_handed_over = true;
         let mut asked = self.asked.clone();
@@ -118,7 +118,7 @@ impl Drop for Interrupts {
 }
 
 fn locked(work: &Mutex<Undoing>) -> MutexGuard<'_, Undoing> {
-    // Nothing panics while it is held, and what it holds is whole at every step.
+    // A poisoned lock is taken all the same: no code that holds it panics, and its value is valid at every step.
     work.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -131,7 +131,7 @@ fn end(server: Option<Child>) {
     while matches!(server.try_wait(), Ok(None)) && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // It has ended, or hangs.
+    // Harmless where the server has ended; needed where it hangs.
     let _ = server.kill();
     let _ = server.wait();
 }

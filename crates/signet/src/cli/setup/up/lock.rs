@@ -57,5 +57,5 @@ impl UpLock {
 }
 
 const FILE: &str = "up.lock";
-/// Longer than any of them takes on a slow machine.
+/// How long a command waits for another one; none of them takes so long, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(90);

@@ -55,7 +55,7 @@ impl Units {
         done(&["daemon-reload"])?;
         for unit in &units {
             done(&["enable", unit])?;
-            // What was changed takes effect, and what runs as it should is left alone by systemd.
+            // `start` puts a changed unit into effect where it does not run, and leaves one that runs alone.
             done(&["start", unit])?;
         }
         Ok(())

@@ -95,7 +95,7 @@ fn standing(task: &Task) -> String {
     out
 }
 
-/// One line that nothing in it can leave.
+/// Adds one line to the page. Control characters in the words are escaped, so they begin no other line.
 fn put(page: &mut String, name: &str, words: &str) {
     // Writing to a String cannot fail.
     let _ = writeln!(
