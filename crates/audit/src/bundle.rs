@@ -32,7 +32,7 @@ use crate::verify::{log_files, verify};
 
 use select::{BundleLine, Selection};
 
-/// What a bundle is about.
+/// Which messages go into a bundle: those with one peer, in one span of time.
 #[derive(Clone, Debug)]
 pub struct Span {
     /// The other agent.
@@ -43,7 +43,7 @@ pub struct Span {
     pub to: Timestamp,
 }
 
-/// What was written into a bundle.
+/// How many lines an export wrote into its bundle, and how many it left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {

@@ -38,7 +38,7 @@ pub trait Faults: fmt::Debug + Send + Sync {
     fn takes(&self, path: &Path, bytes: usize) -> io::Result<usize>;
 }
 
-/// What is about to be done, and to which file.
+/// One operation, for tests to let fail: what is about to be done, and to which file.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation<'a> {
@@ -79,7 +79,7 @@ impl Disk {
         }
     }
 
-    /// What is made in `dir` from now on is for these readers too.
+    /// Files that are made in `dir` from now on may be read by `readers`, too.
     pub(crate) fn share(&mut self, dir: &Path, readers: Readers) {
         self.readers = Some((dir.to_owned(), readers));
     }
@@ -101,7 +101,7 @@ impl Disk {
         self.create_with(path, OpenOptions::new().append(true))
     }
 
-    /// The same, opened as `options` say.
+    /// As [`Disk::create`], with the file opened as `options` say.
     pub(crate) fn create_with(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         self.before(Operation::Create(path))?;
         let Some(readers) = self.readers_of(path.parent()) else {
@@ -164,7 +164,7 @@ impl Disk {
         file.sync_data()
     }
 
-    /// The same, with all that is said about the file.
+    /// As [`Disk::sync_data`], and waits for the metadata of the file as well.
     pub(crate) fn sync_all(&self, file: &File, path: &Path) -> io::Result<()> {
         self.before(Operation::Sync(path))?;
         file.sync_all()

@@ -250,7 +250,7 @@ impl Judgement {
 /// A line that moves something and bears no signature.
 struct Unsigned {
     path: PathBuf,
-    /// Where it begins, in bytes.
+    /// Where the unsigned line begins, in bytes.
     start: u64,
     /// The head of the log before these lines.
     before: Tip,

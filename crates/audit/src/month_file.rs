@@ -175,7 +175,7 @@ fn is_broken(error: &io::Error) -> bool {
 
 /// Reserved beyond the end, so that a full disk shows before it tears a line.
 const RESERVED: u64 = 4 * 1024 * 1024;
-/// The same for checkpoints: some hundreds of them.
+/// How much room is reserved for checkpoints: some hundreds of them.
 const SPARED: u64 = 64 * 1024;
 /// A file may take so much more than its bytes without anything being reserved: blocks, and what the
 /// file system knows about them.

@@ -183,7 +183,7 @@ pub(crate) enum NextNote {
     Malformed,
     /// Bytes behind the last whole note.
     Torn,
-    /// Nothing.
+    /// The file ends here.
     End,
 }
 
@@ -195,7 +195,7 @@ pub(crate) struct Notes {
     input: BufReader<File>,
     /// Where the last whole note ends, with its empty line.
     pub(crate) end: u64,
-    /// Of the note read last, from 1.
+    /// The number of the note that was read last, counted from 1.
     pub(crate) number: u64,
 }
 

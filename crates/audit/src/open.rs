@@ -17,7 +17,7 @@ use crate::record::LogLine;
 pub enum Sight {
     /// Nothing is sealed in it.
     Plain,
-    /// It is read.
+    /// The key opened the sealed body of this message.
     Opened(MessageId, Opened),
     /// What is sealed in it is for other keys.
     OtherKey,

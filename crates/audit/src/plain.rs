@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Where a plain file belongs stands something else.
+/// Something that is no plain file stands where one belongs.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("it is {0}")]
 pub(crate) struct NotPlain(pub(crate) &'static str);
@@ -33,7 +33,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> io::Result<File> {
     }
 }
 
-/// The same, to be read.
+/// Opens a plain file for reading.
 pub(crate) fn read(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true))
 }

@@ -1,4 +1,4 @@
-//! What a line that nobody vouches for shows of itself.
+//! What is wrong with a line that nobody vouches for, as far as the line alone shows it.
 
 use signet_proto::entry::Entry;
 use signet_proto::ids::AgentId;

@@ -155,7 +155,7 @@ pub(crate) struct RawLines {
     pub(crate) number: u64,
     /// Where the reading began.
     begin: u64,
-    /// Where the line read last ends, with its newline.
+    /// Where the line that was read last ends, with its newline.
     pub(crate) offset: u64,
     /// Bytes of lines read since the reader last set it to 0.
     pub(crate) read: u64,
@@ -168,9 +168,9 @@ pub(crate) enum RawLine {
     Whole(Vec<u8>),
     /// A line over [`MAX_LINE`], skipped.
     TooLong,
-    /// That many bytes after the last newline.
+    /// The file ends in that many bytes without a newline: a line that was not written whole.
     Torn(u64),
-    /// Nothing.
+    /// The file ends here.
     End,
 }
 

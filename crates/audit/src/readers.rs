@@ -13,7 +13,7 @@ use crate::error::LogError;
 /// A group that may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Readers {
-    /// Its number; without one, whichever the directory gives.
+    /// The number of the group; without one, whichever group the directory gives to its files.
     pub(crate) group: Option<u32>,
 }
 

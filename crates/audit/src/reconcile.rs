@@ -36,9 +36,9 @@ pub struct Reconciliation {
     pub not_compared: u64,
     /// What contradicts itself between them.
     pub contradictions: Vec<Difference>,
-    /// What is open, and no contradiction.
+    /// Differences that are no contradiction: both logs can be honest about them.
     pub open: Vec<Difference>,
-    /// What is wrong with each of them, and with their heads.
+    /// Faults that verification finds in each log alone, and in the heads that each names of the other.
     pub verification: VerifyReport,
 }
 
@@ -50,11 +50,11 @@ pub struct Difference {
     pub kind: DifferenceKind,
     /// Whose log has the message.
     pub claimed_by: AgentId,
-    /// As that log sees it: sent or came.
+    /// Whether the log that has the message sent it or received it.
     pub direction: Direction,
     /// The line of that log.
     pub seq: u64,
-    /// When that log had it.
+    /// When that log recorded the message.
     pub ts: Timestamp,
     /// Its name.
     pub message_id: MessageId,
@@ -75,7 +75,7 @@ pub enum DifferenceKind {
     NeverSent,
     /// The other's receipt refused it, and the other's log accepted it.
     Untold,
-    /// It names a line of its sender's log that is not there.
+    /// The message names a line of its sender's log that is not there.
     UnknownHead,
     /// It names an older line of its sender's log than a message before it in the session.
     HeadBack,

@@ -30,13 +30,13 @@ pub struct LogLine {
     pub kind: String,
     /// SHA-256 of its own raw bytes without the newline.
     pub hash: Digest,
-    /// What it remembers; `None` for the chain's own kinds.
+    /// The entry of the node that the line holds; `None` for the kinds that only the chain has.
     pub entry: Option<Entry>,
-    /// What it says of the files; `None` for all other kinds.
+    /// What the line says of the files of the log; `None` for all other kinds.
     pub mark: Option<Mark>,
     /// In the first line of a file: the key that signs the checkpoints of its month.
     pub checkpoint_key: Option<VerifyKey>,
-    /// What a later release says in it.
+    /// Members that only later releases understand.
     pub reserved: Reserved,
     /// Its raw bytes without the newline.
     pub raw: Vec<u8>,
@@ -113,7 +113,7 @@ impl LogLine {
         })
     }
 
-    /// What every line has, as this one has it.
+    /// The frame of this line: the members that every line has.
     pub(crate) fn frame(&self) -> LineFrame {
         LineFrame {
             version: self.version,
@@ -385,5 +385,5 @@ fn digest(members: &Map<String, Value>, name: &'static str) -> Result<Digest, Re
 /// In bytes: more than the longest version and the comma behind it.
 const LONGEST_VERSION: usize = 21;
 const CHECKPOINT_KEY: &str = "checkpoint-key";
-/// In bytes: more than the longest frame and kind.
+/// In bytes: no frame with its kind is longer.
 const LONGEST_FRAME: usize = 256;

@@ -17,7 +17,7 @@ pub(crate) struct LogEnd {
     pub(crate) path: PathBuf,
     pub(crate) tip: Tip,
     pub(crate) is_closed: bool,
-    /// Behind its last line.
+    /// The length of the file up to the end of its last whole line.
     pub(crate) bytes: u64,
 }
 

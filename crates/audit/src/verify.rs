@@ -108,7 +108,7 @@ pub fn verify(paths: &[PathBuf]) -> VerifyReport {
     verify_with(paths, Settings::default(), &mut ProgressFn::new(|_, _| {}))
 }
 
-/// As [`verify()`], as `settings` say, telling how far it is.
+/// Verifies as [`verify()`] does, but as `settings` say, and tells its progress.
 #[must_use]
 pub fn verify_with(
     paths: &[PathBuf],

@@ -49,10 +49,10 @@ pub trait Carrier: Send + Sync {
     /// A message of ours came to its end, or the peer has it: whatever keeps it need not.
     fn forget(&self, _peer: &AgentId, _message_id: MessageId) {}
 
-    /// Whether it is up, as far as this side knows.
+    /// Whether the carrier is up, as far as this side knows.
     fn is_connected(&self) -> bool;
 
-    /// Whether it keeps mail for this agent while it is away.
+    /// Whether the carrier keeps mail for this agent while the agent is away.
     fn has_mailbox(&self) -> bool;
 
     /// Waits until it is up, and no longer than that.
@@ -71,13 +71,13 @@ pub trait Carrier: Send + Sync {
 /// What became of a message that a carrier brought.
 #[derive(Clone, Debug)]
 pub struct Settling {
-    /// What was decided.
+    /// What the node decided about the message.
     pub ruled: Disposition,
     /// Who polled by this message for what is kept for them, where it was a poll.
     pub polled: Option<Polled>,
 }
 
-/// Where what a carrier brings comes out.
+/// The end of a carrier from which the daemon takes what peers sent.
 pub trait CarrierSource: Send {
     /// Waits for one piece of news, then takes with it what is ready, up to `max` in all, into `out`. 0 says
     /// that the carrier is closed. Cancel safe.
@@ -107,17 +107,17 @@ pub enum News {
     },
     /// Messages were dropped before they were read.
     Gap(u64),
-    /// It is up.
+    /// The carrier is up.
     Connected,
-    /// It keeps no mail for this agent, and why.
+    /// The carrier keeps no mail for this agent; the text says why.
     NoMailbox(String),
     /// Everything that waited when it came up has been handed over.
     Drained,
-    /// It lost what it had stored for others.
+    /// The carrier lost what it had stored for others.
     StoreLost,
-    /// It is down, and being brought up again.
+    /// The carrier is down, and being brought up again.
     Disconnected,
-    /// It refused something, in its own words.
+    /// The carrier refused something, in its own words.
     Refused(String),
     /// The answer to [`Carrier::stop_reading`]: nothing more arrives.
     Stopped,
@@ -132,7 +132,7 @@ impl Ticket {
         Self(Box::new(meaning))
     }
 
-    /// What it means, to whoever wrote it.
+    /// The ticket as the type that its carrier put in; `None` where another carrier made it.
     pub fn meaning<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
@@ -150,7 +150,7 @@ pub struct Reading {
     pub id: CarrierId,
     /// Where this agent is found on it; what was sent elsewhere is refused.
     pub address: String,
-    /// What comes.
+    /// Where what this carrier brings comes out.
     pub source: Box<dyn CarrierSource>,
 }
 
@@ -159,7 +159,7 @@ pub struct Reading {
 pub struct CarrierSet(Arc<BTreeMap<CarrierId, Box<dyn Carrier>>>);
 
 impl CarrierSet {
-    /// These carriers.
+    /// A set of these carriers.
     pub fn of(all: impl IntoIterator<Item = (CarrierId, Box<dyn Carrier>)>) -> Self {
         Self(Arc::new(all.into_iter().collect()))
     }
@@ -199,12 +199,12 @@ impl CarrierSet {
         }
     }
 
-    /// Whether any is up.
+    /// Whether any carrier is up.
     pub fn is_any_connected(&self) -> bool {
         self.0.values().any(|carrier| carrier.is_connected())
     }
 
-    /// Whether any keeps mail for this agent.
+    /// Whether any carrier keeps mail for this agent.
     pub fn has_mailbox(&self) -> bool {
         self.0.values().any(|carrier| carrier.has_mailbox())
     }

@@ -135,11 +135,11 @@ pub async fn run(home: &Home, asked: impl Future<Output = ()>) -> Result<(), Dae
     run_over(home, Carried::AsConfigured, &manager, asked).await
 }
 
-/// By what a daemon is carried.
+/// The carriers that a daemon runs with.
 pub enum Carried {
-    /// By what its configuration names: NATS.
+    /// The carriers that its configuration names: NATS.
     AsConfigured,
-    /// By these, and to each peer as the routes say.
+    /// These carriers, and to each peer the ones that the routes name.
     By(CarrierSet, Vec<Reading>, Routes),
 }
 
@@ -200,7 +200,7 @@ pub async fn run_over(
 struct Running {
     event_loop: EventLoop,
     inputs: Inputs,
-    /// For the watchdog.
+    /// Where the watchdog sends its probes.
     probes: mpsc::Sender<Probe>,
     months: Months,
     journal: Journal,

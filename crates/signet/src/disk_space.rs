@@ -36,7 +36,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// What to do when there is no room for `path`.
+/// The hint for a person where the disk of `path` is full.
 pub(crate) fn make_room(path: &Path) -> String {
     let place = path.parent().unwrap_or(path).display();
     format!("make room there (df -h {place}), then the same command again")

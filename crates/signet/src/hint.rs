@@ -34,7 +34,7 @@ pub(crate) fn typed(text: &str) -> String {
         .map_or_else(|| text.to_owned(), |place| place.typed(text))
 }
 
-/// The same for every line of a page that says what is next.
+/// Does what [`typed`] does to each line of a page that says what to do next.
 pub(crate) fn typed_lines(page: &str) -> String {
     let is_next = |line: &str| {
         let line = line.trim_start();

@@ -65,7 +65,7 @@ impl Home {
         self.join("nats.nk")
     }
 
-    /// Where peers are found, as their invitations said.
+    /// The file with the carriers of peers, as their invitations named them.
     pub fn peer_carriers(&self) -> PathBuf {
         self.join("carriers.json")
     }

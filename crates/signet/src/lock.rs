@@ -26,12 +26,12 @@ pub struct HomeLock {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Another process holds it.
+    /// Another process holds the lock.
     #[error("another signet runs in {home} (process {pid})")]
     Held {
         /// The home.
         home: String,
-        /// What the holder wrote of itself.
+        /// The number of the process, as it wrote it into the lock.
         pid: String,
     },
     /// The home is on a file system that takes no writes.

@@ -31,13 +31,13 @@ use past::{Past, StoredState, known, recall_all, tell};
 pub struct Memory {
     /// The node.
     pub node: Node,
-    /// Its log.
+    /// The agent's log.
     pub log: Log,
     /// Where its state is kept.
     pub store: StateStore,
     /// How many lines the state lacks; all there can be when it has just been made and is empty.
     pub told: u64,
-    /// What the start found that somebody did to the log.
+    /// The damage to the log that the start found.
     pub log_fault: Option<String>,
 }
 

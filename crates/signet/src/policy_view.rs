@@ -37,16 +37,16 @@ pub fn show(node: &Node, now: Timestamp) -> api::Policy {
     }
 }
 
-/// What a question asks.
+/// A question about what the policy would say of a message.
 #[derive(Clone, Debug)]
 pub struct PolicyQuery {
     /// Who would get it or send it.
     pub peer: AgentId,
     /// The data tier.
     pub tier: u8,
-    /// What would be asked for.
+    /// The capability that the message would ask for.
     pub capability: Option<CapabilityName>,
-    /// One way, or both when absent.
+    /// Only sending or only receiving; both when absent.
     pub way: Option<api::Way>,
 }
 
@@ -131,7 +131,7 @@ fn highest(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> u8 {
     (1..=4).rev().find(passes).unwrap_or_default()
 }
 
-/// What keeps the next higher tier out.
+/// The rules that keep messages of the next higher tier out.
 fn limits(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> Vec<api::Finding> {
     let next = highest(node, now, agent, way) + 1;
     let findings = (next <= 4).then(|| node.judge(now).explain(agent, way, next, None));

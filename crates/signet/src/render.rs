@@ -62,7 +62,7 @@ fn failure(message: &Message) -> Option<api::Failure> {
     })
 }
 
-/// One peer as a person wants to see it.
+/// One peer as the person sees it.
 pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> api::Peer {
     let newest = peer.newest();
     api::Peer {

@@ -10,13 +10,13 @@ use super::Span;
 use crate::filter::about;
 use crate::record::LogLine;
 
-/// What a line is for a bundle.
+/// Why a line goes into a bundle, or that it does not.
 pub(super) enum BundleLine {
-    /// It is about the peer, in the span.
+    /// The line is about the peer, in the span of time.
     Message,
-    /// It certifies keys of the two agents.
+    /// The line certifies keys of the two agents.
     Certificate,
-    /// It is about something else.
+    /// The line is about something else, and stays out.
     No,
 }
 

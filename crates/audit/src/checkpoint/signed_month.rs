@@ -66,7 +66,7 @@ pub(crate) enum Required {
         /// checkpoint covers it.
         behind: u64,
     },
-    /// Some are lost, and a person has accepted that.
+    /// Some checkpoints are lost, and a person has accepted that.
     Loss,
 }
 

@@ -168,7 +168,7 @@ impl Side {
         }
     }
 
-    /// What an accepted message of the peer says of ours.
+    /// Takes note of what an accepted message of the peer proves about our messages.
     fn learn(&mut self, message: &Message) {
         let headers = &message.headers;
         if message.form.method().is_none() {

@@ -1,4 +1,4 @@
-//! Whether a line says the same as what is in it.
+//! Whether the frame of a line and what it says around a message agree with the signed message in it.
 
 use signet_json::{Limits, Map, Value, parse};
 use signet_proto::entry::{Direction, Evidence, HandoffLine, Ruling, TaskChange, Verdict};

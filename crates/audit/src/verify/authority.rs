@@ -28,12 +28,12 @@ struct KnownAgent {
 /// What a message is worth under the certificate of the key that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Worth {
-    /// It is the sender's.
+    /// The signature is the sender's.
     Holds,
     /// It is the sender's, whose certificate did not cover the message's `timestamp`: whoever signed it
     /// had a wrong clock, or a certificate that had run out. Nobody changed it since.
     OutOfDates,
-    /// It is not, and why.
+    /// The signature does not prove the message; the text says why.
     Forged(&'static str),
 }
 

@@ -88,7 +88,7 @@ struct BundleReader {
     authority: KnownTrust,
     months: BTreeMap<String, Note>,
     span: Option<(Timestamp, Timestamp)>,
-    /// What was said of the line that comes next.
+    /// The proof that the bundle gives for the line that comes next.
     next: Option<BundleProof>,
     seq: u64,
     place: u64,

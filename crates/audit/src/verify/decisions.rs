@@ -39,9 +39,9 @@ pub(super) struct DraftDecisions {
 struct WaitingDraft {
     peer: AgentId,
     approve: Option<KeyId>,
-    /// What a person signs of it.
+    /// The hash that a person's signature is about.
     hash: Digest,
-    /// What its message has to say.
+    /// What the message has to say, where the decision fixes that.
     says: Option<Digest>,
     state: DraftState,
 }

@@ -11,7 +11,7 @@ use crate::error::RecordError;
 use crate::merkle;
 use crate::record::{LineFrame, LogLine, Mark};
 
-/// What a line alone shows.
+/// What one line shows without the lines around it.
 pub(super) struct Examined {
     pub(super) place: u64,
     pub(super) hash: Digest,
@@ -22,9 +22,9 @@ pub(super) struct Examined {
 
 /// Why a line cannot be read.
 pub(super) enum UnreadLine {
-    /// It is over 2 MiB.
+    /// The line is over 2 MiB.
     TooLong,
-    /// It is none of ours, or of a newer signet.
+    /// The line is none of a log, or of a newer signet.
     Record(RecordError),
 }
 

@@ -39,7 +39,7 @@ impl VerifyReport {
 }
 
 impl LogReport {
-    /// What is known of this log, without a verdict.
+    /// What the report knows of this log, as part of a sentence and without a verdict.
     fn clause(&self) -> String {
         let whose = match &self.agent {
             Some(agent) => agent.to_string(),

@@ -24,9 +24,9 @@ pub(super) struct FollowedLine {
 pub(super) enum ProofWork {
     /// A line that could not be read.
     Unreadable,
-    /// Nothing of it is left to prove.
+    /// The line holds nothing that a signature could prove.
     None,
-    /// What it says of a message has to agree with the message.
+    /// The verdict in the line has to agree with the message that it is about.
     Verdict(Box<Verdict>, Option<Arc<Certificate>>, Option<AgentId>),
 }
 

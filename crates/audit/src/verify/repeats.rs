@@ -14,7 +14,7 @@ use signet_proto::envelope::{Form, Message};
 use signet_proto::ids::{Digest, MessageId, SessionId};
 use signet_proto::policy::is_report;
 
-/// What was sent and accepted so far.
+/// The messages that the log has sent and accepted so far, to find one that is there twice.
 #[derive(Default)]
 pub(super) struct Repeats {
     sent: SessionNumbers,

@@ -18,9 +18,9 @@ use signet_text::{counted, printable};
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// One for each log.
+    /// A report for each log.
     pub logs: Vec<LogReport>,
-    /// One for each bundle.
+    /// A report for each bundle.
     pub bundles: Vec<BundleReport>,
     /// What could not be read.
     pub unreadable: Vec<LogError>,
@@ -83,7 +83,7 @@ pub struct LogFault {
     pub file: PathBuf,
     /// In which line of it, from 1; 0 for what is wrong with the whole log.
     pub line: u64,
-    /// Which `seq` it claims, if it can be read.
+    /// The `seq` that the line claims, if it can be read.
     pub seq: Option<u64>,
     /// What is wrong.
     pub what: String,
@@ -263,7 +263,7 @@ impl LogReport {
         self.unpromised.len() as u64 == self.files
     }
 
-    /// Another copy of this log differs from it.
+    /// Notes a fault: another copy of this log differs from it at line `seq`.
     pub(super) fn accuse(&mut self, files: &[PathBuf], seq: u64, others: &[PathBuf]) {
         let other = others.last().map(|file| file.display().to_string());
         self.add(LogFault {

@@ -13,7 +13,7 @@ use crate::chain::Head;
 pub(super) struct SeenHead {
     pub(super) sender: AgentId,
     pub(super) head: Digest,
-    /// When its sender signed it.
+    /// When the sender of the head signed it.
     pub(super) signed: Timestamp,
     /// The line of the log that holds the message.
     pub(super) seq: u64,
@@ -23,12 +23,12 @@ pub(super) struct SeenHead {
 /// 32 bytes a line and 64 a message.
 #[derive(Default)]
 pub(super) struct Testimony {
-    /// Whose log it is, also when its first file was not given.
+    /// Whose log it is, known even where its first file was not given.
     pub(super) agent: Option<AgentId>,
     /// The hash of every line, from `first` on.
     pub(super) lines: Vec<Digest>,
     pub(super) first: u64,
-    /// When the first line was written, when something may stand before it.
+    /// The time of the first line given, where earlier files may exist that were not given.
     pub(super) begins: Option<Timestamp>,
     /// The heads that proven incoming messages carry.
     pub(super) seen: Vec<SeenHead>,

@@ -121,7 +121,7 @@ impl SharedHook {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be told now, and by what.
+    /// The records that are due now, and the command that tells them.
     fn next(&self, now: Duration) -> (PaceStep, Option<NotifyCommand>) {
         let mut state = self.state();
         let until = state.failure.as_ref().map(|failure| failure.until);

@@ -50,14 +50,14 @@ struct SharedForeign {
     kept: Arc<PollBoxes>,
 }
 
-/// Another connection carries it.
+/// The error of a second `attach`: another connection carries this carrier already.
 #[derive(Debug)]
 pub struct AlreadyAttached;
 
 /// Why nothing of a delivery was taken.
 #[derive(Debug)]
 pub enum NotTaken {
-    /// Nobody is attached.
+    /// No program is attached that could carry a message.
     Detached,
     /// As many messages have been handed in as the daemon judges at one time.
     Busy,
@@ -108,7 +108,7 @@ impl Foreign {
         Ok(())
     }
 
-    /// Whether anybody carries it.
+    /// Whether a program is attached that carries messages.
     pub fn is_attached(&self) -> bool {
         let state = self.0.state();
         state
@@ -184,7 +184,7 @@ fn message(bytes: Vec<u8>, address: &str, ticket: Ticket) -> News {
     }
 }
 
-/// One attachment, from its beginning to its end.
+/// Serves one attached program, from its `attach` to its end.
 async fn hold(shared: Arc<SharedForeign>, client: Notifier, from: Option<Instant>) {
     let life = async {
         sleep_until(from).await;
@@ -334,7 +334,7 @@ impl Carrier for Foreign {
     }
 }
 
-/// What was handed in, in the order in which it was.
+/// What programs handed in, in the order in which they did.
 struct ForeignSource(mpsc::UnboundedReceiver<News>);
 
 impl CarrierSource for ForeignSource {
@@ -362,5 +362,5 @@ const FLAPPING: Duration = Duration::from_secs(1);
 /// How long after a client attached whatever waited at peers for this agent counts as read: by then it had the time to
 /// come.
 const READ_BY_THEN: Duration = Duration::from_secs(90);
-/// What is kept of a message that is too large.
+/// How many bytes are kept of a message that is too large to take.
 const HEAD: usize = 1_024;

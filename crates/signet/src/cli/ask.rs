@@ -28,7 +28,7 @@ pub(super) fn connect(home: Option<PathBuf>, wait: Duration) -> Result<Client, C
     connect_to(&Home::find(home)?, wait)
 }
 
-/// The same for a home that is found already.
+/// Connects to the daemon of a home that is found already.
 pub(super) fn connect_to(home: &Home, wait: Duration) -> Result<Client, CliError> {
     let config = Config::load(home)?;
     Ok(Client::connect(&config.control_socket, PROMPT + wait)?)
@@ -43,7 +43,7 @@ pub(super) fn daemon_at(socket: &Path) -> Result<Option<Client>, CliError> {
     }
 }
 
-/// One call.
+/// Sends one call to the daemon of the home, and waits for its answer.
 pub(super) fn ask<R: Request>(home: Option<PathBuf>, request: &R) -> Result<R::Answer, CliError> {
     Ok(connect(home, Duration::ZERO)?.call(request)?)
 }
@@ -89,7 +89,7 @@ pub(super) fn decide<R: Serve>(home: Option<PathBuf>, request: R) -> Result<R::A
     decide_in(&Home::find(home)?, request)
 }
 
-/// The same in a home that is found already.
+/// Decides in a home that is found already, as [`decide`] does.
 pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<R::Answer, CliError> {
     let config = Config::load(home)?;
     if let Some(mut client) = daemon_at(&config.control_socket)? {

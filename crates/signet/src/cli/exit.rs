@@ -9,13 +9,13 @@ use std::process::ExitCode;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Exit {
-    /// What was asked is done.
+    /// The command did what was asked.
     Done = 0,
     /// The daemon, a peer or a person refused it; or what was to be proved does not hold.
     Refused = 1,
     /// The command line, a file or a setting cannot be used as it is. clap ends with this code as well.
     Usage = 2,
-    /// Nobody answers, or not in time.
+    /// The daemon or the peer does not answer, or not in time.
     NotReachable = 3,
     /// Nothing can be written. A restart does not help: somebody has to see to the disk.
     Disk = 4,

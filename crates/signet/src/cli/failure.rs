@@ -36,7 +36,7 @@ pub enum CliError {
     },
     /// The output says all there is to say; only the exit code is left to give.
     Ended(Exit),
-    /// Nobody reads the output any more.
+    /// Nobody reads the output any more: its pipe is closed.
     Unread,
 }
 
@@ -85,7 +85,7 @@ impl CliError {
         Self::new(of_file(error.kind()), what, next)
     }
 
-    /// What became of writing to standard output.
+    /// The error for a write to standard output that failed.
     pub fn output(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::Unread,

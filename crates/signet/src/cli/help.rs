@@ -142,7 +142,7 @@ fn continued(line: &str) -> String {
     whole.trim_end().to_owned()
 }
 
-/// What stands in lines that are not prose.
+/// Kinds of help text that are not prose.
 #[derive(Clone, Copy)]
 enum Verbatim {
     /// Each line is a command, for a shell.

@@ -18,7 +18,7 @@ use crate::home::Home;
 /// A message that a person may mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Its message-id.
+    /// The message-id.
     pub(super) id: String,
     /// Who sent it, or for whom it is.
     pub(super) peer: String,
@@ -138,7 +138,7 @@ fn task_of(name: &str, all: Vec<Candidate>) -> Result<String, CliError> {
     only(name, &TASK, list, all)
 }
 
-/// What waits in the inbox, of one peer where it is named.
+/// The messages that wait in the inbox; only those of `peer` where one is named.
 pub(super) fn in_inbox(
     client: &mut Client,
     from: Option<&str>,
@@ -155,7 +155,7 @@ pub(super) fn in_inbox(
     }
 }
 
-/// What is in the quarantine.
+/// The messages in the quarantine.
 pub(super) fn in_quarantine(client: &mut Client) -> Result<Vec<Candidate>, CliError> {
     let (mut found, mut list) = (Vec::new(), ListQuarantine::default());
     loop {

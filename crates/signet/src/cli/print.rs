@@ -38,7 +38,7 @@ pub(super) fn print_as(
     }
 }
 
-/// The same for a list.
+/// Prints a list as JSON where that is asked for, else as a page for people.
 pub(super) fn print_each_as(
     json: bool,
     items: impl IntoIterator<Item = impl Serialize>,
@@ -67,7 +67,7 @@ pub(super) fn safe_json(value: &Value) -> String {
     visible(&value.to_string()).into_owned()
 }
 
-/// What is there, or a dash.
+/// The text, or a dash where there is none.
 pub(super) fn or_dash(text: Option<&str>) -> &str {
     text.unwrap_or("-")
 }

@@ -26,7 +26,7 @@ use super::slots::SocketSlot;
 
 /// What a client asks of the daemon: its parameters are not read yet.
 pub struct RawCall {
-    /// What is asked.
+    /// The method that the client calls.
     pub method: String,
     /// An array or an object; `null` when the client sent none.
     pub params: Value,
@@ -138,9 +138,9 @@ pub(super) struct ClientLimits {
     pub(super) in_flight: usize,
     /// Notifications that wait to be read.
     pub(super) queue: usize,
-    /// For a client to take what is written to it.
+    /// How long a client may take to read what is written to it.
     pub(super) write: Duration,
-    /// For a client to send its first line.
+    /// How long a client may take to send its first line.
     pub(super) first_line: Duration,
 }
 

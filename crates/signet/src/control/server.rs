@@ -150,7 +150,7 @@ impl ControlServer {
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        // What cannot be removed is replaced at the next start.
+        // A socket file that cannot be removed now is replaced at the next start.
         let _ = std::fs::remove_file(&self.address.path);
     }
 }

@@ -162,7 +162,7 @@ impl SocketSlot {
         self.leave.notified().await;
     }
 
-    /// Whether it waits for nothing, and since when it is so.
+    /// Whether the client waits for nothing, neither answers nor notifications, and since when.
     fn standing(&self) -> (bool, Instant) {
         self.with(|state| {
             // The connection itself holds one sender of the queue; a second holder means that the client follows

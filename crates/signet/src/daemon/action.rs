@@ -52,12 +52,12 @@ impl Action {
     }
 }
 
-/// What somebody wants to hear of.
+/// The event that a listener waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Topic {
     /// All that comes in a conversation.
     Conversation(ConversationId),
-    /// What becomes of a message of ours.
+    /// The next state of a message of ours.
     Message(MessageId),
 }
 
@@ -74,14 +74,14 @@ impl Topic {
 /// A connection that is told of every message that arrives, as far as its socket reaches.
 #[derive(Debug)]
 pub(super) struct Follower {
-    /// Where to tell.
+    /// The connection to tell.
     pub(super) notifier: Notifier,
     /// How far it reaches.
     pub(super) reach: Arc<Reach>,
 }
 
 impl Follower {
-    /// Whether it is told: it keeps up.
+    /// Tells the listener; false where it does not keep up.
     pub(super) fn tell(&self, what: &str, told: &impl Serialize) -> bool {
         let told = serde_json::to_value(told).unwrap_or_default();
         self.notifier.notify(what, &told).is_ok()
@@ -91,13 +91,13 @@ impl Follower {
 /// Somebody who waits for what becomes of a message of ours.
 #[derive(Debug)]
 pub(super) struct SendWaiter {
-    /// Where to tell.
+    /// Where the result of the send goes.
     pub(super) result: oneshot::Sender<SendResult>,
     /// Whether a receipt is not yet the end: a request waits for its answer.
     pub(super) for_answer: bool,
     /// Told when the peer's mailbox holds it; taken then.
     pub(super) on_stored: Option<oneshot::Sender<()>>,
-    /// Where it is so far.
+    /// The state of the message so far.
     pub(super) state: State,
 }
 
@@ -116,9 +116,9 @@ impl SendWaiter {
 /// What became of a message of ours.
 #[derive(Debug)]
 pub(super) enum SendResult {
-    /// It was answered.
+    /// The message was answered.
     Answered(Accepted),
-    /// It ended otherwise, or was received.
+    /// The message ended without an answer, or was received.
     Settled {
         /// Where it is.
         state: State,
@@ -143,6 +143,6 @@ pub(super) struct CarrierReport {
     pub(super) peer: AgentId,
     /// Its name.
     pub(super) message_id: MessageId,
-    /// Whether it holds it for the peer.
+    /// Whether the carrier holds the message for the peer.
     pub(super) stored: bool,
 }

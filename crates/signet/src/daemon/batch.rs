@@ -23,19 +23,19 @@ pub(super) struct Batch {
     pub(super) now: Timestamp,
     /// In the order of the log.
     pub(super) outcomes: Vec<Outcome>,
-    /// To be done before the effects of the outcomes.
+    /// Actions that are performed before the effects of the outcomes.
     pub(super) before: Vec<Action>,
-    /// To be done after them.
+    /// Actions that are performed after the effects.
     pub(super) after: Vec<Action>,
 }
 
 impl Batch {
-    /// What the node made.
+    /// A batch of the one outcome that the node made at `now`.
     pub(super) fn of(now: Timestamp, outcome: Outcome) -> Self {
         Self::all(now, vec![outcome])
     }
 
-    /// The same of several inputs.
+    /// A batch of the outcomes of several inputs.
     pub(super) fn all(now: Timestamp, outcomes: Vec<Outcome>) -> Self {
         Self {
             now,
@@ -58,7 +58,7 @@ impl Batch {
         Self::all(clock::now(), Vec::new())
     }
 
-    /// With something to be done before the effects.
+    /// Adds an action that is performed before the effects.
     pub(super) fn and_before(mut self, action: Action) -> Self {
         self.before.push(action);
         self

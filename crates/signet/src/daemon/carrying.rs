@@ -25,7 +25,7 @@ pub(super) use transparency::{TransparencyReader, TransparencyView};
 /// What the daemon holds of its foreign carriers.
 pub(super) struct Carrying {
     foreign: BTreeMap<CarrierId, Foreign>,
-    /// Where peers are found.
+    /// By which carriers and addresses each peer is reached.
     routes: Routes,
     /// Whether this agent can only dial out.
     dials_out: bool,
@@ -112,7 +112,7 @@ impl Carrying {
         }
     }
 
-    /// Where a peer is found on that carrier.
+    /// The peer's address on that carrier.
     pub(super) fn address(&self, carrier: &CarrierId, peer: &AgentId) -> Option<String> {
         let routes = self.routes.of(peer);
         let route = routes.iter().find(|route| route.carrier == *carrier)?;

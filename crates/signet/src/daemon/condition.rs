@@ -17,7 +17,7 @@ impl StatusLine {
         }
     }
 
-    /// Whether anybody reads it.
+    /// Whether anybody reads the status line.
     pub(super) fn is_read(&self) -> bool {
         self.manager.listens()
     }
@@ -31,7 +31,7 @@ impl StatusLine {
     }
 }
 
-/// What the line depends on.
+/// The facts that the status line is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DaemonCondition {
     pub(super) is_full: bool,
@@ -40,7 +40,7 @@ pub(super) struct DaemonCondition {
     pub(super) is_paused: bool,
     pub(super) is_revoked: bool,
     pub(super) log_changed: bool,
-    /// What only the person ends.
+    /// Counts of what stands until the person acts.
     pub(super) stands: StandingCounts,
     /// Why the configuration that was last read is not in force.
     pub(super) fault: Option<String>,

@@ -17,9 +17,9 @@ use super::DaemonError;
 pub(super) struct Connected {
     pub(super) carriers: CarrierSet,
     pub(super) readings: Vec<Reading>,
-    /// Those of them that programs attach to.
+    /// The carriers that programs attach to.
     pub(super) foreign: BTreeMap<CarrierId, Foreign>,
-    /// Where peers are found.
+    /// By which carriers and addresses each peer is reached.
     pub(super) routes: Routes,
     /// What the daemon is to be connected with, in words.
     pub(super) servers: String,

@@ -14,12 +14,12 @@ pub(super) struct Connections {
     up: BTreeSet<CarrierId>,
     /// The carriers whose server answers and refuses the agent's login.
     login_refused: BTreeSet<CarrierId>,
-    /// What is to be up, in words.
+    /// The servers that the daemon is to be connected with, in words.
     servers: String,
 }
 
 impl Connections {
-    /// None is up yet; `servers` names what is to be.
+    /// Connections of which none is up yet; `servers` names what is to be.
     pub(super) fn new(carriers: CarrierSet, servers: String) -> Self {
         Self {
             carriers,
@@ -34,12 +34,12 @@ impl Connections {
         self.carriers.is_any_connected()
     }
 
-    /// Whether any keeps mail for this agent.
+    /// Whether any carrier keeps mail for this agent.
     pub(super) fn has_mailbox(&self) -> bool {
         self.carriers.has_mailbox()
     }
 
-    /// Whether the event loop has heard of one that is up.
+    /// Whether any carrier has said that it is up.
     pub(super) fn is_up(&self) -> bool {
         !self.up.is_empty()
     }
@@ -49,12 +49,12 @@ impl Connections {
         !self.login_refused.is_empty()
     }
 
-    /// What is to be up, in words.
+    /// The servers that the daemon is to be connected with, in words.
     pub(super) fn servers(&self) -> &str {
         &self.servers
     }
 
-    /// What a carrier says of itself.
+    /// Notes the news that a carrier gives of itself.
     pub(super) fn note(&mut self, carrier: CarrierId, news: News) {
         match news {
             News::Connected => {

@@ -57,7 +57,7 @@ impl Consumers {
         self.ended.recv().await
     }
 
-    /// When the wait of the first of those who wait is over.
+    /// The earliest time at which a waiting call gives up.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.waiting.iter().map(|consumer| consumer.until).min()
     }

@@ -21,7 +21,7 @@ use crate::render;
 
 use super::action::{Action, CarrierReport, Follower, SendResult, SendWaiter, Topic};
 
-/// What tells a follower of a message.
+/// The notification by which a follower hears of a message.
 const ARRIVED: &str = "inbox.message";
 /// How many topics may be subscribed to at once; the oldest goes first.
 const SUBSCRIPTIONS: usize = 4_096;
@@ -210,7 +210,7 @@ impl Effects {
         }
     }
 
-    /// Where a message of ours is now.
+    /// Tells those who listen where a message of ours is now.
     fn tell_moved(&mut self, peer: &AgentId, message_id: MessageId, state: &State) {
         let topic = Topic::Message(message_id);
         let moved = Moved {

@@ -45,7 +45,7 @@ pub(super) struct EventLoop {
 
 /// Everything that the event loop waits for, besides the time.
 pub(super) struct Inputs {
-    /// What the carriers brought.
+    /// Messages that the carriers brought.
     pub(super) taken: mpsc::Receiver<IntakeItem>,
     /// The calls of all sockets.
     pub(super) calls: mpsc::Receiver<RawCall>,
@@ -219,7 +219,7 @@ impl EventLoop {
         self.heed(asked);
     }
 
-    /// What carriers say of messages of ours is a hint, and no line.
+    /// Passes on what carriers report of messages of ours: a hint for listeners, which no line of the log records.
     fn note_reports(&mut self, reports: Vec<CarrierReport>) {
         let at = self.at();
         let node = &mut self.state.node;

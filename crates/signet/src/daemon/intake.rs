@@ -89,7 +89,7 @@ async fn run(reading: &mut Reading, workers: Workers) {
     }
 }
 
-/// What every chunk is judged with, whatever carrier brought it.
+/// What the intake needs to judge a chunk, whatever carrier brought it.
 #[derive(Clone)]
 struct Workers {
     view: watch::Receiver<TrustView>,

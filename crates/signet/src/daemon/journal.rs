@@ -55,7 +55,7 @@ pub(super) struct JournalGroup {
     pub(super) entries: Vec<Entry>,
     /// What brought the messages of some of them, by their place, where it was not NATS.
     pub(super) carried: BTreeMap<usize, CarrierId>,
-    /// To be performed when they are durable.
+    /// Actions that are performed once the entries are durable.
     pub(super) actions: Vec<Action>,
     /// What the node remembers behind them, to be written beside the log when they are durable.
     pub(super) snapshot: Option<Box<Snapshot>>,
@@ -100,7 +100,7 @@ impl JournalGroup {
 pub(super) struct LogView {
     head: watch::Receiver<Option<Head>>,
     full: watch::Receiver<Option<Timestamp>>,
-    /// What somebody did to the log, as far as it was found.
+    /// The damage that somebody did to the log, as far as it was found.
     fault: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl LogView {
         *self.head.borrow()
     }
 
-    /// The same, for whoever waits for the next.
+    /// The head of the log as a channel, for whoever waits for the next.
     pub(super) fn heads(&self) -> watch::Receiver<Option<Head>> {
         self.head.clone()
     }
@@ -120,7 +120,7 @@ impl LogView {
         *self.full.borrow()
     }
 
-    /// What somebody did to the log, in words.
+    /// The damage that somebody did to the log, in words.
     pub(super) fn fault(&self) -> Option<&String> {
         self.fault.as_ref()
     }
@@ -220,10 +220,10 @@ impl Journal {
 struct Writer {
     log: Log,
     groups: mpsc::Receiver<JournalGroup>,
-    /// What the event loop had under way when the disk was full.
+    /// Groups that were under way when the disk was full.
     held: VecDeque<JournalGroup>,
     clock: Handle,
-    /// When the next checkpoint is.
+    /// When the next checkpoint is due.
     due: Option<Instant>,
     durable: watch::Sender<Option<Head>>,
     is_full: watch::Sender<Option<Timestamp>>,
@@ -231,7 +231,7 @@ struct Writer {
     snapshots: SyncSender<StateSnapshot>,
 }
 
-/// What follows once a group is durable.
+/// What the thread does once a group is durable.
 #[derive(Default)]
 struct Allowed {
     actions: Vec<Action>,

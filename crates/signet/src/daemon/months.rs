@@ -15,7 +15,7 @@ use crate::home::Home;
 /// How long the reader rests after each piece, of a MiB or a month's end: a log of hundreds of GiB is
 /// read within a day, and nobody notices.
 const REST: Duration = Duration::from_millis(100);
-/// From one reading to the next.
+/// How often the months are looked at.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The reader's thread, which ends when this is dropped.
@@ -63,5 +63,5 @@ fn read(dir: &Path, anchor: &Path, stop: &Receiver<()>, found: &mpsc::Sender<Str
     }
 }
 
-/// As `nice` has it.
+/// The lowest priority that `nice` knows.
 const LOWEST: i32 = 19;

@@ -14,14 +14,14 @@ use super::action::Action;
 /// The time between two counts of what stands.
 const APART: Duration = Duration::from_secs(1);
 
-/// What was told, and when to count again what stands.
+/// What the person was told of, and when the things that wait for the person are counted again.
 pub(super) struct Person {
     hook: NotifyHook,
     /// Which certificate, and how many of the days before its end had passed, when its end was last told of.
     told_of_end: Option<(u64, usize)>,
     counts: StandingCounts,
     counted: Instant,
-    /// When what stands is counted again, where it may have changed.
+    /// When to count again, where the number may have changed.
     recount: Option<Instant>,
 }
 
@@ -82,7 +82,7 @@ impl Person {
         self.recount.get_or_insert(next);
     }
 
-    /// When what stands is to be counted again.
+    /// When the things that wait for the person are counted again.
     pub(super) const fn next_count(&self) -> Option<Instant> {
         self.recount
     }

@@ -63,7 +63,7 @@ impl LiveConfig {
         Ok((new, changes))
     }
 
-    /// Whether the command of `[notify]` is another.
+    /// Whether `new` names another command in `[notify]`.
     pub(super) fn has_other_command(&self, new: &Config) -> bool {
         self.config.notify != new.notify
     }

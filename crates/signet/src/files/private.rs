@@ -26,7 +26,7 @@ pub enum PrivateError {
         /// Its permission bits.
         mode: u32,
     },
-    /// It belongs to another user.
+    /// The file belongs to another user.
     #[error("{} belongs to user {owner}, not to you", path.display())]
     Owner {
         /// The file.

@@ -23,7 +23,7 @@ pub(crate) enum DaemonKeeper {
 }
 
 impl DaemonKeeper {
-    /// That of the home at `home`.
+    /// The traces in the home at `home`.
     pub(crate) fn of(home: &Path) -> Self {
         let whole = home.canonicalize().or_else(|_| std::path::absolute(home));
         let whole = whole.unwrap_or_else(|_| home.to_owned());
@@ -41,7 +41,7 @@ impl DaemonKeeper {
         }
     }
 
-    /// What starts it.
+    /// The command that starts the daemon.
     pub(crate) fn start(&self) -> String {
         match self {
             Self::ByHand => "signet run".to_owned(),
@@ -52,7 +52,7 @@ impl DaemonKeeper {
         }
     }
 
-    /// What ends it and starts it again.
+    /// The command that ends the daemon and starts it again.
     pub(crate) fn restart(&self) -> String {
         match self {
             Self::ByHand => "signet down && signet run".to_owned(),
@@ -74,7 +74,7 @@ impl DaemonKeeper {
     }
 }
 
-/// What shows the words of the daemon of `home`, as a hint.
+/// A hint that names where the daemon of `home` logs.
 pub(crate) fn told_where(home: &Path) -> String {
     let words = DaemonKeeper::of(home).words();
     words.unwrap_or_else(|| "look at the terminal where signet runs".to_owned())

@@ -21,7 +21,7 @@ pub(super) struct ProcessContext {
     owner: Option<u32>,
     /// Every command of the program, with its subcommands: `key`, `key rotate`, `key rotate signing`.
     verbs: Vec<String>,
-    /// What this process was called with.
+    /// The arguments of this process.
     args: Vec<OsString>,
 }
 

@@ -45,7 +45,7 @@ fn name_in(users: &str, user: u32) -> Option<String> {
     })
 }
 
-/// What stands before a command so that `user` runs it.
+/// The words before a command by which `user` runs it.
 pub(crate) fn run_as(user: u32) -> String {
     let (name, is_root) = (name_of(user), me() == ROOT);
     match (name, is_root && !has("sudo")) {
@@ -57,7 +57,7 @@ pub(crate) fn run_as(user: u32) -> String {
     }
 }
 
-/// What root has to run, as this user types it.
+/// The command as this user types it for root to run.
 pub(crate) fn as_root(command: &str) -> String {
     match me() == ROOT {
         true => command.to_owned(),

@@ -24,7 +24,7 @@ use crate::home::Home;
 /// The agent to make keys for.
 #[derive(Clone, Debug)]
 pub struct NewAgent {
-    /// Its id.
+    /// The id of the agent.
     pub agent: AgentId,
     /// The person it acts for.
     pub principal: PrincipalId,
@@ -41,7 +41,7 @@ pub enum Root {
     Existing {
         /// The root key.
         root: PathBuf,
-        /// Its successor, whose hash the certificate carries.
+        /// The next root key, whose hash the certificate carries.
         next: PathBuf,
         /// The person's control certificate, which is copied: their agents share those keys.
         control: PathBuf,
@@ -50,9 +50,9 @@ pub enum Root {
 
 /// An agent to make again from what a person kept.
 pub struct Recovered<'a> {
-    /// Its id: the old one, or another.
+    /// The id of the agent: the old one, or another.
     pub agent: AgentId,
-    /// What the person kept.
+    /// The bundle that the person kept.
     pub bundle: &'a Bundle,
 }
 

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::home::Home;
 
-/// What a root key is asked to certify.
+/// What an agent asks the person to certify with a root key that is kept elsewhere.
 #[derive(Clone, Debug)]
 pub struct RootRequest {
     /// The present certificate of the agent.
@@ -34,7 +34,7 @@ pub struct RootRequest {
     pub person: Option<(VerifyKey, SealKey)>,
 }
 
-/// What the root key says to a request.
+/// The certificates by which the root key answers a request.
 #[derive(Clone, Debug)]
 pub struct RootAnswer {
     /// The certificate of the new signing key.
@@ -146,7 +146,7 @@ impl RootRequest {
         })
     }
 
-    /// As it is carried to the root key.
+    /// The request as JSON, to be carried to the root key.
     pub fn to_value(&self) -> Value {
         let mut members = Map::new();
         members.insert("type".into(), "request".into());
@@ -207,7 +207,7 @@ impl RootRequest {
 }
 
 impl RootAnswer {
-    /// As it is carried back.
+    /// The answer as JSON, to be carried back.
     pub fn to_value(&self) -> Value {
         let mut members = Map::new();
         members.insert("type".into(), "answer".into());

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::KeystoreError;
 use crate::files::private;
 
-/// What a private key is for (RFC 8410 section 3).
+/// The algorithm of a private key, which says what it is for (RFC 8410 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// Signs.
@@ -138,7 +138,7 @@ pub(super) fn document(algorithm: Algorithm, secret: &[u8; 32]) -> Option<Secret
     SecretDocument::encode_msg(&PrivateKeyInfo::new(algorithm_id, octets.as_slice())).ok()
 }
 
-/// What a PKCS#8 document is for, and its 32 secret bytes.
+/// The algorithm of a PKCS#8 document, and its 32 secret bytes.
 pub(super) fn decode(document: &SecretDocument) -> Option<(Algorithm, Zeroizing<[u8; 32]>)> {
     use pkcs8::der::Decode as _;
     let info: PrivateKeyInfo<'_> = document.decode_msg().ok()?;

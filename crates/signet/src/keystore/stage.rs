@@ -125,7 +125,7 @@ pub(super) fn discard_unfinished(lock: &HomeLock) -> Result<(), KeystoreError> {
     Ok(())
 }
 
-/// Where a staged change waits.
+/// The directory in which a staged change waits.
 pub(super) fn next(home: &Home) -> PathBuf {
     home.key_file("next")
 }

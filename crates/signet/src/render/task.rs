@@ -9,7 +9,7 @@ use signet_proto::time::Timestamp;
 
 use crate::reach::Reach;
 
-/// One task in short.
+/// A task as a list shows it.
 pub fn brief(task: &Task, now: Timestamp) -> api::Task {
     api::Task {
         task: task.id().to_string(),
@@ -100,7 +100,7 @@ fn authority(authority: &Authority) -> api::Authority {
     }
 }
 
-/// In plain words, what the next holder may no longer do.
+/// What the next holder of a task may no longer do, in plain words.
 fn narrowed(before: &Authority, next: &Authority) -> Vec<String> {
     let lost = before.capabilities.difference(&next.capabilities);
     let mut words: Vec<String> = lost.map(|name| format!("without {name}")).collect();

@@ -1,4 +1,4 @@
-//! What one call handed in, until all of it is ruled.
+//! The messages that one call handed in, kept until the node has ruled on each.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::cli::CliError;
 use crate::hint;
 
-/// Where it is.
+/// The path of the gateway program.
 pub(crate) fn program() -> Result<PathBuf, CliError> {
     let gateway = this_program()?.with_file_name("signet-gateway");
     match gateway.is_file() {
@@ -22,7 +22,7 @@ pub(crate) fn program() -> Result<PathBuf, CliError> {
     }
 }
 
-/// Where this program is.
+/// The path of the program that runs now.
 pub(crate) fn this_program() -> Result<PathBuf, CliError> {
     std::env::current_exe().map_err(|error| {
         let what = format!("this program does not find itself: {error}");

@@ -289,7 +289,7 @@ mod tests {
 
     use super::*;
 
-    /// What a daemon of now says that is well, but for `other`.
+    /// Checks the page of a daemon of this release where all is well but for `other`.
     fn page(other: &Value) -> String {
         let mut status = json!({
             "agent": "agent-alice", "principal": "alice", "fingerprint": "", "version": "0.0.0",

@@ -153,7 +153,7 @@ impl From<Waiting> for Arrived {
     }
 }
 
-/// What waits behind the message of that number.
+/// The call that lists what waits behind the message of that number.
 fn behind(number: u64) -> ListInbox {
     ListInbox {
         after: number,

@@ -18,9 +18,9 @@ use crate::home::Home;
 pub(crate) struct MessageReport<'a> {
     /// The one word.
     pub(crate) state: State,
-    /// Its name.
+    /// The message-id.
     pub(crate) id: &'a str,
-    /// For whom it is.
+    /// The peer that the message is for.
     pub(crate) peer: &'a str,
     /// Why it was refused, or why nobody knows.
     pub(crate) reason: &'a str,
@@ -28,11 +28,11 @@ pub(crate) struct MessageReport<'a> {
     pub(crate) here: bool,
     /// What the peer offers, where our side refused it because it names none of several.
     offers: &'a [String],
-    /// What keeps it here.
+    /// What the message waits for, while it is still here.
     pub(crate) waits_for: Option<WaitsFor>,
     /// Whose alarm keeps it here.
     held_by: &'a [String],
-    /// Whether a carrier holds it for the peer.
+    /// Whether a carrier holds the message for the peer.
     pub(crate) stored: bool,
     /// Whether that carrier is this agent's own daemon, which keeps it until the peer polls.
     polled: bool,
@@ -42,7 +42,7 @@ pub(crate) struct MessageReport<'a> {
     rests: bool,
     /// Why the last answer to it was refused here.
     answer_refused: Option<&'a str>,
-    /// Whether this was said because the daemon stops.
+    /// Whether the daemon told this only because it stops.
     pub(crate) stopping: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'a> From<&'a Draft> for MessageReport<'a> {
 }
 
 impl<'a> MessageReport<'a> {
-    /// Of a message of which nothing else is known.
+    /// The status of a message of which only its state is known.
     fn in_state(state: State, id: &'a str, peer: &'a str) -> Self {
         Self {
             state,
@@ -98,7 +98,7 @@ impl<'a> MessageReport<'a> {
         }
     }
 
-    /// Of what was sent to `peer`.
+    /// The status of a message that was sent to `peer`.
     pub(crate) fn of_sent(sent: &'a Sent, peer: &'a str) -> Self {
         Self {
             reason: or_dash(sent.reason.as_deref()),
@@ -181,7 +181,7 @@ impl<'a> MessageReport<'a> {
         }
     }
 
-    /// What a person can do about it.
+    /// The next step for the person, where one can do something.
     pub(crate) fn next(&self) -> Option<String> {
         let peer = self.peer;
         Some(match self.state {
@@ -220,7 +220,7 @@ impl<'a> MessageReport<'a> {
         })
     }
 
-    /// What ends the wait of a message that is still here.
+    /// What can end the wait of a message that is still here.
     fn way_out(&self) -> Option<String> {
         let Self { id, peer, .. } = self;
         Some(match self.waits_for? {

@@ -48,7 +48,7 @@ pub(crate) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), CliErro
     }
 }
 
-/// Where one message is.
+/// Prints where one message is.
 pub(crate) fn show(id: &str, json: bool, home: Option<PathBuf>) -> Result<(), CliError> {
     let among = || names::of_ours(home.clone(), id);
     let message_id = names::one(id, among, "signet outbox")?;

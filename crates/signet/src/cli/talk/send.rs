@@ -127,7 +127,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
     told
 }
 
-/// What became of it; `now` is where it is after a wait in vain.
+/// Prints what became of the message; `now` is its state after a wait in vain.
 fn tell(
     args: &SendArgs,
     home: Option<PathBuf>,

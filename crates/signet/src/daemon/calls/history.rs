@@ -33,10 +33,10 @@ const MOST: usize = 1_000;
 const MONTHS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One call at a time.
+/// Only one call at a time reads the log.
 static READING: Semaphore = Semaphore::const_new(1);
 
-/// Which messages are asked for.
+/// Which messages the caller asks for.
 struct HistoryQuery {
     peer: Option<AgentId>,
     conversation: Option<ConversationId>,
@@ -44,7 +44,7 @@ struct HistoryQuery {
     limit: usize,
     /// What the caller may see.
     reach: Arc<Reach>,
-    /// What the caller may not see; nothing is kept from the person.
+    /// What is withheld from the caller; `None` for the person, who sees everything.
     withheld: Option<KeptBack>,
 }
 

@@ -157,7 +157,7 @@ impl SendReport {
         }
     }
 
-    /// What became of it since.
+    /// What became of the message since it was sent.
     pub(super) fn since(&self, state: &State) -> Sent {
         Sent {
             reason: state.why().map(str::to_owned),
@@ -198,7 +198,7 @@ impl SendReport {
         }
     }
 
-    /// Where it is still, and for what it waits.
+    /// Where the message still is, and what it waits for.
     pub(super) fn so_far(&self, state: &State) -> Sent {
         Sent {
             waits_for: self.waits_for.map(render::waits_for),

@@ -14,7 +14,7 @@ use super::listing::{MESSAGES, page};
 use super::serve::{Handled, Serve, maybe_named, named, refused, shown};
 use crate::reach::Reach;
 
-/// With why the last try failed, and since when each is there.
+/// Lists the quarantine: with each message why its last try failed, and since when it is there.
 impl Serve for ListQuarantine {
     fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let quarantine = node.inbox().quarantine();

@@ -26,7 +26,7 @@ pub trait Serve: Request + Clone + Into<Call> {
     }
 }
 
-/// What a call gives back, and what comes of it.
+/// The answer to a call, and the outcome that the log has to record for it.
 pub type Handled<R> = (<R as Request>::Answer, Outcome);
 
 /// An answer to what only asks.
@@ -44,7 +44,7 @@ pub(in crate::daemon) fn named<T: FromStr<Err: Display>>(
     })
 }
 
-/// The same for one that may be left out.
+/// Parses an argument that may be left out.
 pub(super) fn maybe_named<T: FromStr<Err: Display>>(
     what: &str,
     text: Option<&str>,

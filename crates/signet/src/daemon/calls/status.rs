@@ -20,7 +20,7 @@ impl AnswerCall for ShowStatus {
     }
 }
 
-/// What is for the person alone goes to no other caller.
+/// The status of the daemon; a caller other than the person does not get what is for the person alone.
 pub(super) fn status(state: &DaemonState, caller: &SocketCaller) -> Status {
     let (now, node) = (state.at().now, &state.node);
     let certificate = &node.identity().certificate;

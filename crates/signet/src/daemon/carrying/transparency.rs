@@ -31,7 +31,7 @@ struct LogCursor {
     lines: LogLines,
 }
 
-/// What a caller may see, and by what names people are known.
+/// What one caller may see of the conversations, and the names that it knows people by.
 pub(in crate::daemon) struct TransparencyView {
     pub(in crate::daemon) reach: Arc<Reach>,
     pub(in crate::daemon) trust: TrustView,

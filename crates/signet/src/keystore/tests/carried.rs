@@ -68,19 +68,19 @@ fn a_foreign_answer_json_is_refused() {
     let mine = request(&made.home, &keys).unwrap();
     let theirs = request(&other.home, &other.open().unwrap()).unwrap();
     let good = mine.certify(&made.file(ROOT), None, later()).unwrap();
-    // By another root, who forged a request about this agent's key.
+    // An answer to a forged request about this agent's key, signed by another root.
     let forged = RootRequest {
         signing_key: mine.signing_key.clone(),
         ..theirs.clone()
     };
     let forged = forged.certify(&other.file(ROOT), None, later()).unwrap();
-    // By the right root, for a key that somebody else slipped in.
+    // An answer of the right root, for a key that somebody else slipped in.
     let slipped = RootRequest {
         signing_key: theirs.signing_key.clone(),
         ..mine.clone()
     };
     let slipped = slipped.certify(&made.file(ROOT), None, later()).unwrap();
-    // With control keys that nobody here has asked for.
+    // An answer with control keys that nobody here has asked for.
     let swapped = RootRequest {
         control: None,
         person: Some((

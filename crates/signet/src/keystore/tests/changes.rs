@@ -43,7 +43,7 @@ fn an_old_sealing_secret_is_destroyed_a_week_and_a_minute_after_its_statement() 
         (old.kind, old.until),
         ("sealing", Some(end.saturating_add(7 * DAY + MINUTE)))
     );
-    // Another name for the file sees what was done to its bytes.
+    // A hard link keeps the file, so that the test sees what was done to its bytes.
     let witness = made.home.join("witness");
     std::fs::hard_link(&old.path, &witness).unwrap();
     let until = old.until.unwrap();
@@ -81,7 +81,7 @@ fn a_new_signing_key_has_a_higher_serial_and_the_old_one_is_kept_for_receipts() 
     assert_eq!(keys.certificate.root, old.certificate.root);
     assert_eq!(keys.certificate.next_root, old.certificate.next_root);
     assert_eq!(keys.sealing.public(), old.sealing.public());
-    // The same sealing key lives no longer for it.
+    // A new signing key does not prolong the life of the sealing key, which stays the same.
     assert_eq!(keys.statement.not_after, old.statement.not_after);
     assert_eq!(keys.former[0].public(), old.signing.public());
     let lock = made.lock();
@@ -185,7 +185,7 @@ fn the_next_root_takes_over_and_a_second_home_follows() {
         (new.certificate.root, new.certificate.next_root)
     );
     assert!(!second.file(ROOT).exists());
-    // And once more, with the key that was made then.
+    // A second change, with the key that the first one made.
     let change = rotate_root(&first.open().unwrap(), &next, None, later(2)).unwrap();
     first.take(&change, later(2)).unwrap();
 }

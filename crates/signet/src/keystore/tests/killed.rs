@@ -29,7 +29,7 @@ fn changes() -> [(&'static str, Make); 5] {
     ]
 }
 
-/// What tells one set of keys from another.
+/// A text by which the test tells one set of keys from another.
 fn marks(keys: &AgentKeys) -> String {
     let control = keys
         .control

@@ -49,7 +49,7 @@ struct KeyRow {
     /// Absent where there is no such key.
     #[serde(flatten)]
     place: Option<KeyPlace>,
-    /// Of old keys.
+    /// When the secret is destroyed; only old keys have an end.
     #[serde(flatten)]
     end: Option<KeyEnd>,
 }

@@ -20,7 +20,7 @@ pub(super) struct Desktop {
 }
 
 impl Desktop {
-    /// By the `notify-send` of this machine.
+    /// A desktop that shows records with the `notify-send` found in PATH.
     pub(super) fn find() -> Result<Self, CliError> {
         let program = found(&std::env::var_os("PATH").unwrap_or_default()).ok_or_else(|| {
             let what =
@@ -103,7 +103,7 @@ fn ended(mut child: Child) -> Result<(), String> {
             Ok(Some(status)) => return Err(status.to_string()),
             Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
             Ok(None) | Err(_) => {
-                // It may have ended by itself meanwhile.
+                // An error says only that the program has ended by itself meanwhile.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err("it did not end within 10 s".to_owned());

@@ -130,7 +130,7 @@ pub(crate) fn next_for(home: &Home, config: &Config, error: &Error) -> String {
     next.to_owned()
 }
 
-/// What makes the mailbox of the agent, which is not there.
+/// The command that makes the missing mailbox of the agent.
 pub(crate) fn next_for_mailbox(home: &Home, config: &Config) -> String {
     ServerKeeper::of(home, config).mailbox(config)
 }
@@ -170,7 +170,7 @@ impl ServerKeeper {
         }
     }
 
-    /// What makes the mailbox of the agent on those servers.
+    /// The command that makes the mailbox of the agent on these servers.
     fn mailbox(&self, config: &Config) -> String {
         match self {
             Self::Home(up) => format!("{up}  # makes it on the server of this home"),

@@ -6,7 +6,7 @@ use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
 use crate::hint::{self, DaemonKeeper};
 
-/// Whether it runs, works and is of this release.
+/// Whether the daemon runs, works and is of this release.
 pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
     let check = DoctorCheck::of("daemon", scene.config.control_socket.display());
     match &scene.status {

@@ -33,11 +33,11 @@ pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
 /// A file that tells another program what to do.
 struct DoorFile {
     check: &'static str,
-    /// Its name without `.toml`.
+    /// The name of the settings file without `.toml`.
     name: &'static str,
     /// The option of `signet-gateway check` that reads it.
     option: &'static str,
-    /// What follows where it cannot be used.
+    /// What does not work where the file cannot be used.
     means: &'static str,
 }
 

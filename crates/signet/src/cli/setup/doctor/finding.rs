@@ -1,4 +1,4 @@
-//! What a check found.
+//! The result of one check.
 
 use std::fmt::Write as _;
 
@@ -12,13 +12,13 @@ use crate::hint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Health {
-    /// As it should be.
+    /// All is as it should be.
     Well,
-    /// It works, and could be safer.
+    /// What was checked works, and could be safer.
     Advice,
-    /// It works, and may not for long.
+    /// What was checked works, and may not for long.
     Warning,
-    /// It could not be looked at.
+    /// The check could not look.
     Unknown,
     /// Somebody has to do something.
     Fault,

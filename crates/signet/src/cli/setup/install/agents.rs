@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::names::Instance;
 use crate::cli::CliError;
 
-/// One agent.
+/// One agent of this machine, as the notes of `signet install` keep it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Installed {
@@ -18,12 +18,12 @@ pub(super) struct Installed {
     /// The public name of its key on the NATS server of this machine, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) nkey: Option<String>,
-    /// It was removed, and its home is still there.
+    /// The agent was removed, and its home is still there.
     #[serde(default)]
     pub(super) removed: bool,
 }
 
-/// What is noted of `name`.
+/// What the notes say of the agent `name`.
 pub(super) fn find(machine: &Machine, name: &Instance) -> Result<Option<Installed>, CliError> {
     read(machine.at(&file(name.as_str())))
 }

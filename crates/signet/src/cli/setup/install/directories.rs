@@ -109,7 +109,7 @@ pub(super) fn give_all(directory: &Path, owner: FileOwner) -> io::Result<()> {
 /// What belonged to root below a directory that is another user's.
 #[derive(Default)]
 struct RootsFiles {
-    /// Its user's now.
+    /// Paths that now belong to the user of the directory.
     given: Vec<PathBuf>,
     /// Files of several names, still root's.
     left: Vec<PathBuf>,

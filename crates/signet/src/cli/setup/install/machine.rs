@@ -16,7 +16,7 @@ pub(super) struct FileOwner {
     pub(super) group: u32,
 }
 
-/// Where everything goes.
+/// The machine, or the directory in its place, that an install writes to.
 pub(super) struct Machine {
     root: PathBuf,
     /// Whether this is the machine that runs, and not a directory that becomes one.
@@ -73,7 +73,7 @@ impl Machine {
         self.is_dry
     }
 
-    /// Whether it is this machine and not a directory.
+    /// Whether the install goes to this machine and not to a directory.
     pub(super) fn is_here(&self) -> bool {
         self.is_here
     }

@@ -41,12 +41,12 @@ impl Instance {
         Err(CliError::usage(what, next))
     }
 
-    /// As it stands behind the `@` of a unit.
+    /// The name as it stands behind the `@` of a unit.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What that file says.
+    /// The text of the sysusers file of this agent.
     pub(super) fn sysusers(&self) -> String {
         let (name, user, socket) = (&self.0, self.user(), self.socket_group());
         let (handlers, gateway) = (self.handlers(), self.gateway());

@@ -16,11 +16,11 @@ use crate::cli::setup::up::server::speaks_nats;
 pub(super) enum ServerChoice {
     /// The one that signet keeps on this machine: `signet-nats.service`.
     Ours,
-    /// One that was named, whose keeper gives logins and mailboxes.
+    /// A server that the person named; its keeper gives logins and mailboxes.
     Named(String),
     /// Somebody else's, at the usual place on this machine.
     Running,
-    /// None runs, and there is no `nats-server` to start.
+    /// No server runs, and there is no `nats-server` to start.
     Missing,
 }
 

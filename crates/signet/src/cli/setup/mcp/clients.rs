@@ -120,7 +120,7 @@ impl McpClient {
         }
     }
 
-    /// Its usual file.
+    /// The file where this client usually keeps its settings.
     fn file(self) -> Result<PathBuf, CliError> {
         Ok(match self {
             Self::Claude => PathBuf::from(".mcp.json"),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-/// What becomes of the document.
+/// What an edit makes of the settings document of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Added {
     /// The new text.

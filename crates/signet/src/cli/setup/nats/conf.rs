@@ -14,7 +14,7 @@ pub(crate) struct User {
     pub(crate) nkey: String,
 }
 
-/// What a server is to be.
+/// What the configuration of a NATS server says.
 pub(crate) struct ServerConf<'a> {
     /// Where it listens: HOST:PORT.
     pub(crate) listen: &'a str,
@@ -26,7 +26,7 @@ pub(crate) struct ServerConf<'a> {
     pub(crate) users: &'a [User],
     /// The public key of who watches the server.
     pub(crate) system: Option<&'a str>,
-    /// For how many mailboxes there is to be room.
+    /// How many mailboxes the store has to have room for.
     pub(crate) shares: usize,
     /// Where it writes its process id and its log; nowhere when absent.
     pub(crate) files: Option<(&'a str, &'a str)>,

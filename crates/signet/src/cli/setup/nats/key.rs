@@ -52,7 +52,7 @@ pub(crate) fn read(file: &Path) -> Result<String, CliError> {
     })
 }
 
-/// The same; `next` says what makes a seed anew that is damaged.
+/// Reads a seed; where it is damaged, `next` says what makes a new one.
 pub(crate) fn read_or(file: &Path, next: impl FnOnce() -> String) -> Result<String, CliError> {
     let seed = private::read(file)?;
     user_of_seed(&seed).ok_or_else(|| {
@@ -89,7 +89,7 @@ impl NewUser {
         })
     }
 
-    /// What the file of its seed holds.
+    /// The text of the file that keeps this seed.
     pub(crate) fn file(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("{}\n", *self.seed))
     }

@@ -14,7 +14,7 @@ use crate::render;
 pub(crate) enum BrokerFault {
     /// The server cannot be reached, or refuses.
     Server(Error),
-    /// This process could not ask it.
+    /// The system failed this process before the server was asked.
     System(io::Error),
 }
 

@@ -8,7 +8,7 @@ use signet_transport::is_user;
 use super::CliError;
 use super::conf::{ServerConf, User, is_plain};
 
-/// What such a configuration says.
+/// The settings that signet needs to know of an existing server configuration.
 pub(super) struct ServerSettings {
     pub(super) listen: String,
     pub(super) store: String,

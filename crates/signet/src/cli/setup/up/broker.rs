@@ -46,7 +46,7 @@ impl BrokerArgs {
         self.login.is_some() || named.is_some_and(|named| named != servers)
     }
 
-    /// Whether they say where a server of the home's own listens.
+    /// Whether the options say where a server of the home's own listens.
     pub(super) const fn wants_own(&self) -> bool {
         self.listen.is_some()
     }

@@ -74,7 +74,7 @@ pub(super) fn wait(
     Ok(())
 }
 
-/// What the daemon said of why it does not start.
+/// The reason that the daemon printed for not starting.
 #[derive(Debug, PartialEq, Eq)]
 struct StartReport {
     what: String,

@@ -19,7 +19,7 @@ pub(crate) struct NewLogin {
     pub(super) nkey: Zeroizing<String>,
 }
 
-/// The same as its line holds it.
+/// A new login as the line for its peer holds it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoginLine<'a> {

@@ -66,7 +66,7 @@ impl Units {
         self.stop(&self.daemon())
     }
 
-    /// The same for the service of the home's own NATS server.
+    /// Ends the service of the home's own NATS server and removes it; says whether there was one.
     pub(crate) fn stop_server(&self) -> Result<bool, CliError> {
         self.stop(&self.server())
     }
