@@ -270,7 +270,7 @@ impl LogError {
         }
     }
 
-    /// Whether the disk is at fault, and no other start mends it: people have to look.
+    /// Whether the fault is with the disk: another start does not mend it, and a person has to look.
     #[must_use]
     pub fn is_of_the_disk(&self) -> bool {
         matches!(
@@ -333,7 +333,7 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
     }
 }
 
-/// The same for what is never tried again, not even when the disk says that it is full: an fsync tells
+/// As [`at`], for an operation that is never tried again, not even when the disk says that it is full: an fsync tells
 /// of an error once, and what is on the disk nobody knows.
 pub(crate) fn unsynced(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
     |source| {

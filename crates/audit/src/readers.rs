@@ -44,7 +44,8 @@ impl Readers {
         Ok(())
     }
 
-    /// Lets the group pass the folder above, where that is the same owner's: without a look at what else is there.
+    /// Lets the group pass the folder above, where both have the same owner. The group may pass it, and not list what else
+    /// is in it.
     fn admit_through(self, above: Option<&Path>, below: &Metadata) -> Result<(), LogError> {
         let Some(above) = above.filter(|above| !above.as_os_str().is_empty()) else {
             return Ok(());

@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(heard(&socket), "STOPPING=1");
     }
 
-    /// A fault in a configuration repeats what somebody wrote there.
+    /// The text of a fault in a configuration quotes the file, which may hold a line feed.
     #[tokio::test]
     async fn a_line_feed_in_a_status_makes_no_word_of_its_own() {
         let dir = tempfile::tempdir().unwrap();

@@ -116,7 +116,7 @@ impl Memory {
         self.ring(now, Alarm::LogChanged)
     }
 
-    /// An alarm about the log itself, written down.
+    /// Raises an alarm about the log itself, and writes it into the log.
     fn ring(&mut self, now: Timestamp, alarm: Alarm) -> Result<(), MemoryError> {
         let at = At { now, ..clock::at() };
         let outcome = self.node.turn(at).alarms().ring_own(alarm);

@@ -129,7 +129,7 @@ fn continued(line: &str) -> String {
             continue;
         }
         let length = word.chars().count();
-        // A space and a backslash stand behind the word.
+        // A space and the backslash that continues the line have to fit behind the word.
         if width > 0 && !word.trim().is_empty() && width + length + 1 > COLUMNS {
             whole.push_str("\\\n      ");
             width = 6;

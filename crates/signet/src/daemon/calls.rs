@@ -48,7 +48,7 @@ struct Asker<'a> {
     reply: ReplySender,
     /// Tells the client more, after the answer.
     notifier: Notifier,
-    /// How far its connection is narrowed.
+    /// What the connection of the caller is narrowed to.
     narrowing: Narrowing,
 }
 

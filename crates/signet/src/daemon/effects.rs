@@ -104,7 +104,7 @@ impl Effects {
         }
     }
 
-    /// `first`, and with it what is there already.
+    /// Takes in `first` and every further report that is there already.
     fn hear(&mut self, first: CarrierReport) {
         let mut next = Some(first);
         while let Some(report) = next {

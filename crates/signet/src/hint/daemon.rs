@@ -63,7 +63,7 @@ impl DaemonKeeper {
         }
     }
 
-    /// What shows what it says; `None` where that is at its terminal.
+    /// The command that shows what the daemon logs; `None` where the daemon logs to its terminal.
     pub(crate) fn words(&self) -> Option<String> {
         match self {
             Self::ByHand | Self::Up => None,

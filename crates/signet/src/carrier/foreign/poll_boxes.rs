@@ -52,7 +52,7 @@ impl PollBoxes {
         kept.more.notify_waiters();
     }
 
-    /// The peer has said what became of it: it need not poll for it any more.
+    /// Drops a message of which the peer has said what became of it: the peer need not poll for it any more.
     pub(super) fn forget(&self, peer: &AgentId, id: MessageId) {
         if let Some(kept) = self.boxes().get_mut(peer) {
             kept.retain(|message| message.headers.message_id != id);
@@ -120,7 +120,7 @@ impl PollBox {
         }
     }
 
-    /// The peer has that message and those before it. A name that is not here removes nothing.
+    /// Drops the message `last` and those before it, which the peer has. A name that is not here removes nothing.
     fn drop_through(&mut self, last: Option<MessageId>) {
         let named = |message: &Arc<Message>| Some(message.headers.message_id) == last;
         if let Some(place) = self.messages.iter().position(named) {

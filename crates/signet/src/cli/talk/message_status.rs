@@ -22,7 +22,7 @@ pub(crate) struct MessageReport<'a> {
     pub(crate) id: &'a str,
     /// The peer that the message is for.
     pub(crate) peer: &'a str,
-    /// Why it was refused, or why nobody knows.
+    /// Why the message was refused, or why nobody knows what became of it.
     pub(crate) reason: &'a str,
     /// Whether our own side refused it, and not the peer.
     pub(crate) here: bool,
@@ -34,7 +34,7 @@ pub(crate) struct MessageReport<'a> {
     held_by: &'a [String],
     /// Whether a carrier holds the message for the peer.
     pub(crate) stored: bool,
-    /// Whether that carrier is this agent's own daemon, which keeps it until the peer polls.
+    /// Whether this agent's own daemon is the carrier that holds the message, until the peer polls.
     polled: bool,
     /// Whether the peer's agent has taken it, where anybody can tell.
     taken: Option<bool>,
@@ -128,7 +128,7 @@ impl<'a> MessageReport<'a> {
         Self { polled, ..self }
     }
 
-    /// Who holds it for the peer.
+    /// Who holds the message for the peer.
     pub(crate) fn holder(&self) -> String {
         let peer = self.peer;
         match self.polled {

@@ -99,7 +99,7 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliErro
     ))
 }
 
-/// Whether a daemon runs and took it.
+/// Tells the daemon of the revocation; false where none runs.
 fn tell_daemon(socket: &Path, statement: &Revocation, file: &str) -> Result<bool, CliError> {
     let Some(mut client) = daemon_at(socket)? else {
         return Ok(false);

@@ -31,7 +31,7 @@ struct ShownKeys {
 struct KeyRow {
     key: String,
     what: &'static str,
-    /// The command that makes it, where it is not there.
+    /// The command that makes the key, where it does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

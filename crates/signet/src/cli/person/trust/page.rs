@@ -79,7 +79,7 @@ pub(super) fn withdrawn(withdrawn: &Withdrawn) -> String {
     )
 }
 
-/// Its own person's root key took an agent's certificates back.
+/// The page for a person's root key that took back the certificates of that person's agent.
 pub(super) fn revoked(revoked: &Revoked) -> String {
     let for_how_long = match revoked.changed {
         true => ", for good",
@@ -91,7 +91,7 @@ pub(super) fn revoked(revoked: &Revoked) -> String {
     )
 }
 
-/// A person goes on with another root key.
+/// The page for a person who goes on with another root key.
 pub(super) fn replaced(bound: &Bound) -> String {
     let person = &bound.principal;
     format!(

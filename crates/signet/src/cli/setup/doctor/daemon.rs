@@ -1,4 +1,4 @@
-//! The daemon, by its own words.
+//! The check of the daemon, by what it answers itself.
 
 use signet_api::Status;
 

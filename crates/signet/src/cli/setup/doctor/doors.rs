@@ -13,7 +13,7 @@ use crate::cli::CliError;
 use crate::cli::setup::gateway;
 use crate::hint::{self, DaemonKeeper};
 
-/// Both files, where they are there.
+/// Checks both files, where they exist.
 pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
     let gateway = DoorFile {
         check: "gateway-file",
@@ -86,7 +86,7 @@ fn places(scene: &Scene, file: &str) -> Vec<PathBuf> {
     places
 }
 
-/// The file as the program reads it that is told by it: what is wrong, and what to do, where it cannot.
+/// Lets `signet-gateway check` read the file. The error is what is wrong with the file, and what to do about it.
 fn read(option: &str, file: &Path) -> Result<(), (String, String)> {
     let unasked = || format!("ls -l {}", hint::word(file));
     let program = gateway::program().map_err(|failure| match failure {

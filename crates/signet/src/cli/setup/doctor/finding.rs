@@ -89,7 +89,7 @@ impl DoctorCheck {
 }
 
 impl CheckResult {
-    /// As a person reads it: a line, and two more where something is to be said.
+    /// The finding for a person: one line, and two more where something is to be said.
     pub(super) fn page(&self) -> String {
         let (word, style) = self.health.word();
         let found = visible(&self.found);

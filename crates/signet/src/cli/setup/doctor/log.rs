@@ -17,7 +17,7 @@ use super::scene::Scene;
 use crate::hint::{self, DaemonKeeper};
 use crate::memory::{Memory, MemoryError};
 
-/// The log itself, then what it tells.
+/// Checks the log itself, then what its lines tell.
 pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
     let recent = RecentMonths::of(scene);
     vec![

@@ -30,7 +30,7 @@ enum FactSource {
     Daemon(Client),
     /// What the last daemon left, read without its lock.
     Left(Box<Node>),
-    /// Neither can be asked, and why.
+    /// Neither the daemon nor its state can be asked; the text says why.
     Nobody(String),
 }
 

@@ -96,7 +96,7 @@ impl Machine {
         }
     }
 
-    /// A file of root's, with that text; whether that is new. Readable by `group`, or by all.
+    /// Writes a file of root's that `group` may read, or everybody; says whether the text is new.
     pub(super) fn write(
         &self,
         path: &str,

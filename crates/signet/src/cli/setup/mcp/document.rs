@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(super) enum Added {
     /// The new text.
     Text(String),
-    /// The very same server is in it.
+    /// The document has this very server already.
     Already,
 }
 

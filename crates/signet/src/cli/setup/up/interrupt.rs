@@ -139,7 +139,7 @@ fn end(server: Option<Child>) {
 fn interrupted() -> ! {
     let what = "interrupted before the agent ran; a NATS server that was started is ended again";
     let next = "signet up  # goes on where this one stopped";
-    // The exit code is given below.
+    // What `report` gives back is not needed: the exit code is given below.
     let _ = CliError::refused(what, next).report(false);
     std::process::exit(i32::from(Exit::Refused.number()))
 }
