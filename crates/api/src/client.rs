@@ -168,7 +168,7 @@ impl Client {
         }
         loop {
             let message = self.read(None)?;
-            if let Some(notification) = notification(&message) {
+            if let Some(notification) = Notification::of(&message) {
                 return Ok(notification);
             }
         }
@@ -177,7 +177,7 @@ impl Client {
     fn answer(&mut self, deadline: Instant) -> Result<Value, ClientError> {
         loop {
             let mut message = self.read(Some(deadline))?;
-            if let Some(notification) = notification(&message) {
+            if let Some(notification) = Notification::of(&message) {
                 self.waiting.push_back(notification);
                 continue;
             }
@@ -186,7 +186,7 @@ impl Client {
                 .is_some_and(|id| id.is_null() || *id == self.last_id);
             match (is_mine, message.remove("result"), message.remove("error")) {
                 (true, Some(result), None) => return Ok(result),
-                (true, None, Some(error)) => return Err(refusal(error)),
+                (true, None, Some(error)) => return Err(ClientError::of_answer(error)),
                 // The late answer to a call that was given up.
                 (false, ..) => {}
                 _ => return Err(ClientError::Malformed),
@@ -222,8 +222,7 @@ impl Client {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 ClientError::TimedOut(self.timeout)
             }
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ClientError::Closed,
-            _ => ClientError::Io(error),
+            _ => ClientError::of_connection(error),
         }
     }
 }
@@ -240,19 +239,32 @@ fn connect(path: &Path, timeout: Duration) -> Result<BufReader<UnixStream>, Clie
     Ok(BufReader::new(stream))
 }
 
-fn notification(message: &Map<String, Value>) -> Option<Notification> {
-    let method = message.get("method")?.as_str()?.to_owned();
-    Some(Notification {
-        method,
-        params: message.get("params").cloned().unwrap_or_default(),
-    })
+impl Notification {
+    /// What a line of the daemon tells, where it is no answer.
+    pub fn of(message: &Map<String, Value>) -> Option<Self> {
+        Some(Self {
+            method: message.get("method")?.as_str()?.to_owned(),
+            params: message.get("params").cloned().unwrap_or_default(),
+        })
+    }
 }
 
-fn refusal(error: Value) -> ClientError {
-    match serde_json::from_value::<ApiError>(error) {
-        Ok(error) if error.is_of_a_stop() => ClientError::Stopped(error),
-        Ok(error) => ClientError::Refused(error),
-        Err(_) => ClientError::Malformed,
+impl ClientError {
+    /// What the member `error` of an answer says.
+    pub fn of_answer(error: Value) -> Self {
+        match serde_json::from_value::<ApiError>(error) {
+            Ok(error) if error.is_of_a_stop() => Self::Stopped(error),
+            Ok(error) => Self::Refused(error),
+            Err(_) => Self::Malformed,
+        }
+    }
+
+    /// What the system says of a connection.
+    pub fn of_connection(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Self::Closed,
+            _ => Self::Io(error),
+        }
     }
 }
 

@@ -53,7 +53,7 @@ mod trust;
 
 pub use agent::*;
 pub use attention::*;
-pub use call::{Call, Effect, Method};
+pub use call::{Call, Effect, May, Method};
 pub use card::*;
 pub use carrier::*;
 pub use client::{Client, ClientError, Notification};

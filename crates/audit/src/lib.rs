@@ -65,7 +65,7 @@ pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{LogLine, MAX_LINE, Mark, kinds};
 pub use reserved::Reserved;
 pub use show::{body, describe, glimpse, is_without_words};
-pub use signet_text::{Twice, counted, counted_doing, printable, quoted, twice, visible, word};
+pub use signet_text::{counted, counted_doing, printable, quoted, visible, word};
 pub use unanswered::AnsweredRequests;
 pub use verify::{
     BundleReport, Depth, LogFault, LogReport, ProgressFn, Settings, VerifyReport, Witness,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use signet_api::{Call, Effect, Named};
+use signet_api::{Call, Effect, May, Named};
 use tokio_util::sync::CancellationToken;
 
 /// Who calls: put into the extensions of a request once it was authenticated.
@@ -32,16 +32,6 @@ pub(crate) struct Scope {
     /// The highest data tier.
     pub(crate) tier: u8,
     pub(crate) may: May,
-}
-
-/// Whether a token may change anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum May {
-    /// Look: nothing that it calls changes anything.
-    Read,
-    /// Look, send, answer, and take messages out of the inbox.
-    Send,
 }
 
 impl Scope {

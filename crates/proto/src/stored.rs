@@ -90,6 +90,15 @@ where
     text.parse().map_err(D::Error::custom)
 }
 
+impl<'de> serde::Deserialize<'de> for Layers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let layers = Vec::<u8>::deserialize(deserializer).ok();
+        let layers = layers.filter(|layers| layers.iter().all(|layer| *layer < 16));
+        let fault = || D::Error::custom("a list of numbers from 0 to 15 is expected");
+        layers.map(|layers| Self::of(&layers)).ok_or_else(fault)
+    }
+}
+
 impl Stored for Arc<Message> {
     fn to_stored(&self) -> Value {
         parse(self.canonical(), Limits::LINE).unwrap_or_default()

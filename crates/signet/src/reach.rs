@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use signet_api::May;
 use signet_proto::envelope::Message;
 use signet_proto::ids::AgentId;
 use signet_proto::node::Task;
@@ -15,15 +16,6 @@ pub struct Reach {
     pub tier: u8,
     /// Whether they may change anything.
     pub may: May,
-}
-
-/// What the callers of a socket may do at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum May {
-    /// Look: nothing that they call changes anything.
-    Read,
-    /// And send, answer and take what came.
-    Send,
 }
 
 impl Default for Reach {

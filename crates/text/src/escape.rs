@@ -32,14 +32,14 @@ pub fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
 /// programs, and its bytes are proved.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let mut stack = Stack::default();
-    if !text.chars().any(|character| stack.hides(character)) {
+    let mut marks = Marks::default();
+    if !text.chars().any(|character| marks.hides(character)) {
         return Cow::Borrowed(text);
     }
-    let (mut out, mut stack) = (Vec::with_capacity(text.len() + 16), Stack::default());
+    let (mut out, mut marks) = (Vec::with_capacity(text.len() + 16), Marks::default());
     for character in text.chars() {
         let (mut utf8, mut units) = ([0; 4], [0; 2]);
-        if stack.is_too_high(character) && !is_hidden(character) {
+        if marks.is_too_high(character) && !is_hidden(character) {
             for unit in character.encode_utf16(&mut units) {
                 out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
             }
@@ -59,14 +59,14 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 /// marks from the fifth on in a row escaped.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let mut stack = Stack::default();
-    let mut is_plain = |c: char| !(stack.hides(c) || matches!(c, '"' | '\\'));
+    let mut marks = Marks::default();
+    let mut is_plain = |c: char| !(marks.hides(c) || matches!(c, '"' | '\\'));
     if text.chars().all(&mut is_plain) {
         return Cow::Borrowed(text);
     }
-    let (mut out, mut stack) = (String::with_capacity(text.len() + 16), Stack::default());
+    let (mut out, mut marks) = (String::with_capacity(text.len() + 16), Marks::default());
     for character in text.chars() {
-        let hides = stack.hides(character);
+        let hides = marks.hides(character);
         match character {
             '"' | '\\' => out.extend(['\\', character]),
             hidden if hides => drop(write!(out, "\\u{{{:04x}}}", u32::from(hidden))),
@@ -76,13 +76,13 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The combining marks since the last other character.
+/// The combining marks since the last other character: a terminal draws a tower of them over other lines.
 #[derive(Default)]
-struct Stack(usize);
+pub struct Marks(usize);
 
-impl Stack {
+impl Marks {
     /// Whether the next character is one mark too many for a terminal.
-    fn is_too_high(&mut self, next: char) -> bool {
+    pub fn is_too_high(&mut self, next: char) -> bool {
         self.0 = match is_mark(next) {
             true => self.0 + 1,
             false => 0,

@@ -1,5 +1,5 @@
 //! signet-text: what a terminal, a log and a shell may be given of a text,
-//! and what all of them say in the same words: how many there are, and what stands twice in a file.
+//! and how many of something there are, in the same words everywhere.
 //!
 //! The log, the command line, the handlers and the gateway all show texts that strangers wrote; they escape the same
 //! characters, and only here is written which. The crate depends on nothing of the house, so that programs which hold no
@@ -18,9 +18,7 @@
 mod count;
 mod escape;
 mod shell;
-mod twice;
 
 pub use count::{counted, counted_as, counted_doing};
-pub use escape::{printable, visible, write_escaped};
+pub use escape::{Marks, printable, visible, write_escaped};
 pub use shell::{quoted, word};
-pub use twice::{Twice, twice};

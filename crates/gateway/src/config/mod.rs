@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use signet_files::{SettingFault, TomlFile};
 use signet_text::word;
 
 use crate::outgoing;
-use crate::plain_file::{UnreadFile, line_of, parse_toml, read_own};
+use crate::settings_file::{SettingsFault, SettingsFile, SettingsUnusable};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -113,40 +114,24 @@ pub(crate) struct McpSection {
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigFault {
-    #[error("{}: {source}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
     #[error("there is no {}: the gateway is off", .0.display())]
     Absent(PathBuf),
-    #[error("{}: everybody may write it, and it says who is let in", .0.display())]
-    Open(PathBuf),
-    #[error("{}, line {line}: {what}", path.display())]
-    Wrong {
-        path: PathBuf,
-        line: usize,
-        what: String,
-    },
     #[error("{}: {what}", path.display())]
     Unfit { path: PathBuf, what: String },
+    #[error(transparent)]
+    File(SettingsFault),
 }
 
 impl ConfigFault {
     /// What to do about it.
     pub(crate) fn next(&self) -> String {
         match self {
-            Self::Unreadable { path, .. } => format!(
-                "ls -ld {}  # see to its rights, or name another with --config",
-                word(path)
-            ),
             Self::Absent(path) => format!(
                 "echo '[listen]' > {}  # switches it on, at 127.0.0.1:8787 (docs/gateway.md has every key); then a \
                  token for each program: signet token make NAME",
                 word(path)
             ),
-            Self::Open(path) => format!("chmod o-w {}", word(path)),
-            Self::Wrong { path, line, .. } => format!(
-                "sed -n {line}p {}  # correct this line; docs/gateway.md has every key",
-                word(path)
-            ),
+            Self::File(fault) => fault.next(),
             Self::Unfit { .. } => "correct the file; docs/gateway.md has every key".to_owned(),
         }
     }
@@ -158,21 +143,12 @@ impl GatewayConfig {
     /// # Errors
     /// The first fault in it.
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigFault> {
-        let unreadable = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => ConfigFault::Absent(path.to_owned()),
-            _ => ConfigFault::Unreadable {
-                path: path.to_owned(),
-                source,
-            },
-        };
-        let text = read_own(path).map_err(|unread| match unread {
-            UnreadFile::Io(source) => unreadable(source),
-            UnreadFile::Open => ConfigFault::Open(path.to_owned()),
-        })?;
-        let mut config = Self::parse(&text).map_err(|(line, what)| ConfigFault::Wrong {
-            path: path.to_owned(),
-            line,
-            what,
+        let loaded = FILE.load(path, Self::parse);
+        let mut config = loaded.map_err(|fault| match &fault.why {
+            SettingsUnusable::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => {
+                ConfigFault::Absent(path.to_owned())
+            }
+            _ => ConfigFault::File(fault),
         })?;
         path.parent()
             .unwrap_or(Path::new("."))
@@ -191,10 +167,16 @@ impl GatewayConfig {
         self.beside.join(path)
     }
 
-    pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
-        parse_toml(text).map_err(|(at, what)| (line_of(text, at), what))
+    pub(crate) fn parse(text: &str) -> Result<Self, SettingFault> {
+        TomlFile::parse(text)?.read()
     }
 }
+
+const FILE: SettingsFile = SettingsFile {
+    option: "--config",
+    document: "docs/gateway.md",
+    danger: "it says who is let in",
+};
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
@@ -269,10 +251,11 @@ mod tests {
 
     #[test]
     fn a_misspelt_key_is_refused_with_its_line() {
-        let (line, what) =
-            GatewayConfig::parse("[listen]\nadress = \"127.0.0.1:1\"\n").unwrap_err();
-        assert_eq!(line, 2);
-        assert!(what.contains("adress"), "{what}");
+        let fault = GatewayConfig::parse("[listen]\nadress = \"127.0.0.1:1\"\n").unwrap_err();
+        assert_eq!(
+            format!("{fault}; {}", fault.next),
+            "line 2: unknown key \"adress\" in [listen]; did you mean `address`?"
+        );
         assert!(GatewayConfig::parse("[limits]\nconnections = -1\n").is_err());
     }
 
@@ -288,10 +271,8 @@ mod tests {
                 "`enabled` in [rpc] stands twice, and first in line 2",
             ),
         ] {
-            assert_eq!(
-                GatewayConfig::parse(text).unwrap_err(),
-                (3, told.to_owned())
-            );
+            let fault = GatewayConfig::parse(text).unwrap_err();
+            assert_eq!((fault.line, fault.what.as_str()), (3, told));
         }
     }
 
@@ -299,10 +280,10 @@ mod tests {
     fn an_address_by_name_or_without_a_port_is_refused_with_one_to_write() {
         for odd in ["localhost:8801", "127.0.0.1", "8787", ""] {
             let text = format!("[listen]\naddress = \"{odd}\"\n");
-            let (line, what) = GatewayConfig::parse(&text).unwrap_err();
+            let fault = GatewayConfig::parse(&text).unwrap_err();
             assert!(
-                line == 2 && what.contains("127.0.0.1:8787"),
-                "{odd}: {what}"
+                fault.line == 2 && fault.what.contains("127.0.0.1:8787"),
+                "{odd}: {fault}"
             );
         }
     }
@@ -317,9 +298,11 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         std::fs::set_permissions(&path, mode).unwrap();
-        assert!(matches!(
-            GatewayConfig::load(&path),
-            Err(ConfigFault::Open(_))
-        ));
+        let open = GatewayConfig::load(&path).unwrap_err();
+        assert!(
+            open.to_string().contains("everybody may write it"),
+            "{open}"
+        );
+        assert_eq!(open.next(), format!("chmod o-w {}", path.display()));
     }
 }

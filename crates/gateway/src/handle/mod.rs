@@ -20,5 +20,5 @@ mod trace;
 mod trial;
 
 pub(crate) use command::{HandlerAction, HandlersArgs, handle, handler};
-pub use config::{HandlerKind, HandlerSection, Handlers, HandlersFault};
+pub use config::{HandlerSection, Handlers};
 pub use trace::{Trace, TraceFault};

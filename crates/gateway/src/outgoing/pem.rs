@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::plain_file::open;
+use signet_files::open_plain;
 
 /// Why a file of PEM cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ impl PemFault {
 /// That it is not there, cannot be read, or holds none.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, PemFault> {
     let fault = |error| PemFault::of(path, CERTIFICATE, error);
-    let file = open(path).map_err(pem::Error::Io).map_err(fault)?;
+    let file = open_plain(path).map_err(pem::Error::Io).map_err(fault)?;
     let all: Vec<_> = CertificateDer::pem_reader_iter(file)
         .collect::<Result<_, _>>()
         .map_err(fault)?;
@@ -63,7 +63,7 @@ pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
 /// That it is not there, cannot be read, or holds none.
 pub(crate) fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, PemFault> {
     let read = |file| PrivateKeyDer::from_pem_reader(file);
-    let read = open(path).map_err(pem::Error::Io).and_then(read);
+    let read = open_plain(path).map_err(pem::Error::Io).and_then(read);
     read.map_err(|error| PemFault::of(path, KEY, error))
 }
 

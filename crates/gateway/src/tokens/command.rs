@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use data_encoding::BASE64URL_NOPAD;
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest as _, Sha256};
+use signet_api::May;
 use signet_proto::ids::AgentId;
 use signet_text::counted;
 
@@ -16,7 +17,7 @@ use super::file::{self, File, FileFault, TokenEntry};
 use crate::hint;
 use crate::outgoing::{CERTIFICATE, PemFault, certificates};
 use crate::random::random;
-use crate::scope::{May, Scope};
+use crate::scope::Scope;
 
 /// What is done with the tokens.
 #[derive(Debug, Subcommand)]

@@ -1,8 +1,8 @@
 //! The file of the tokens: names, hashes, scopes and ends. It holds nothing by which anybody is let in.
 
-use std::fs;
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,10 +10,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
+use signet_api::May;
+use signet_files::{ReadFault, TomlFile, replace};
 use signet_text::word;
 
-use crate::plain_file::line_of;
-use crate::scope::{May, Scope};
+use crate::scope::Scope;
 
 /// The whole file.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -95,23 +96,18 @@ impl File {
             path: path.to_owned(),
             source,
         };
-        // Whoever opens a pipe to read it would wait for its writer, and every request with them.
-        let mut options = fs::OpenOptions::new();
-        let options = options.read(true).custom_flags(NO_WAIT);
-        let file = match options.open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            opened => opened.map_err(failed)?,
+        let text = match signet_files::read(path, LONGEST + 1, 0o002) {
+            Ok(text) => text,
+            Err(ReadFault::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(ReadFault::Io(error)) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(FileFault::NoFile(path.to_owned()));
+            }
+            Err(ReadFault::Io(error)) => return Err(failed(error)),
+            Err(ReadFault::Writable(_)) => return Err(FileFault::Open(path.to_owned())),
         };
-        let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(FileFault::NoFile(path.to_owned()));
-        }
-        if metadata.mode() & 0o002 != 0 {
-            return Err(FileFault::Open(path.to_owned()));
-        }
-        let mut text = String::new();
-        let read = file.take(LONGEST + 1).read_to_string(&mut text);
-        if read.map_err(failed)? as u64 > LONGEST {
+        if text.len() as u64 > LONGEST {
             return Err(FileFault::TooLong(path.to_owned()));
         }
         Self::parse(&text).map_err(|what| FileFault::Wrong {
@@ -121,10 +117,8 @@ impl File {
     }
 
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            format!("line {}: {}", line_of(text, at), error.message())
-        })
+        let read = TomlFile::parse(text).and_then(|file| file.read());
+        read.map_err(|fault| fault.to_string())
     }
 
     /// Writes it in the place of what was there: a reader sees the one or the other.
@@ -137,19 +131,12 @@ impl File {
             path: path.to_owned(),
             what: error.to_string(),
         })?;
-        let beside = path.with_extension("new");
-        // Nobody else's link is followed, and what a crash left behind is no obstacle.
-        let _ = fs::remove_file(&beside);
         let mode = fs::metadata(path).map_or(0o600, |there| there.mode() & 0o770);
-        let mut options = fs::OpenOptions::new();
-        let options = options.write(true).create_new(true).mode(mode);
-        let mut file = options.open(&beside).map_err(failed)?;
-        let written = file
-            .write_all(HEAD.as_bytes())
-            .and_then(|()| file.write_all(text.as_bytes()))
-            .and_then(|()| file.sync_all());
-        written.map_err(failed)?;
-        fs::rename(&beside, path).map_err(failed)
+        let (beside, text) = (path.with_extension("new"), format!("{HEAD}{text}"));
+        let replaced = replace(path, &beside, 0o600, text.as_bytes(), |file| {
+            file.set_permissions(Permissions::from_mode(mode))
+        });
+        replaced.map_err(failed)
     }
 }
 
@@ -211,8 +198,6 @@ pub(super) fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Opening waits for nobody (O_NONBLOCK).
-const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 /// Of the whole file.
 const LONGEST: u64 = 4 << 20;
 const HEAD: &str = "# Who may call the gateway. Written by signet token, which also revokes; the tokens themselves are not here.\n\n";

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use crate::headers::CapabilityName;
 
 /// A name, or the beginning of one with `*` behind it: `calendar.free-busy`, `calendar.*`, `*`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub struct NamePattern(String);
 
 /// The text is no pattern.
@@ -26,6 +27,14 @@ impl NamePattern {
     /// The pattern as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl TryFrom<String> for NamePattern {
+    type Error = PatternError;
+
+    fn try_from(text: String) -> Result<Self, PatternError> {
+        text.parse()
     }
 }
 

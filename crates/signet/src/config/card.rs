@@ -1,9 +1,10 @@
 //! `[card]`: how agents that speak A2A learn of this agent.
 
+use serde::Deserialize;
 use signet_api::CardAuth;
 
 use super::ConfigError;
-use super::section::Section;
+use super::section::Source;
 
 /// What a card says that follows from nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,47 +23,59 @@ pub struct CardConfig {
     pub extension_required: bool,
 }
 
-/// Reads the section; there is no card without a `url`.
-pub(super) fn card(root: &Section<'_>) -> Result<Option<CardConfig>, ConfigError> {
-    let section = root.section("card", KEYS)?;
-    let said = |key| section.text(key).map(|text| text.map(str::to_owned));
-    let (name, description) = (said("name")?, said("description")?);
-    for (key, text) in [("name", &name), ("description", &description)] {
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct CardSection {
+    url: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    auth: AuthWord,
+    push: Option<bool>,
+    require_extension: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum AuthWord {
+    #[default]
+    Token,
+    Mtls,
+    None,
+}
+
+impl CardSection {
+    /// There is no card without a `url`.
+    pub(super) fn read(self, source: Source<'_>) -> Result<Option<CardConfig>, ConfigError> {
         let plain = |text: &String| text.len() <= LONGEST && !text.chars().any(char::is_control);
-        if !text.as_ref().is_none_or(plain) {
-            return Err(section.bad(key, "a line of at most 200 bytes is expected"));
+        for (key, text) in [
+            ("card.name", &self.name),
+            ("card.description", &self.description),
+        ] {
+            if !text.as_ref().is_none_or(plain) {
+                return Err(source.bad(key, "a line of at most 200 bytes is expected"));
+            }
         }
-    }
-    let auth = match section.text("auth")? {
-        None | Some("token") => Some(CardAuth::Bearer),
-        Some("mtls") => Some(CardAuth::Mtls),
-        Some("none") => None,
-        Some(_) => return Err(section.bad("auth", "\"token\", \"mtls\" or \"none\" is expected")),
-    };
-    let push = section.flag("push")?.unwrap_or(true);
-    let extension_required = section.flag("require-extension")?.unwrap_or(false);
-    let Some(url) = section.text("url")? else {
-        return match name.is_some() || description.is_some() {
-            true => Err(section.bad(
-                "name",
-                "it needs `url` beside it: where the gateway is reached",
-            )),
-            false => Ok(None),
+        let Some(url) = &self.url else {
+            let fault = "it needs `url` beside it: where the gateway is reached";
+            return match self.name.is_some() || self.description.is_some() {
+                true => Err(source.bad("card.name", fault)),
+                false => Ok(None),
+            };
         };
-    };
-    Ok(Some(CardConfig {
-        url: address(url).ok_or_else(|| {
-            section.bad(
-                "url",
-                "an address such as \"https://agents.example\" is expected",
-            )
-        })?,
-        name,
-        description,
-        auth,
-        push,
-        extension_required,
-    }))
+        let fault = "an address such as \"https://agents.example\" is expected";
+        Ok(Some(CardConfig {
+            url: address(url).ok_or_else(|| source.bad("card.url", fault))?,
+            name: self.name,
+            description: self.description,
+            auth: match self.auth {
+                AuthWord::Token => Some(CardAuth::Bearer),
+                AuthWord::Mtls => Some(CardAuth::Mtls),
+                AuthWord::None => None,
+            },
+            push: self.push.unwrap_or(true),
+            extension_required: self.require_extension,
+        }))
+    }
 }
 
 /// The address without a slash at its end: scheme, host, perhaps a port and a path; no user, query or fragment.
@@ -77,14 +90,6 @@ fn address(url: &str) -> Option<String> {
 }
 
 const LONGEST: usize = 200;
-const KEYS: &[&str] = &[
-    "url",
-    "name",
-    "description",
-    "auth",
-    "push",
-    "require-extension",
-];
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use signet_audit::Twice;
+use signet_files::SettingFault;
 
 use crate::files::private::PrivateError;
 use crate::hint;
@@ -12,51 +12,9 @@ use crate::hint;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Not TOML.
-    #[error("config.toml line {line}: {message}")]
-    Syntax {
-        /// Counted from 1.
-        line: usize,
-        /// What the TOML parser says.
-        message: String,
-    },
-    /// A table or a key that stands twice.
-    #[error("config.toml line {}: {}", .0.line, .0.what())]
-    Twice(Twice),
-    /// A key that means nothing here.
-    #[error("config.toml line {line}: unknown key {key:?} in {place}")]
-    UnknownKey {
-        /// Counted from 1.
-        line: usize,
-        /// The key.
-        key: String,
-        /// The section it stands in.
-        place: String,
-        /// The most similar key that is known there.
-        nearest: Option<&'static str>,
-        /// Every key that is known there.
-        known: &'static [&'static str],
-    },
-    /// A value that does not fit its key.
-    #[error("config.toml line {line}: `{key}` in {place}: {fault}")]
-    BadValue {
-        /// Counted from 1.
-        line: usize,
-        /// The key.
-        key: String,
-        /// The section it stands in.
-        place: String,
-        /// What is wrong, and what would be right.
-        fault: String,
-    },
-    /// A key without a default is missing.
-    #[error("config.toml: `{key}` is missing in {place}")]
-    Missing {
-        /// The key.
-        key: String,
-        /// The section it belongs to.
-        place: String,
-    },
+    /// A key or a value is wrong.
+    #[error("config.toml {0}")]
+    Setting(#[from] SettingFault),
     /// A socket cannot be made there.
     #[error("the socket {} is {length} bytes long, and the system allows 107", path.display())]
     SocketPath {
@@ -98,19 +56,7 @@ impl ConfigError {
     /// What to do about it.
     pub fn next(&self) -> String {
         match self {
-            Self::Syntax { line, .. } | Self::BadValue { line, .. } => {
-                format!("correct line {line}")
-            }
-            Self::Twice(twice) => twice.next(),
-            Self::UnknownKey {
-                nearest: Some(nearest),
-                ..
-            } => format!("did you mean `{nearest}`?"),
-            Self::UnknownKey { known, .. } => format!(
-                "known here: {}; where a newer signet wrote it, use that release",
-                known.join(", ")
-            ),
-            Self::Missing { key, place } => format!("add `{key} = …` under {place}"),
+            Self::Setting(fault) => fault.next.clone(),
             Self::SocketPath { .. } => {
                 "use a shorter --home, or set `socket` in [control], [agent-socket] or [carrier-socket] to a shorter path".to_owned()
             }

@@ -9,8 +9,9 @@ use signet_proto::carrier::{
 };
 use signet_proto::ids::AgentId;
 
-use super::section::Section;
-use super::{CONFIG_BYTES, ConfigError, policy::PEER_KEYS, read};
+use super::policy::PeerKeys;
+use super::section::Source;
+use super::{CONFIG_BYTES, ConfigError, read};
 use crate::files::private;
 use crate::home::Home;
 
@@ -81,16 +82,16 @@ impl PeerCarriers {
     }
 
     /// `carriers` of each `[[peer]]`.
-    pub(super) fn written(root: &Section<'_>) -> Result<Self, ConfigError> {
+    pub(super) fn written(peers: &[PeerKeys], source: Source<'_>) -> Result<Self, ConfigError> {
         let mut all = BTreeMap::new();
-        for section in root.sections("peer", PEER_KEYS)? {
-            let Some(texts) = section.texts("carriers")? else {
+        for (number, section) in peers.iter().enumerate() {
+            let Some(texts) = &section.carriers else {
                 continue;
             };
-            let peer: AgentId = section.required("id")?;
-            routes_of(&texts, &peer)
-                .map_err(|error| section.bad("carriers", &error.to_string()))?;
-            all.insert(peer, texts);
+            routes_of(texts, &section.id).map_err(|error| {
+                source.bad(&format!("peer.{number}.carriers"), &error.to_string())
+            })?;
+            all.insert(section.id.clone(), texts.clone());
         }
         Ok(Self(all))
     }
@@ -130,14 +131,16 @@ fn is_another_address(known: &Route, route: &Route) -> bool {
 }
 
 /// Where others reach this agent by HTTP: its addresses, or the one word that it can only dial out.
-pub(super) fn own_addresses(section: &Section<'_>) -> Result<Vec<String>, ConfigError> {
-    let texts = section.texts("addresses")?.unwrap_or_default();
+pub(super) fn own_addresses(
+    texts: Vec<String>,
+    source: Source<'_>,
+) -> Result<Vec<String>, ConfigError> {
     let is_poll = texts == [KEPT_FOR_POLLS];
     let all_fit = texts.len() <= 8 && texts.iter().all(|text| http_address(text).is_ok());
     match is_poll || all_fit {
         true => Ok(texts),
-        false => Err(section.bad(
-            "addresses",
+        false => Err(source.bad(
+            "carrier-socket.addresses",
             "addresses such as \"https://house.example/agent/agent-bob/inbox\" are expected, eight at most, or \
              [\"poll\"] for an agent that can only dial out",
         )),

@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use signet_api::May;
 use signet_proto::carrier::CarrierId;
 use signet_proto::ids::AgentId;
 use signet_proto::policy::HIGHEST_TIER;
 
 use super::ConfigError;
 use super::routes::own_addresses;
-use super::section::Section;
-use crate::home::Home;
-use crate::reach::{May, Reach};
+use super::section::{Source, WrittenTier};
+use crate::reach::Reach;
 
 /// Who may open a socket, besides the daemon's own user and root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,118 +51,156 @@ pub struct CarrierSocket {
 }
 
 /// `[control]`: the person's socket, which has no ceiling.
-pub(super) fn control(root: &Section<'_>, home: &Home) -> Result<(PathBuf, Access), ConfigError> {
-    let section = root.section("control", &["socket", "mode", "group"])?;
-    let path = home.join(section.text("socket")?.unwrap_or("control.sock"));
-    Ok((fitting(path)?, access(&section)?))
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ControlSection {
+    socket: Option<String>,
+    #[serde(deserialize_with = "mode")]
+    mode: Option<u32>,
+    group: Option<String>,
 }
 
-/// `[agent-socket]`; none where nobody set its path and the home's own is too long for one.
-pub(super) fn agent(
-    root: &Section<'_>,
-    home: &Home,
-    control: &Path,
-) -> Result<Option<AgentSocket>, ConfigError> {
-    let section = root.section("agent-socket", AGENT_KEYS)?;
-    let path = match section.text("socket")? {
-        Some(path) => fitting(home.join(path))?,
-        None => match fitting(home.join("agent.sock")) {
-            Ok(path) => path,
-            Err(_) => return Ok(None),
-        },
-    };
-    if path == control {
-        let fault = "it is the person's own socket; whoever opens that one may do everything";
-        return Err(section.bad("socket", fault));
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct AgentSection {
+    socket: Option<String>,
+    #[serde(deserialize_with = "mode")]
+    mode: Option<u32>,
+    group: Option<String>,
+    peers: Option<BTreeSet<AgentId>>,
+    tier: Option<WrittenTier>,
+    may: Option<May>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct CarrierSection {
+    socket: Option<String>,
+    #[serde(deserialize_with = "mode")]
+    mode: Option<u32>,
+    group: Option<String>,
+    peers: Option<BTreeSet<AgentId>>,
+    tier: Option<WrittenTier>,
+    may: Option<May>,
+    carriers: Option<Vec<String>>,
+    addresses: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct AuditSection {
+    pub(super) dir: Option<String>,
+    mode: Option<u32>,
+    group: Option<String>,
+}
+
+impl ControlSection {
+    pub(super) fn read(self, source: Source<'_>) -> Result<(PathBuf, Access), ConfigError> {
+        let path = source.path(self.socket.as_deref().unwrap_or("control.sock"));
+        Ok((fitting(path)?, access(self.mode, self.group)))
     }
-    Ok(Some(AgentSocket {
-        path,
-        access: access(&section)?,
-        reach: reach(&section)?,
-    }))
 }
 
-/// `[carrier-socket]`; none where nobody set its path.
-pub(super) fn carrier(
-    root: &Section<'_>,
-    home: &Home,
-    others: &[&Path],
-) -> Result<Option<CarrierSocket>, ConfigError> {
-    let section = root.section("carrier-socket", CARRIER_KEYS)?;
-    let (names, addresses) = (carriers(&section)?, own_addresses(&section)?);
-    let (access, reach) = (access(&section)?, reach(&section)?);
-    let Some(path) = section.text("socket")? else {
-        return Ok(None);
-    };
-    let path = fitting(home.join(path))?;
-    if others.contains(&path.as_path()) {
-        let fault = "it is another socket of this agent; whoever opens that one may do more";
-        return Err(section.bad("socket", fault));
+impl AgentSection {
+    /// None where nobody set its path and the home's own is too long for one.
+    pub(super) fn read(
+        self,
+        source: Source<'_>,
+        control: &Path,
+    ) -> Result<Option<AgentSocket>, ConfigError> {
+        let path = match &self.socket {
+            Some(path) => fitting(source.path(path))?,
+            None => match fitting(source.path("agent.sock")) {
+                Ok(path) => path,
+                Err(_) => return Ok(None),
+            },
+        };
+        if path == control {
+            let fault = "it is the person's own socket; whoever opens that one may do everything";
+            return Err(source.bad("agent-socket.socket", fault));
+        }
+        Ok(Some(AgentSocket {
+            path,
+            access: access(self.mode, self.group),
+            reach: reach(self.peers, self.tier, self.may),
+        }))
     }
-    Ok(Some(CarrierSocket {
-        path,
-        access,
-        reach,
-        carriers: names,
-        addresses,
-    }))
 }
 
-fn carriers(section: &Section<'_>) -> Result<Vec<CarrierId>, ConfigError> {
+impl CarrierSection {
+    /// None where nobody set its path.
+    pub(super) fn read(
+        self,
+        source: Source<'_>,
+        others: &[&Path],
+    ) -> Result<Option<CarrierSocket>, ConfigError> {
+        let carriers = carriers(self.carriers);
+        let fault = "a list of \"http\" and \"discord\" is expected";
+        let carriers = carriers.ok_or_else(|| source.bad("carrier-socket.carriers", fault))?;
+        let addresses = own_addresses(self.addresses, source)?;
+        let Some(path) = &self.socket else {
+            return Ok(None);
+        };
+        let path = fitting(source.path(path))?;
+        if others.contains(&path.as_path()) {
+            let fault = "it is another socket of this agent; whoever opens that one may do more";
+            return Err(source.bad("carrier-socket.socket", fault));
+        }
+        Ok(Some(CarrierSocket {
+            path,
+            access: access(self.mode, self.group),
+            reach: reach(self.peers, self.tier, self.may),
+            carriers,
+            addresses,
+        }))
+    }
+}
+
+impl AuditSection {
+    /// Who may read the log. A group that is named is meant to.
+    pub(super) fn access(&self, source: Source<'_>) -> Result<Access, ConfigError> {
+        let bad = |fault| Err(source.bad("audit.mode", fault));
+        let mode = match (self.mode, &self.group) {
+            (None | Some(0o600), None) => 0o600,
+            (None | Some(0o640), _) => 0o640,
+            (Some(0o600), Some(_)) => return bad("a group reads with mode 0o640 only"),
+            (Some(_), _) => return bad("0o600 or 0o640 is expected"),
+        };
+        let group = self.group.clone();
+        Ok(Access { mode, group })
+    }
+}
+
+fn carriers(written: Option<Vec<String>>) -> Option<Vec<CarrierId>> {
     let known = [CarrierId::HTTP, CarrierId::DISCORD];
-    let Some(texts) = section.texts("carriers")? else {
-        return Ok(vec![CarrierId::HTTP]);
+    let Some(texts) = written else {
+        return Some(vec![CarrierId::HTTP]);
     };
     let of = |text: &String| known.iter().find(|known| known.as_str() == text).cloned();
     let names: Option<BTreeSet<CarrierId>> = texts.iter().map(of).collect();
     let names = names.filter(|names| !names.is_empty() && names.len() == texts.len());
-    let bad = || section.bad("carriers", "a list of \"http\" and \"discord\" is expected");
-    Ok(names.ok_or_else(bad)?.into_iter().collect())
+    Some(names?.into_iter().collect())
 }
 
-/// `[audit]`: who may read the log. A group that is named is meant to.
-pub(super) fn of_log(section: &Section<'_>) -> Result<Access, ConfigError> {
-    let group = section.text("group")?.map(str::to_owned);
-    let mode = section.number("mode", 0..=0o777)?;
-    match (mode, &group) {
-        (None, None) => Ok(Access { mode: 0o600, group }),
-        (Some(0o600), None) => Ok(Access { mode: 0o600, group }),
-        (None | Some(0o640), _) => Ok(Access { mode: 0o640, group }),
-        (Some(0o600), Some(_)) => Err(section.bad("mode", "a group reads with mode 0o640 only")),
-        (Some(_), _) => Err(section.bad("mode", "0o600 or 0o640 is expected")),
-    }
-}
-
-fn reach(section: &Section<'_>) -> Result<Reach, ConfigError> {
-    let id = |text: &String| text.parse::<AgentId>().ok();
-    let peers = match section.texts("peers")? {
-        None => None,
-        Some(peers) => {
-            let peers: Option<BTreeSet<AgentId>> = peers.iter().map(id).collect();
-            let bad = || section.bad("peers", "a list of agent-ids is expected");
-            Some(peers.ok_or_else(bad)?)
-        }
-    };
-    Ok(Reach {
+fn reach(peers: Option<BTreeSet<AgentId>>, tier: Option<WrittenTier>, may: Option<May>) -> Reach {
+    Reach {
         peers,
-        tier: section
-            .small("tier", 1..=HIGHEST_TIER)?
-            .unwrap_or(HIGHEST_TIER),
-        may: match section.text("may")? {
-            None | Some("send") => May::Send,
-            Some("read") => May::Read,
-            Some(_) => return Err(section.bad("may", "\"send\" or \"read\" is expected")),
-        },
-    })
+        tier: tier.map_or(HIGHEST_TIER, |tier| tier.0),
+        may: may.unwrap_or(May::Send),
+    }
 }
 
-fn access(section: &Section<'_>) -> Result<Access, ConfigError> {
-    let mode = section.number("mode", 0..=0o777)?.unwrap_or(DEFAULT_MODE);
-    if !MODES.contains(&mode) {
-        return Err(section.bad("mode", "0o600 or 0o660 is expected"));
+fn access(mode: Option<u32>, group: Option<String>) -> Access {
+    let mode = mode.unwrap_or(DEFAULT_MODE);
+    Access { mode, group }
+}
+
+/// The mode of a socket. Whoever is neither the daemon's user nor in the group is refused in any case.
+fn mode<'de, D: Deserializer<'de>>(written: D) -> Result<Option<u32>, D::Error> {
+    match u32::deserialize(written) {
+        Ok(mode @ (0o600 | 0o660)) => Ok(Some(mode)),
+        _ => Err(D::Error::custom("0o600 or 0o660 is expected")),
     }
-    let group = section.text("group")?.map(str::to_owned);
-    Ok(Access { mode, group })
 }
 
 fn fitting(path: PathBuf) -> Result<PathBuf, ConfigError> {
@@ -174,16 +214,3 @@ fn fitting(path: PathBuf) -> Result<PathBuf, ConfigError> {
 /// `sun_path` of unix(7), without its final zero byte.
 const SUN_PATH_MAX: usize = 107;
 const DEFAULT_MODE: u32 = 0o660;
-/// Whoever is neither the daemon's user nor in the group is refused in any case.
-const MODES: [u32; 2] = [0o600, 0o660];
-const AGENT_KEYS: &[&str] = &["socket", "mode", "group", "peers", "tier", "may"];
-const CARRIER_KEYS: &[&str] = &[
-    "socket",
-    "mode",
-    "group",
-    "peers",
-    "tier",
-    "may",
-    "carriers",
-    "addresses",
-];

@@ -61,7 +61,7 @@ fn the_templates_comments_are_valid_when_uncommented() {
 fn everything_can_be_set() {
     let config = parse(&format!(
         "{MINIMAL}layers = [0, 1]\n[nats]\nservers = [\"tls://a:4222\", \"nats://b:4222\"]\nuser = \"u\"\n\
-         password_file = \"/run/p\"\ntls = {{ ca = \"ca.pem\", cert = \"c.pem\", key = \"k.pem\", required = true }}\n\
+         password-file = \"/run/p\"\ntls = {{ ca = \"ca.pem\", cert = \"c.pem\", key = \"k.pem\", required = true }}\n\
          [audit]\ndir = \"/var/log/signet\"\n[control]\nsocket = \"/run/signet.sock\"\n[grant]\ntier = 1\n\
          [[capability]]\nname = \"calendar.free-busy\"\n[[capability]]\nname = \"diary\"\ntier = 4\n"
     ))
@@ -329,7 +329,7 @@ fn a_bad_value_is_named_with_its_key_and_line() {
         ),
         (
             "[nats]\nuser = \"u\"\n",
-            "line 5: `user` in [nats]: it needs `password_file`",
+            "line 5: `user` in [nats]: it needs `password-file`",
         ),
         (
             "[nats]\nnkey = \"n\"\ncreds = \"c\"\n",
@@ -356,9 +356,14 @@ fn a_bad_value_is_named_with_its_key_and_line() {
 #[test]
 fn a_missing_id_is_named() {
     let error = parse("[agent]\nagent = \"a\"\n").unwrap_err();
-    assert!(
-        matches!(&error, ConfigError::Missing { key, .. } if key == "principal"),
-        "{error}"
+    assert_eq!(
+        format!("{error}; {}", error.next()),
+        "config.toml line 1: `principal` is missing in [agent]; add `principal = …` under [agent]"
+    );
+    let error = parse("").unwrap_err();
+    assert_eq!(
+        format!("{error}; {}", error.next()),
+        "config.toml line 1: `agent` is missing in [agent]; add `agent = …` under [agent]"
     );
 }
 
@@ -366,7 +371,7 @@ fn a_missing_id_is_named() {
 fn a_password_in_a_url_is_refused_and_not_repeated() {
     let said = fault("[nats]\nservers = [\"nats://alice:hunter2@x:4222\"]\n");
     assert!(
-        said.contains("`password_file`") && !said.contains("hunter2"),
+        said.contains("`password-file`") && !said.contains("hunter2"),
         "{said}"
     );
     // The TOML parser's own report would quote the line.
@@ -448,4 +453,17 @@ fn the_key_that_logs_in_is_used_when_it_was_made_and_nothing_else_is_said() {
 fn core_nats_can_be_asked_for() {
     let config = parse(&format!("{MINIMAL}[nats]\nmailbox = \"core\"\n")).unwrap();
     assert_eq!(config.nats.mailbox, MailboxMode::Core);
+}
+
+#[test]
+fn the_file_of_a_password_may_be_named_as_releases_before_did() {
+    let of = |key: &str| {
+        let text = format!("{MINIMAL}[nats]\nuser = \"u\"\n{key} = \"p\"\n");
+        parse(&text).unwrap().nats.login
+    };
+    assert_eq!(of("password_file"), of("password-file"));
+    let both = fault("[nats]\nuser = \"u\"\npassword_file = \"p\"\npassword-file = \"p\"\n");
+    assert!(both.contains("`password-file`"), "{both}");
+    let none = fault("[nats]\npasswrd = \"p\"\nmailboks = \"core\"\nzzzzzzzzz = 1\n");
+    assert!(!none.contains("password_file"), "{none}");
 }

@@ -174,18 +174,11 @@ fn place(fresh: &Path, path: &Path) -> io::Result<()> {
 /// `Io`.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
     let fresh = path.with_extension("new");
-    let written = std::fs::remove_file(&fresh)
-        .or_else(|error| {
-            if error.kind() == io::ErrorKind::NotFound {
-                Ok(())
-            } else {
-                Err(error)
-            }
-        })
-        .and_then(|()| write_new(&fresh, content))
-        .and_then(|()| std::fs::rename(&fresh, path));
-    written.map_err(at(path))?;
-    sync_directory_of(path)
+    let replaced = signet_files::replace(path, &fresh, 0o600, content, |file| {
+        // The umask may have taken away more than it should.
+        file.set_permissions(Permissions::from_mode(0o600))
+    });
+    replaced.map_err(at(path))
 }
 
 /// Makes the names in the directory that holds `path` durable.
@@ -193,12 +186,7 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
 /// # Errors
 /// `Io`.
 pub fn sync_directory_of(path: &Path) -> Result<(), PrivateError> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let synced = File::open(directory).and_then(|directory| directory.sync_all());
-    synced.map_err(at(directory))
+    signet_files::sync_folder_of(path).map_err(at(path))
 }
 
 /// The file of a credential that the service manager hands over (systemd.exec(5), `LoadCredential=`), where there

@@ -1,12 +1,12 @@
 //! How far the channel was written and read, kept over restarts.
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crate::lock::Locked as _;
 use serde::{Deserialize, Serialize};
+use signet_files::replace;
 
 /// The two places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,20 +56,15 @@ impl ChannelState {
         let mut changed = *places;
         change(&mut changed);
         if changed != *places {
-            write(&self.path, &serde_json::to_vec(&changed)?)?;
+            let (new, bytes) = (
+                self.path.with_extension("new"),
+                serde_json::to_vec(&changed)?,
+            );
+            replace(&self.path, &new, 0o666, &bytes, |_| Ok(()))?;
             *places = changed;
         }
         Ok(())
     }
-}
-
-/// A crash leaves the old file or the new one.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = path.with_extension("new");
-    let mut file = File::create(&new)?;
-    file.write_all(bytes)?;
-    file.sync_data()?;
-    std::fs::rename(&new, path)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::config::carriers::DiscordSection;
 use crate::context::Context;
-use crate::plain_file::open;
+use signet_files::open_plain;
 
 /// The token of the section.
 ///
@@ -42,7 +42,7 @@ fn read(path: &Path, is_given: bool) -> Result<String, String> {
         }
         _ => format!("`token-file` under [discord]: {shown}: {error}; see to its rights"),
     };
-    let mut file = open(path).map_err(unreadable)?;
+    let mut file = open_plain(path).map_err(unreadable)?;
     let mode = file.metadata().map_err(unreadable)?.mode();
     if mode & OTHERS != 0 && !is_given {
         return Err(format!(

@@ -4,19 +4,18 @@ mod section;
 mod target;
 mod written;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
-use signet_text::word;
-use toml::Spanned;
-
-use crate::handle::trace::Trace;
-use crate::plain_file::{UnreadFile, line_of, parse_toml, read_own};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use signet_files::{SettingFault, TomlFile};
 use signet_handlers::Worker;
 
+use crate::handle::trace::Trace;
+use crate::settings_file::{SettingsFault, SettingsFile};
+
 pub use section::HandlerSection;
-pub use target::HandlerKind;
-use written::WrittenSection;
 
 /// Every handler of one agent.
 #[derive(Debug)]
@@ -24,71 +23,14 @@ pub struct Handlers {
     sections: Vec<HandlerSection>,
 }
 
-/// Why the file cannot be used. No text repeats an address or a token.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HandlersFault {
-    /// The file cannot be read.
-    #[error("{}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Everybody may write it, and it names programs that run.
-    #[error("{}: everybody may write it, and what it names is run", .0.display())]
-    Open(PathBuf),
-    /// A key or a value is at fault.
-    #[error("{}, line {line}: {what}", path.display())]
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// The line.
-        line: usize,
-        /// What is wrong there, and what to do.
-        what: String,
-    },
-}
-
-impl HandlersFault {
-    /// What to do about it.
-    #[must_use]
-    pub fn next(&self) -> String {
-        match self {
-            Self::Unreadable { path, .. } => format!(
-                "ls -ld {}  # see to its rights, or name another with --handlers",
-                word(path)
-            ),
-            Self::Open(path) => format!("chmod o-w {}", word(path)),
-            Self::Wrong { path, line, .. } => format!(
-                "sed -n {line}p {}  # correct this line; docs/handlers.md has every key",
-                word(path)
-            ),
-        }
-    }
-}
-
 impl Handlers {
     /// Reads the file.
     ///
     /// # Errors
-    /// `Unreadable`, `Open`, and `Wrong` for the first fault in it.
-    pub fn load(path: &Path) -> Result<Self, HandlersFault> {
-        let unreadable = |source| HandlersFault::Unreadable {
-            path: path.to_owned(),
-            source,
-        };
-        let text = read_own(path).map_err(|unread| match unread {
-            UnreadFile::Io(source) => unreadable(source),
-            UnreadFile::Open => HandlersFault::Open(path.to_owned()),
-        })?;
+    /// It cannot be read, everybody may write it, or the first fault in it.
+    pub fn load(path: &Path) -> Result<Self, SettingsFault> {
         let beside = path.parent().unwrap_or(Path::new("."));
-        Self::parse(&text, beside).map_err(|(at, what)| HandlersFault::Wrong {
-            path: path.to_owned(),
-            line: line_of(&text, at),
-            what,
-        })
+        FILE.load(path, |text| Self::parse(text, beside))
     }
 
     /// The handler of a capability.
@@ -110,26 +52,26 @@ impl Handlers {
             .collect()
     }
 
-    fn parse(text: &str, beside: &Path) -> Result<Self, (usize, String)> {
-        let file: HandlersFile = parse_toml(text)?;
+    fn parse(text: &str, beside: &Path) -> Result<Self, SettingFault> {
+        let file = TomlFile::parse(text)?;
+        file.read::<HandlersFile>()?;
+        let of_all = |what: String| SettingFault {
+            line: 1,
+            what,
+            next: "correct it".to_owned(),
+        };
         let mut sections: Vec<HandlerSection> = Vec::new();
-        for written in file.handler {
-            let at = written.span().start;
-            let fault = |what: String| (at, what);
-            let section = HandlerSection::read(written.into_inner(), beside).map_err(fault)?;
-            let capability = section.capability();
-            if sections
-                .iter()
-                .any(|other| other.capability() == capability)
-            {
-                return Err(fault(format!(
-                    "`{capability}` has a handler already; give it one"
-                )));
-            }
-            sections.push(section);
+        for keys in file.tables("handler") {
+            let taken = |capability: &str| {
+                let mut others = sections.iter();
+                others.any(|other| other.capability() == capability)
+            };
+            sections.push(HandlerSection::read(keys, beside, taken)?);
         }
         if sections.is_empty() {
-            return Err((0, "there is no handler; write a [[handler]]".to_owned()));
+            return Err(of_all(
+                "there is no handler; write a [[handler]]".to_owned(),
+            ));
         }
         let said: usize = sections.iter().map(|one| usize::from(one.parallel())).sum();
         let unsaid = sections.iter().filter(|one| one.parallel() == 0).count();
@@ -138,24 +80,27 @@ impl Handlers {
         sections.iter_mut().for_each(|one| one.take_share(left));
         let places: usize = sections.iter().map(|one| usize::from(one.parallel())).sum();
         match places > MOST_WORKERS {
-            true => Err((
-                0,
-                format!(
-                    "`parallel` of all handlers is {places} together, and the daemon has places for {MOST_WORKERS}; give some of them less"
-                ),
-            )),
+            true => Err(of_all(format!(
+                "`parallel` of all handlers is {places} together, and the daemon has places for {MOST_WORKERS}; give some of them less"
+            ))),
             false => Ok(Self { sections }),
         }
     }
 }
 
-#[derive(serde::Deserialize)]
+/// Each table is read in parts: which keys it has, its `kind` says.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HandlersFile {
-    #[serde(default)]
-    handler: Vec<Spanned<WrittenSection>>,
+    #[serde(default, rename = "handler")]
+    _handler: Vec<BTreeMap<String, IgnoredAny>>,
 }
 
+const FILE: SettingsFile = SettingsFile {
+    option: "--handlers",
+    document: "docs/handlers.md",
+    danger: "what it names is run",
+};
 /// The agent's socket has 64 places, and others need some as well.
 const MOST_WORKERS: usize = 48;
 
@@ -165,7 +110,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<Handlers, (usize, String)> {
         let told = Handlers::parse(text, Path::new("/nowhere"));
-        told.map_err(|(at, what)| (line_of(text, at), what))
+        told.map_err(|fault| (fault.line, fault.what))
     }
 
     const GOOD: &str =
@@ -224,11 +169,16 @@ mod tests {
     fn what_cannot_be_used_is_refused_with_its_line_and_without_its_address() {
         for (from, to, at, what) in [
             ("url = ", "urll = ", 4, "urll"),
-            ("\"a2a\"", "\"a3a\"", 3, "a3a"),
+            ("\"a2a\"", "\"a3a\"", 3, "one of \"exec\", \"a2a\""),
             ("kind = \"a2a\"\n", "", 1, "kind"),
-            ("kind = \"a2a\"", "kind = \"exec\"", 1, "takes no `url`"),
-            ("url = \"http://127.0.0.1:9000/\"", "", 1, "needs a `url`"),
-            ("url = ", "tool = \"x\"\nurl = ", 1, "takes no `tool`"),
+            ("kind = \"a2a\"", "kind = \"exec\"", 1, "needs a `command`"),
+            (
+                "url = \"http://127.0.0.1:9000/\"",
+                "",
+                1,
+                "`url` is missing in [[handler]]",
+            ),
+            ("url = ", "tool = \"x\"\nurl = ", 4, "unknown key \"tool\""),
             ("url = ", "version = \"2.0\"\nurl = ", 1, "version"),
             ("url = ", "parallel = 0\nurl = ", 1, "parallel"),
             ("url = ", "parallel = 49\nurl = ", 1, "parallel"),
@@ -308,7 +258,8 @@ mod tests {
             format!("{ours} and a path")
         );
         let elsewhere = GOOD.to_owned() + "env = [\"X\"]\n";
-        assert!(parse(&elsewhere).unwrap_err().1.contains("takes no `env`"));
+        let (line, told) = parse(&elsewhere).unwrap_err();
+        assert!(line == 5 && told.contains("unknown key \"env\""), "{told}");
     }
 
     #[test]
@@ -320,6 +271,10 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(Handlers::load(&path).is_ok());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o646)).unwrap();
-        assert!(matches!(Handlers::load(&path), Err(HandlersFault::Open(_))));
+        let open = Handlers::load(&path).unwrap_err();
+        assert!(
+            open.to_string().contains("everybody may write it"),
+            "{open}"
+        );
     }
 }

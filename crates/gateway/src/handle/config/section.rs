@@ -6,25 +6,23 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use signet_api::OfferCapability;
+use signet_files::{SettingFault, TomlTable};
 use signet_handlers::answer;
 use signet_handlers::{Done, Fault, Handler, Task, Trying, Worker};
 use signet_json::Limits;
 
-use super::target::{HandlerKind, Target};
-use super::written::WrittenSection;
+use super::target::Target;
+use super::written::{self, CommonKeys};
 use crate::handle::trace::Trace;
 
 /// A handler as it may be run.
 #[derive(Debug)]
 pub struct HandlerSection {
     capability: String,
-    kind: HandlerKind,
     target: Target,
     timeout: Duration,
     /// 0 until it is known what the others leave, where the file does not say it.
     parallel: u8,
-    /// The variables of our environment that its command finds beside the usual ones.
-    env: Vec<String>,
     /// The highest data tier that it is given.
     tier: u8,
     offer: Option<OfferCapability>,
@@ -34,11 +32,6 @@ impl HandlerSection {
     /// The capability that it handles.
     pub fn capability(&self) -> &str {
         &self.capability
-    }
-
-    /// What it is.
-    pub const fn kind(&self) -> HandlerKind {
-        self.kind
     }
 
     /// How many messages it handles at once.
@@ -79,42 +72,39 @@ impl HandlerSection {
 
     /// What tries its messages.
     pub fn handler(&self, trace: &Trace) -> Box<dyn Handler> {
-        let inner = self.target.handler(self.timeout, &self.env, trace);
+        let inner = self.target.handler(self.timeout, trace);
         Box::new(Within {
             tier: self.tier,
             inner,
         })
     }
 
-    pub(super) fn read(written: WrittenSection, beside: &Path) -> Result<Self, String> {
-        if written.capability.is_empty() {
-            return Err("`capability` is empty; name what is handled".to_owned());
+    /// Reads it; `taken` says whether another handles the capability already.
+    pub(super) fn read(
+        mut keys: TomlTable<'_, '_>,
+        beside: &Path,
+        taken: impl FnOnce(&str) -> bool,
+    ) -> Result<Self, SettingFault> {
+        let common: CommonKeys = keys.take()?;
+        if common.capability.is_empty() {
+            let what = "`capability` is empty; name what is handled";
+            return Err(keys.fault("capability", what));
         }
-        let offer = written.offer(beside)?;
-        let timeout = written.timeout.unwrap_or(60.0);
-        let timeout = Duration::try_from_secs_f64(timeout).ok();
-        let timeout = timeout.filter(|timeout| !timeout.is_zero() && *timeout <= LONGEST);
-        let timeout =
-            timeout.ok_or("`timeout` is not a number of seconds up to a day; 60 is usual")?;
-        let parallel = written.parallel.unwrap_or(0);
-        if written.parallel.is_some() && !(1..=32).contains(&parallel) {
-            return Err("`parallel` is not between 1 and 32; 4 is usual".to_owned());
+        if taken(&common.capability) {
+            let what = format!("`{}` has a handler already; give it one", common.capability);
+            return Err(keys.fault("capability", what));
         }
-        let target = written.target(beside)?;
-        let tier = written.tier.unwrap_or_else(|| target.usual_tier());
-        if !(1..=4).contains(&tier) {
-            return Err(
-                "`tier` is not between 1 and 4; write the highest that it may see".to_owned(),
-            );
-        }
+        let offer = common.offer(beside);
+        let offer = offer.map_err(|what| keys.fault("schema", what))?;
+        let target = written::target(keys, &common, beside)?;
         Ok(Self {
-            capability: written.capability,
-            kind: written.kind,
+            timeout: common.timeout,
+            parallel: common.parallel.map_or(0, |places| places.0),
+            tier: common
+                .tier
+                .map_or_else(|| target.usual_tier(), |tier| tier.0),
+            capability: common.capability,
             target,
-            timeout,
-            parallel,
-            env: written.env.unwrap_or_default(),
-            tier,
             offer,
         })
     }
@@ -166,5 +156,3 @@ fn sendable(done: Done) -> Result<Done, Fault> {
 
 /// Messages at once of a handler that does not say it.
 const USUAL_PARALLEL: u8 = 4;
-/// As long as a lease can be.
-const LONGEST: Duration = Duration::from_secs(24 * 3600 - 60);

@@ -13,48 +13,36 @@ use crate::handle::simple_a2a::SimpleA2a;
 use crate::handle::trace::Trace;
 use crate::outgoing::Endpoint;
 
-/// What a handler is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HandlerKind {
-    /// A command for each message.
-    Exec,
-    /// An agent that speaks A2A over JSON-RPC.
-    A2a,
-    /// An agent that takes `{task_id, input}`.
-    SimpleA2a,
-    /// A method of a JSON-RPC server.
-    Http,
-    /// A tool of an MCP server.
-    Mcp,
+/// A command, and the variables of our environment that it finds beside the usual ones.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct CommandLine {
+    #[serde(default)]
+    pub(super) command: Vec<String>,
+    #[serde(default)]
+    pub(super) env: Vec<String>,
 }
 
 /// Where a message goes.
 #[derive(Debug)]
 pub(super) enum Target {
-    Exec(Vec<String>),
+    Exec(CommandLine),
     A2a(Endpoint, Speaking),
     SimpleA2a(Endpoint),
     Http(Endpoint, String),
-    McpCommand(Vec<String>, String),
+    McpCommand(CommandLine, String),
     McpUrl(Endpoint, String),
 }
 
 impl Target {
-    /// What tries its messages, each within `timeout`; its command finds `env` of our environment beside the usual.
-    pub(super) fn handler(
-        &self,
-        timeout: Duration,
-        env: &[String],
-        trace: &Trace,
-    ) -> Box<dyn Handler> {
+    /// What tries its messages, each within `timeout`.
+    pub(super) fn handler(&self, timeout: Duration, trace: &Trace) -> Box<dyn Handler> {
         let trace = trace.clone();
         match self {
-            Self::Exec(command) => Box::new(Command {
+            Self::Exec(CommandLine { command, env }) => Box::new(Command {
                 command: command.iter().map(OsString::from).collect(),
                 home: None,
                 timeout,
-                environment: Environment::Only(env.to_vec()),
+                environment: Environment::Only(env.clone()),
             }),
             Self::A2a(endpoint, speaking) => Box::new(A2a {
                 endpoint: endpoint.clone(),
@@ -70,10 +58,10 @@ impl Target {
                 method: method.clone(),
                 trace,
             }),
-            Self::McpCommand(command, tool) => Box::new(Mcp {
+            Self::McpCommand(CommandLine { command, env }, tool) => Box::new(Mcp {
                 server: McpServer::Stdio(ServerStdio::new(
                     command.clone(),
-                    Environment::Only(env.to_vec()),
+                    Environment::Only(env.clone()),
                 )),
                 tool: tool.clone(),
                 trace,

@@ -1,9 +1,9 @@
 //! `narrow`: a program that serves others, each with less than the socket allows, has the daemon hold them to it.
 
-use signet_api::{ApiError, Narrow, Narrowed};
+use signet_api::{ApiError, May, Narrow, Narrowed};
 use signet_proto::ids::AgentId;
 
-use crate::reach::{May, Reach};
+use crate::reach::Reach;
 
 use super::serve::named;
 use super::{AnswerCall, Asker, Batch, DaemonState};

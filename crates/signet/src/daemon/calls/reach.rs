@@ -1,13 +1,13 @@
 //! What a call names, held against the ceiling of its caller. What the configuration does not allow a socket, no call does:
 //! whoever takes over a program at that socket gains nothing that the person did not give it.
 
-use signet_api::{ApiError, Call, Effect, Named, Reason};
+use signet_api::{ApiError, Call, Effect, May, Named, Reason};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::Node;
 
 use super::nearest::{known_near, peer_named};
 use super::serve::{maybe_named, named};
-use crate::reach::{May, Reach};
+use crate::reach::Reach;
 
 impl Reach {
     /// Whether a call stays within it.

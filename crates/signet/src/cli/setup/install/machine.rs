@@ -2,10 +2,12 @@
 
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
+
+use signet_files::replace;
 
 use crate::cli::{CliError, print};
 
@@ -113,12 +115,11 @@ impl Machine {
             let parent = place.parent().unwrap_or(&self.root);
             make_all(parent).map_err(fail)?;
             let fresh = place.with_extension("new");
-            std::fs::write(&fresh, text)
-                .and_then(|()| std::os::unix::fs::chown(&fresh, Some(0), group))
-                .and_then(|()| std::fs::set_permissions(&fresh, Permissions::from_mode(mode)))
-                .and_then(|()| File::open(&fresh)?.sync_all())
-                .and_then(|()| std::fs::rename(&fresh, &place))
-                .map_err(fail)?;
+            let replaced = replace(&place, &fresh, 0o600, text.as_bytes(), |file| {
+                fchown(file, Some(0), group)?;
+                file.set_permissions(Permissions::from_mode(mode))
+            });
+            replaced.map_err(fail)?;
         }
         self.say(path, "written")?;
         Ok(true)

@@ -1,12 +1,13 @@
 //! `signet mcp --install`: the configuration of the clients that start the gateway.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize;
+use signet_files::replace;
 
 use super::ServeMcpArgs;
 use super::document::{Added, DocumentFault, with_server};
@@ -163,24 +164,16 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let beside = folder.join(name);
-    let mut new = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&beside)?;
-    let written = (|| {
-        if let Ok(old) = fs::metadata(&file) {
-            new.set_permissions(old.permissions())?;
-        }
-        new.write_all(text.as_bytes())?;
-        new.sync_all()?;
-        fs::rename(&beside, &file)
-    })();
-    if written.is_err() {
-        // Half a file beside the client's own is removed; the error below says why nothing was written.
-        let _ = fs::remove_file(&beside);
-    }
-    written?;
-    File::open(folder)?.sync_all()
+    replace(
+        &file,
+        &beside,
+        0o666,
+        text.as_bytes(),
+        |new| match fs::metadata(&file) {
+            Ok(old) => new.set_permissions(old.permissions()),
+            Err(_) => Ok(()),
+        },
+    )
 }
 
 fn unwritten(file: &Path, error: &io::Error) -> CliError {
