@@ -8,8 +8,12 @@
 //! The log is the truth, and this is a projection of it: a start that cannot use it reads the whole
 //! log instead and makes it anew. No secret and nothing of tiers 3 and 4 in clear stands in it.
 
+mod error;
 mod keeper;
+mod open;
+mod rows;
 mod store;
 
+pub use error::StateError;
 pub use keeper::{Keeper, StateSnapshot, offer};
-pub use store::{StateError, StateStore};
+pub use store::StateStore;

@@ -1,75 +1,23 @@
 //! The database: one table a kind of row, and where in the log they end.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use sha2::{Digest as _, Sha256};
 use signet_audit::{Head, LogPosition};
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::node::{ROWS_VERSION, Read, Row, TABLES};
 
-/// The state cannot be used, or not be written. The log has everything.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StateError {
-    /// There is none yet.
-    #[error("there is no state yet")]
-    Missing,
-    /// Nothing was written to it that reached the disk.
-    #[error(
-        "the state is empty: what was written to it never reached the disk, as after a power cut"
-    )]
-    Empty,
-    /// In the place of one of its files stands something that never ends, or leads elsewhere.
-    #[error("{}: it is no plain file, and the state is made of plain files", .0.display())]
-    NotPlain(PathBuf),
-    /// An earlier release wrote it.
-    #[error("the state was written by an earlier release")]
-    Older,
-    /// A later release wrote it: what this one made of it would lack what that one knows.
-    #[error(
-        "{}: the state is of version {version}, from a newer signet; this one reads version {ROWS_VERSION}", path.display()
-    )]
-    Newer {
-        /// The database.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-    },
-    /// Of another agent.
-    #[error("the state is another agent's")]
-    OtherAgent,
-    /// It is no database, or a damaged one.
-    #[error("the state is damaged: {0}")]
-    Damaged(String),
-    /// Its rows go to a line that the log does not have.
-    #[error("the state does not fit the log")]
-    Unfit,
-    /// A row cannot be read.
-    #[error(transparent)]
-    Row(#[from] signet_proto::node::RestoreError),
-    /// There is no room to open it or to write it.
-    #[error("the disk is full where the state is")]
-    Full,
-    /// The database or the system, which may be sound another time.
-    #[error("the state cannot be read or written: {0}")]
-    Refused(String),
-}
-
-impl StateError {
-    /// Whether the rows are of no use, so that they are made again; else they may be sound another time.
-    pub const fn is_lost(&self) -> bool {
-        !matches!(
-            self,
-            Self::Full | Self::Refused(_) | Self::Newer { .. } | Self::NotPlain(_)
-        )
-    }
-}
+use super::error::{StateError, damaged};
+use super::open::{
+    FLAGS, below_its_folder, demand_present, is_there, open_untouched, refuse_newer, version_of,
+};
+use super::rows::{StoredRows, put};
 
 /// An open database.
 #[derive(Debug)]
@@ -319,140 +267,6 @@ impl StateStore {
     }
 }
 
-/// Opens a database so that nothing beside it or in it is written, and what waits beside it is not read.
-fn open_untouched(path: &Path) -> Result<Connection, StateError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        .union(OpenFlags::SQLITE_OPEN_URI)
-        .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
-        .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
-    Connection::open_with_flags(uri(&below_its_folder(path)), flags).map_err(damaged)
-}
-
-/// Whether there is a state. SQLite waits for a writer where a pipe stands in the place of one of its files.
-fn is_there(path: &Path) -> Result<bool, StateError> {
-    for end in ["-wal", "-shm", "-journal", ""] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        match fs::symlink_metadata(&name) {
-            Ok(facts) if !facts.is_file() => return Err(StateError::NotPlain(name.into())),
-            Ok(_) => {}
-            Err(_) if end.is_empty() => return Ok(false),
-            Err(_) => {}
-        }
-    }
-    Ok(true)
-}
-
-/// SQLite says 0 of a database in which nothing was written yet.
-fn demand_present(version: u32) -> Result<(), StateError> {
-    match version {
-        ROWS_VERSION => Ok(()),
-        0 => Err(StateError::Empty),
-        _ => Err(StateError::Older),
-    }
-}
-
-/// Refuses what a newer release left by a clean stop, before SQLite makes a file beside it.
-fn refuse_newer(path: &Path) -> Result<(), StateError> {
-    match open_untouched(path).and_then(|db| version_of(&db, path)) {
-        Err(newer @ StateError::Newer { .. }) => Err(newer),
-        // What else is wrong with it shows when it is opened.
-        _ => Ok(()),
-    }
-}
-
-/// The version of the rows, if this release can know it.
-fn version_of(db: &Connection, path: &Path) -> Result<u32, StateError> {
-    let version = db.query_row("PRAGMA user_version", [], |row| row.get(0));
-    match version.map_err(damaged)? {
-        version if version > ROWS_VERSION => Err(StateError::Newer {
-            path: path.to_owned(),
-            version,
-        }),
-        version => Ok(version),
-    }
-}
-
-/// The rows that a table has, by key, a page at a time, while others take their places.
-struct StoredRows<'d> {
-    deal: &'d Transaction<'d>,
-    table: &'static str,
-    page: VecDeque<(String, String)>,
-    /// The last key that was read; none when all was.
-    last: Option<String>,
-}
-
-impl<'d> StoredRows<'d> {
-    fn of(deal: &'d Transaction<'d>, table: &'static str) -> Self {
-        Self {
-            deal,
-            table,
-            page: VecDeque::new(),
-            last: Some(String::new()),
-        }
-    }
-
-    /// Drops what stands before the row, and puts it into its place. Returns how many changed.
-    fn replace(&mut self, row: &Row) -> rusqlite::Result<usize> {
-        let mut changed = 0;
-        while let Some((key, value)) = self.next_up_to(&row.key)? {
-            if key == row.key && value == row.value {
-                return Ok(changed);
-            }
-            if key == row.key {
-                break;
-            }
-            changed += self.drop_row(&key)?;
-        }
-        put(self.deal, self.table, &row.key, &row.value)?;
-        Ok(changed + 1)
-    }
-
-    fn drop_rest(&mut self) -> rusqlite::Result<usize> {
-        let mut changed = 0;
-        while self.fill()? {
-            for (key, _) in std::mem::take(&mut self.page) {
-                changed += self.drop_row(&key)?;
-            }
-        }
-        Ok(changed)
-    }
-
-    fn next_up_to(&mut self, key: &str) -> rusqlite::Result<Option<(String, String)>> {
-        self.fill()?;
-        let front = self.page.front();
-        let is_next = front.is_some_and(|(known, _)| known.as_str() <= key);
-        Ok(is_next.then(|| self.page.pop_front()).flatten())
-    }
-
-    /// Reads on when a page is used up. Says whether there is anything.
-    fn fill(&mut self) -> rusqlite::Result<bool> {
-        if let Some(last) = self.last.take_if(|_| self.page.is_empty()) {
-            let query = format!(
-                "SELECT key, value FROM {} WHERE key > ?1 ORDER BY key LIMIT {PAGE}",
-                self.table
-            );
-            let mut query = self.deal.prepare_cached(&query)?;
-            let page = query.query_map(params![last], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            self.page = page.collect::<Result<_, _>>()?;
-            self.last = self.page.back().map(|(key, _)| key.clone());
-        }
-        Ok(!self.page.is_empty())
-    }
-
-    fn drop_row(&self, key: &str) -> rusqlite::Result<usize> {
-        let remove = format!("DELETE FROM {} WHERE key = ?1", self.table);
-        self.deal.prepare_cached(&remove)?.execute(params![key])
-    }
-}
-
-fn put(db: &Connection, table: &str, key: &str, value: &str) -> rusqlite::Result<()> {
-    let insert = format!("INSERT OR REPLACE INTO {table} (key, value) VALUES (?1, ?2)");
-    db.prepare_cached(&insert)?
-        .execute(params![key, value])
-        .map(drop)
-}
-
 /// A wrong byte in the state's place in the log must not pass for a log that went back.
 fn sum_of(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
@@ -470,87 +284,5 @@ fn add<'r>(hash: &mut Sha256, table: &str, rows: impl Iterator<Item = (&'r str, 
     }
 }
 
-/// What the disk or the system refuses is no damage: the rows may be sound.
-fn damaged(error: rusqlite::Error) -> StateError {
-    use rusqlite::ErrorCode::{
-        CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, PermissionDenied,
-        ReadOnly, SystemIoFailure,
-    };
-    match error.sqlite_error_code() {
-        Some(DiskFull) => StateError::Full,
-        Some(SystemIoFailure) if NO_ROOM.contains(&extended(&error)) => StateError::Full,
-        Some(
-            CannotOpen | DatabaseBusy | DatabaseLocked | OutOfMemory | PermissionDenied | ReadOnly
-            | SystemIoFailure,
-        ) => StateError::Refused(error.to_string()),
-        _ => StateError::Damaged(error.to_string()),
-    }
-}
-
-fn extended(error: &rusqlite::Error) -> i32 {
-    let error = error.sqlite_error();
-    error.map_or(0, |error| error.extended_code)
-}
-
-/// The shared memory beside the database could not be made or grown (SQLITE_IOERR_SHMOPEN,
-/// SQLITE_IOERR_SHMSIZE), or a write found no room (SQLITE_IOERR_WRITE).
-const NO_ROOM: [i32; 3] = [4618, 4874, 778];
-
-/// How many rows are read at once.
-const PAGE: usize = 256;
 /// About the rows themselves.
 const META: &str = "meta";
-/// SQLite follows no link on the whole way to a file. Which folder the home is, its person said: a link at the
-/// place of the file itself is what would lead to somebody else's.
-fn below_its_folder(path: &Path) -> PathBuf {
-    let folder = path.parent().map(fs::canonicalize).and_then(Result::ok);
-    match (folder, path.file_name()) {
-        (Some(folder), Some(name)) => folder.join(name),
-        _ => path.to_owned(),
-    }
-}
-
-/// SQLite's name for a file that does not change meanwhile.
-fn uri(path: &Path) -> String {
-    let mut uri = "file:".to_owned();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
-                uri.push(char::from(*byte));
-            }
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    uri + "?immutable=1"
-}
-
-const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
-    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
-    .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
-
-#[cfg(test)]
-mod tests {
-    use rusqlite::ffi;
-
-    use super::*;
-
-    fn said(extended: i32) -> StateError {
-        damaged(rusqlite::Error::SqliteFailure(
-            ffi::Error::new(extended),
-            None,
-        ))
-    }
-
-    #[test]
-    fn a_full_or_refusing_disk_is_no_damage_and_costs_no_rows() {
-        for full in [ffi::SQLITE_FULL, 4618, 4874, 778] {
-            assert!(matches!(said(full), StateError::Full), "{full}");
-        }
-        for refused in [ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN, ffi::SQLITE_BUSY] {
-            assert!(matches!(said(refused), StateError::Refused(_)), "{refused}");
-        }
-        for lost in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB, ffi::SQLITE_ERROR] {
-            assert!(said(lost).is_lost(), "{lost}");
-        }
-    }
-}
