@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use signet_text::Marks;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
 /// A JSON object that is fit to be shown. Nothing else leaves as the content of a result.
@@ -82,7 +83,7 @@ fn owned(text: &str, escaped: &mut bool) -> String {
 /// `text` with every hidden character as `\u{…}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let mut marks = Marks::default();
-    if !text.contains('\\') && !text.chars().any(|next| marks.hides(next)) {
+    if !text.contains('\\') && !text.chars().any(|next| hides(&mut marks, next)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -90,7 +91,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut rest = text.chars();
     while let Some(next) = rest.next() {
         let begins_escape = next == '\\' && rest.as_str().starts_with("u{");
-        match marks.hides(next) || begins_escape {
+        match hides(&mut marks, next) || begins_escape {
             // Writing to a String cannot fail.
             true => drop(write!(out, "\\u{{{:x}}}", u32::from(next))),
             false => out.push(next),
@@ -121,28 +122,8 @@ pub(crate) fn escaped_line(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The combining marks since the last other character: a terminal draws a tower of them over other lines.
-#[derive(Default)]
-struct Marks(usize);
-
-impl Marks {
-    fn hides(&mut self, next: char) -> bool {
-        self.0 = match is_mark(next) {
-            true => self.0 + 1,
-            false => 0,
-        };
-        self.0 > MARKS || (is_hidden(next) && !matches!(next, '\n' | '\t'))
-    }
-}
-
-/// Nonspacing and enclosing marks (Mn, Me): what is drawn over the character before.
-fn is_mark(character: char) -> bool {
-    use GeneralCategory::{EnclosingMark, NonspacingMark};
-    character >= FIRST_MARK
-        && matches!(
-            get_general_category(character),
-            EnclosingMark | NonspacingMark
-        )
+fn hides(marks: &mut Marks, next: char) -> bool {
+    marks.is_too_high(next) || (is_hidden(next) && !matches!(next, '\n' | '\t'))
 }
 
 /// Controls, format characters (the bidirectional and zero-width ones among them), line and paragraph separators,
@@ -160,9 +141,6 @@ fn is_hidden(character: char) -> bool {
         )
 }
 
-const FIRST_MARK: char = '\u{300}';
-/// Up to so many marks on one character belong to real writing: Tibetan puts four on one in Sanskrit words.
-const MARKS: usize = 4;
 const TAGS: std::ops::RangeInclusive<char> = '\u{e0000}'..='\u{e0fff}';
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use signet_api::{ApiError, ClientError, Narrow, Notification, Request, ShowStatus};
+use signet_api::{ClientError, Narrow, Notification, Request, ShowStatus};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
@@ -297,7 +297,7 @@ impl DaemonConnection {
                 return Ok(told);
             }
             let message = self.read().await?;
-            self.told.extend(notification(&message));
+            self.told.extend(Notification::of(&message));
         }
     }
 
@@ -316,7 +316,7 @@ impl DaemonConnection {
         // A daemon that is full says so and closes without reading the request: then writing fails, and its answer is there
         // all the same.
         match (self.answer().await, sent) {
-            (Err(ClientError::Closed), Err(error)) => Err(broken(error)),
+            (Err(ClientError::Closed), Err(error)) => Err(ClientError::of_connection(error)),
             (answer, _) => answer,
         }
     }
@@ -324,7 +324,7 @@ impl DaemonConnection {
     async fn answer(&mut self) -> Result<Value, ClientError> {
         loop {
             let mut message = self.read().await?;
-            if let Some(told) = notification(&message) {
+            if let Some(told) = Notification::of(&message) {
                 self.told.push_back(told);
                 continue;
             }
@@ -332,7 +332,7 @@ impl DaemonConnection {
             let is_mine = id.is_some_and(|id| id.is_null() || *id == self.last_id);
             return match (is_mine, message.remove("result"), message.remove("error")) {
                 (true, Some(result), None) => Ok(result),
-                (true, None, Some(error)) => Err(refusal(error)),
+                (true, None, Some(error)) => Err(ClientError::of_answer(error)),
                 _ => Err(ClientError::Malformed),
             };
         }
@@ -344,7 +344,7 @@ impl DaemonConnection {
             .take(room)
             .read_until(b'\n', &mut self.begun)
             .await;
-        read.map_err(broken)?;
+        read.map_err(ClientError::of_connection)?;
         let line = std::mem::take(&mut self.begun);
         match line.len() {
             0 => Err(ClientError::Closed),
@@ -354,28 +354,6 @@ impl DaemonConnection {
             },
             _ => serde_json::from_slice(&line).map_err(|_| ClientError::Malformed),
         }
-    }
-}
-
-fn notification(message: &Map<String, Value>) -> Option<Notification> {
-    Some(Notification {
-        method: message.get("method")?.as_str()?.to_owned(),
-        params: message.get("params").cloned().unwrap_or_default(),
-    })
-}
-
-fn refusal(error: Value) -> ClientError {
-    match serde_json::from_value::<ApiError>(error) {
-        Ok(error) if error.is_of_a_stop() => ClientError::Stopped(error),
-        Ok(error) => ClientError::Refused(error),
-        Err(_) => ClientError::Malformed,
-    }
-}
-
-fn broken(error: io::Error) -> ClientError {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ClientError::Closed,
-        _ => ClientError::Io(error),
     }
 }
 
