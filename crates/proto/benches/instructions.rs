@@ -97,7 +97,7 @@ fn inbound((mut bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<u8>) {
     let mut line = Vec::with_capacity(4096);
     for bytes in mail {
         let judged = Judged::of(&bytes, bob.node.trust());
-        for entry in bob.node.handle_inbound(at(1), judged).entries {
+        for entry in bob.node.turn(at(1)).handle_inbound(judged).entries {
             let Entry::Message(verdict) = &entry else {
                 continue;
             };

@@ -146,7 +146,7 @@ fn judge(bob: &mut Agent, round: &[Arc<[u8]>], node: &mut Vec<f64>) -> Vec<Entry
         .collect();
     let (start, mut entries) = (Instant::now(), Vec::new());
     for judged in judged {
-        entries.extend(bob.node.handle_inbound(at(1), judged).entries);
+        entries.extend(bob.node.turn(at(1)).handle_inbound(judged).entries);
     }
     node.push(start.elapsed().as_nanos() as f64 / round.len() as f64);
     assert!(

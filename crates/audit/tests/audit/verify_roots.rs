@@ -104,7 +104,7 @@ fn two_rotations_of_the_own_root_between_two_starts_verify() {
     let third = certified(ALICES, 51, 3, &key(61), 62);
     let mut node = node(third.clone(), 51);
     node.recall(second(0), &genesis());
-    let written = node.resume(now(1)).entries;
+    let written = node.turn(now(1)).resume().entries;
     let expected = Entry::trust(TrustChange::RootSucceeded, third.clone());
     assert_eq!(written, [expected]);
     let sister = certified(("agent-alice-002", "alice"), 52, 1, &key(61), 62);

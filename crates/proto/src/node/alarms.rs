@@ -178,12 +178,9 @@ impl AlarmsDoor<'_, '_> {
         let notice = Notice::Alarm(line.clone());
         self.turn.notify(notice);
         self.turn.write(Entry::Alarm(line));
-        let shown = self
-            .turn
-            .node
-            .alarms
-            .copy_shown_by(self.turn.node.me.rekeyed());
-        if what == Alarm::SecondCopy && is_doubled(self.turn.node.context(), &shown) {
+        let context = self.turn.node.context();
+        let shown = self.turn.node.alarms.copy_shown_by(context.rekeyed);
+        if what == Alarm::SecondCopy && is_doubled(context, &shown) {
             let notice = Notice::Doubled(text_of_double(&shown));
             self.turn.notify(notice);
         }
@@ -259,12 +256,8 @@ impl AlarmsDoor<'_, '_> {
 
     /// Whether a time lies after our start, whoever's clock it is.
     fn is_younger(&self, signed_at: Timestamp) -> bool {
-        let started = self
-            .turn
-            .node
-            .alarms
-            .started
-            .map(|started| self.turn.at.time_of(started));
+        let started = self.turn.node.alarms.started;
+        let started = started.map(|started| self.turn.at.time_of(started));
         started.is_some_and(|started| signed_at > started.saturating_add(CLOCK_TOLERANCE))
     }
 

@@ -15,38 +15,31 @@ use super::judged::Input;
 use super::peers::Paid;
 use super::rule::ruled::{Accepted, Rejected, Ruled};
 use super::turn::Turn;
-use super::{At, Disposition, Judged, Node, Outcome};
+use super::{Disposition, Judged, Outcome};
 
 /// One input from the network on its way to its verdict.
-struct Arrival<'n> {
-    turn: Turn<'n>,
+pub(super) struct Arrival<'t, 'n> {
+    turn: &'t mut Turn<'n>,
     bytes: u64,
 }
 
-impl Node {
-    /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
-    pub fn handle_inbound(&mut self, at: At, judged: Judged) -> Outcome {
-        let mut turn = self.turn(at);
-        turn.read_clock();
+impl<'t, 'n> Arrival<'t, 'n> {
+    pub(super) fn judge(turn: &'t mut Turn<'n>, judged: Judged) {
         turn.node.peers.arrive_by(judged.carrier);
         // As long as no line tells of it and nobody serves it.
         turn.out.ruled = Some(Disposition::Counted);
         let bytes = judged.bytes;
         let mut arrival = Arrival { turn, bytes };
         match judged.input {
-            Input::Parsed(proven) => arrival.judge(judged.head, proven),
+            Input::Parsed(proven) => arrival.judge_proven(judged.head, proven),
             Input::Unparsed(unparsed) => drop(arrival.refuse_stranger(judged.head, unparsed)),
             Input::Shed(hash) => arrival.count(hash),
         }
-        let mut turn = arrival.turn;
-        turn.out.carrier = Some(turn.node.peers.arrived_by())
-            .filter(|carrier| **carrier != CarrierId::NATS)
-            .cloned();
-        turn.out
+        let by = arrival.turn.node.peers.arrived_by();
+        let carrier = Some(by).filter(|carrier| **carrier != CarrierId::NATS);
+        arrival.turn.out.carrier = carrier.cloned();
     }
-}
 
-impl Arrival<'_> {
     /// What workers proved, by the present trust store: proven again when the standing of its sender has changed, and
     /// when the sender's certificate may have been renewed since.
     fn current(&self, proven: Proven) -> Proven {
@@ -68,7 +61,7 @@ impl Arrival<'_> {
         again.verify(self.turn.node.trust())
     }
 
-    fn judge(&mut self, head: Vec<u8>, proven: Proven) {
+    fn judge_proven(&mut self, head: Vec<u8>, proven: Proven) {
         match self.current(proven) {
             Proven::Verified(verified) => match verified.payload {
                 Ok(Payload::Poll(last)) => {

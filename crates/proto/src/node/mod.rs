@@ -19,6 +19,7 @@ mod memory;
 mod offers;
 mod outbound;
 mod outbox;
+mod outcome;
 mod peers;
 mod people;
 mod progress;
@@ -32,20 +33,15 @@ mod state;
 mod tasks;
 mod turn;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::carrier::{CarrierId, Parcel, Routes};
-use crate::certificate::Certificate;
+use crate::carrier::{CarrierId, Routes};
 use crate::draft::Identity;
-use crate::entry::{AlarmLine, CauseLine, Direction, Entry, Evidence, HoleLine, Ruling, Verdict};
+use crate::entry::Entry;
 use crate::envelope::Message;
-use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Digest, MessageId, SessionId};
-use crate::policy::{Policy, may_travel_in_clear};
-use crate::reject::Reason;
-use crate::seal::{Opened, Sealed};
-use crate::statement::{PauseStatement, Revocation};
+use crate::policy::Policy;
+use crate::seal::Opened;
 use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 
@@ -54,6 +50,7 @@ pub use budget::Allowance;
 pub use clock::Clock;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 use ids::Ids;
+use inbound::Arrival;
 pub use inbox::{
     Gone, HandedOut, Inbox, Item, LeaseId, Quarantine, Shelved, Supply, TRIES, Wanted,
 };
@@ -62,8 +59,9 @@ pub use me::Me;
 use memory::Changed;
 pub use offers::{OfferFault, OfferedTo, Offers, Program};
 pub use outbox::Outgoing;
+pub use outcome::{Disposition, Effect, Notice, Outcome, Polled};
 use peers::Paid;
-pub use peers::{Peers, Polled};
+pub use peers::Peers;
 pub use people::{Pausing, People, Stranger};
 pub use progress::Progressed;
 pub use request::{Content, Continues, Declining, Handing, LocalError, Sending};
@@ -103,120 +101,6 @@ impl At {
         self.now
             .saturating_sub(self.elapsed.saturating_sub(elapsed))
     }
-}
-
-/// What to do once the entries are durable.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Effect {
-    /// Send these bytes to the recipient, by that carrier.
-    Publish(Parcel),
-    /// A message arrived in the agent's inbox.
-    Deliver(Accepted),
-    /// A request of ours is answered.
-    Answer(Accepted),
-    /// A ping of ours is answered: that is for whoever waits for it, and in no inbox.
-    Pong(Accepted),
-    /// A peer tells how a request of ours is doing.
-    Progress(Accepted),
-    /// A message of ours came to an end that is not an answer, or was taken.
-    Settle {
-        /// For whom it was.
-        peer: AgentId,
-        /// Which.
-        message_id: MessageId,
-        /// Where it is now.
-        state: State,
-        /// What the peer offers, where the message ended because it named none of several.
-        offers: Vec<CapabilityName>,
-    },
-    /// A session with a peer stands.
-    Established(AgentId),
-    /// The trust store changed: verify by this snapshot from now on.
-    Trust(TrustView),
-    /// Our person has to hear of something.
-    Notice(Box<Notice>),
-}
-
-/// What our person has to hear of.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Notice {
-    /// A stranger waits for a decision.
-    StrangerWaits(Certificate),
-    /// A pinned principal appeared with a root key that the old one had not named: perhaps an attack.
-    RootChanged(Certificate),
-    /// The successor that a pinned root had named took its place.
-    RootSucceeded(Certificate),
-    /// Certificates were taken back by their root.
-    Revoked(Revocation),
-    /// The person paused their agents, or let them go on.
-    Pause(PauseStatement),
-    /// A peer sends more than it may: told at most once a minute.
-    OverBudget {
-        /// Who.
-        peer: AgentId,
-        /// How many of its calls were refused for it since the start.
-        refused: u64,
-    },
-    /// Something is wrong that only a person can judge.
-    Alarm(AlarmLine),
-    /// Agents of several people, or one of our own person's, show another copy of us: in words.
-    Doubled(String),
-    /// Messages of a peer's never came, and it did not give them up.
-    Hole(HoleLine),
-    /// A peer's clock and ours differ by more than a minute: what one of them signs, the other refuses.
-    Clock {
-        /// Whose.
-        peer: AgentId,
-        /// The peer's minus ours, in milliseconds.
-        difference_ms: i64,
-    },
-    /// A message that came could not be handled five times, and went to the quarantine.
-    Quarantined {
-        /// Who sent it.
-        peer: AgentId,
-        /// Which.
-        message_id: MessageId,
-    },
-    /// A message of ours waits for the person's approval.
-    ApprovalNeeded {
-        /// For whom it is.
-        peer: AgentId,
-        /// Which.
-        message_id: MessageId,
-    },
-}
-
-/// What came of one input: lines for the log, in order, and what they allow. Outside of this crate none is
-/// made but the empty one.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Outcome {
-    /// To be made durable first. For an inbound message the first is its verdict, after the line of
-    /// the task that it changes; unless it was over a budget of bytes or lines and is counted in the
-    /// next `flood` line instead.
-    pub entries: Vec<Entry>,
-    /// To be performed then.
-    pub effects: Vec<Effect>,
-    /// What was decided about the message that came in; `None` for every other input.
-    pub ruled: Option<Disposition>,
-    /// What brought the message that came in, where it is not NATS: its line says so.
-    pub carrier: Option<CarrierId>,
-    /// Who asks for what is kept, where the message that came in was a poll and is taken.
-    pub polled: Option<Polled>,
-}
-
-/// What was decided about a message that came in. Whatever it is, its carrier may forget the message once the
-/// entries are durable: what is to come again, its sender sends again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disposition {
-    /// It is taken.
-    Accepted,
-    /// It is refused, or a copy, and a line of its own says so.
-    Refused,
-    /// It is one of those that a `flood` line counts.
-    Counted,
 }
 
 /// What a part judges by beside its own state: who we are, since when by this key, and whom we trust.
@@ -360,78 +244,34 @@ impl Node {
         Judge { node: self, now }
     }
 
-    /// Everything that is due at `at.now`.
-    pub fn handle_timeout(&mut self, at: At) -> Outcome {
-        let mut turn = self.turn(at);
-        turn.read_clock();
-        let strangers = turn.node.people.overdue(at.now);
-        let counted = [strangers, turn.node.peers.overdue(at.elapsed)];
-        for flood in counted.into_iter().flatten() {
-            turn.write(Entry::Flood(flood));
-        }
-        turn.me().write_attempts();
-        turn.leases().overdue();
-        turn.people().tell_decrees();
-        turn.alarms().look_for_holes();
-        turn.offers().end_lapsed_offers();
-        turn.peers().overdue();
-        turn.out
-    }
-
-    /// The next time at which [`Node::handle_timeout`] has something to do, by the clock as it is at
-    /// `at`.
-    pub fn poll_timeout(&self, at: At) -> Option<Timestamp> {
-        if let Some(at_once) = self.clock.due(at.now) {
+    /// The next time at which [`Turn::handle_timeout`] has something to do, by the clock as it is now.
+    pub fn poll_timeout(&self, now: At) -> Option<Timestamp> {
+        if let Some(at_once) = self.clock.due(now.now) {
             return Some(at_once);
         }
-        let own = self.me.identity();
+        let (own, judge) = (self.me.identity(), self.judge(now.now));
         let peers = self.peers.iter();
         let peers = peers.filter_map(|(name, peer)| {
             let mail_waits = self.sent.drafts().next(name).is_some();
-            peer.due(at.now, at.elapsed, own, mail_waits)
+            peer.due(now.now, now.elapsed, own, mail_waits)
         });
         let offers = self.peers.names();
-        let offers = offers.filter_map(|peer| self.judge(at.now).offer_due(at.elapsed, peer));
-        let elapsed = [
+        let offers = offers.filter_map(|peer| judge.offer_due(now.elapsed, peer));
+        let parts = [
+            self.people.due(),
+            self.sent.drafts().due(),
+            self.people.orders_due(self, now.now),
+            self.me.due(now.now),
+        ];
+        // These run on the clock that nobody sets.
+        let paced = [
             self.peers.due(),
             self.inbox.due(),
             self.offers.due(self.me.policy().offer_linger),
         ];
-        let now = [
-            self.people.due(),
-            self.sent.drafts().due(),
-            self.people.orders_due(self, at.now),
-            self.me.due(at.now),
-        ];
-        let elapsed = elapsed.into_iter().flatten().map(|due| at.when(due));
-        let others = now.into_iter().flatten().chain(elapsed);
-        peers.chain(offers).chain(others).min()
-    }
-
-    /// The log has been told again: handshakes of ours are forgotten, what was accepted and not
-    /// answered is answered, and each session's peer hears how far we are.
-    pub fn resume(&mut self, at: At) -> Outcome {
-        let mut turn = self.turn(at);
-        turn.node.alarms.start(at.elapsed);
-        turn.node.clock.resume(at.elapsed);
-        turn.read_clock();
-        turn.node.peers.retire_sessions(turn.node.me.identity());
-        turn.me().record_own();
-        turn.offers().recall_offers();
-        turn.peers().resume();
-        turn.tasks().end_unsent();
-        let pings: Vec<_> = turn.node.sent.pings().map(Arc::clone).collect();
-        for ping in pings {
-            turn.answer_ping(&ping);
-        }
-        turn.out
-    }
-
-    /// A carrier dropped messages before they were read: the log says so.
-    pub fn handle_gap(&mut self, at: At, cause: String) -> Outcome {
-        let mut turn = self.turn(at);
-        turn.write(Entry::Gap(CauseLine { cause }));
-        turn.out
+        let paced = paced.into_iter().flatten().map(|due| now.when(due));
+        let parts = parts.into_iter().flatten().chain(paced);
+        peers.chain(offers).chain(parts).min()
     }
 
     /// A clean stop: what was counted is written.
@@ -481,40 +321,4 @@ pub struct Standing {
     pub over_budget: u64,
     /// Calls of ours over the budget that the peer granted, not sent since the start.
     pub withheld: u64,
-}
-
-impl Outcome {
-    /// Adds what happened to a message that came, and says what was decided.
-    fn verdict(
-        bytes: u64,
-        message: &Arc<Message>,
-        ruling: Ruling,
-        copy: Option<Sealed>,
-        paid: Paid,
-    ) -> Entry {
-        let evidence = if ruling == Ruling::Rejected(Reason::Duplicate) {
-            Evidence::Copy(crate::envelope::Claimed {
-                agent: Some(message.headers.agent_id.clone()),
-                message_type: Some(message.headers.message_type),
-            })
-        } else if paid == Paid::Withheld
-            || !may_travel_in_clear(
-                message.headers.data_tier,
-                message.summary.is_some(),
-                message.body.is_some(),
-            )
-        {
-            Evidence::Headers(Arc::clone(message))
-        } else {
-            Evidence::Whole(Arc::clone(message))
-        };
-        Entry::Message(Verdict {
-            direction: Direction::In,
-            ruling,
-            bytes,
-            hash: message.hash(),
-            evidence,
-            copy,
-        })
-    }
 }

@@ -26,7 +26,7 @@ use crate::time::Timestamp;
 
 use super::request::LocalError;
 use super::turn::OffersDoor;
-use super::{At, Outcome};
+use super::{At, Node, Outcome};
 
 pub use fault::OfferFault;
 pub use held::OfferedTo;
@@ -121,53 +121,35 @@ impl OffersDoor<'_, '_> {
         capability: Capability,
     ) -> Result<Outcome, LocalError> {
         let refused = |why| LocalError::OfferRefused(capability.name.clone(), why);
-        if self
-            .turn
-            .node
-            .me
-            .policy()
-            .capability(&capability.name)
-            .is_some()
-        {
+        let Node { me, offers, .. } = &mut *self.turn.node;
+        let policy = me.policy();
+        if policy.capability(&capability.name).is_some() {
             return Err(refused(OfferFault::Configured));
         }
-        if !self.turn.node.me.policy().allows_offer(&capability.name) {
+        if !policy.allows_offer(&capability.name) {
             return Err(refused(OfferFault::NotAllowed));
         }
         if !(1..=HIGHEST_CLEAR_TIER).contains(&capability.tier) {
             return Err(refused(OfferFault::Tier));
         }
-        if !self.turn.node.me.policy().may_leave_unapproved(&capability) {
+        if !policy.may_leave_unapproved(&capability) {
             return Err(refused(OfferFault::Words));
         }
-        if self
-            .turn
-            .node
-            .offers
-            .is_held_by_another(&capability.name, program)
-        {
+        if offers.is_held_by_another(&capability.name, program) {
             return Err(refused(OfferFault::Held));
         }
-        if !self.turn.node.offers.make_room(
-            self.turn.node.me.policy(),
-            program.connection,
-            &capability,
-        ) {
+        if !offers.make_room(policy, program.connection, &capability) {
             return Err(refused(OfferFault::TooMuch));
         }
-        self.turn.node.offers.serve(program, peers, capability);
+        offers.serve(program, peers, capability);
         self.tell_changed_offers();
         Ok(self.turn.take())
     }
 
     /// A program has gone: what it alone offered stands for the policy's linger.
     pub fn end(&mut self, connection: u64) -> Outcome {
-        if self
-            .turn
-            .node
-            .offers
-            .leave(connection, self.turn.at.elapsed)
-        {
+        let elapsed = self.turn.at.elapsed;
+        if self.turn.node.offers.leave(connection, elapsed) {
             self.tell_changed_offers();
         }
         self.end_lapsed_offers();
@@ -189,10 +171,8 @@ impl OffersDoor<'_, '_> {
         }
         for name in self.told_offers() {
             let told = self.told_of(&name);
-            self.turn
-                .node
-                .offers
-                .recall(name, told, self.turn.at.elapsed);
+            let elapsed = self.turn.at.elapsed;
+            self.turn.node.offers.recall(name, told, elapsed);
         }
         self.turn.node.offers.end_unfit(self.turn.node.me.policy());
     }
@@ -207,13 +187,8 @@ impl OffersDoor<'_, '_> {
 
     /// Looks whether the peer has to hear of offers: something of them changed, or a session began.
     pub(super) fn mark_offers(&mut self, peer: &AgentId) {
-        self.turn
-            .node
-            .peers
-            .entry(peer)
-            .offers_mut()
-            .pace
-            .mark(self.turn.at.elapsed);
+        let peer = self.turn.node.peers.entry(peer);
+        peer.offers_mut().pace.mark(self.turn.at.elapsed);
     }
 
     /// Tells the peer what is offered now, if it is due and not what was told.
@@ -251,12 +226,8 @@ impl OffersDoor<'_, '_> {
     /// was told that it has ended: an older word to somebody who is away since then brings it back no more.
     fn told_offers(&self) -> Vec<CapabilityName> {
         let trusted = |peer: &AgentId| self.turn.node.trust().trusted(peer).is_some();
-        let links = self
-            .turn
-            .node
-            .peers
-            .iter()
-            .filter(|(peer, _)| trusted(peer));
+        let links = self.turn.node.peers.iter();
+        let links = links.filter(|(peer, _)| trusted(peer));
         let told = links.filter_map(|(peer, link)| Some((peer, link, link.offers().told()?)));
         let mut told: Vec<_> = told.collect();
         told.sort_by_key(|(_, _, told)| std::cmp::Reverse(told.at));
@@ -331,12 +302,8 @@ impl OffersDoor<'_, '_> {
 
     /// Whether this was the last word to the peer in that session.
     fn was_told(&self, peer: &AgentId, session: &Session, body: &Value) -> bool {
-        let told = self
-            .turn
-            .node
-            .peers
-            .get(peer)
-            .and_then(|link| link.offers().told());
+        let peer = self.turn.node.peers.get(peer);
+        let told = peer.and_then(|peer| peer.offers().told());
         let told = told.filter(|told| told.session == session.id);
         let told = told.map_or(&[][..], |told| &told.offers);
         told == Offer::parse_all(body).unwrap_or_default()

@@ -39,7 +39,6 @@ pub(super) use bytes::Paid;
 use carriers::Carriers;
 use hops::Trail;
 use pace::Pace;
-pub use polls::Polled;
 use polls::Polls;
 use receipts::LastReceipt;
 pub(super) use rows::PeersShot;
@@ -277,7 +276,8 @@ impl CarriersDoor<'_, '_> {
             }
             peer.hasten(now);
         }
-        self.turn.node.handle_timeout(self.turn.at)
+        self.turn.overdue();
+        self.turn.take()
     }
 
     /// All that waited for us on a carrier when it came up has been judged: the receipts among it too, so
@@ -285,7 +285,8 @@ impl CarriersDoor<'_, '_> {
     pub fn drained(&mut self, carrier: &CarrierId) -> Outcome {
         self.turn.node.peers.carriers.note_drained(carrier);
         self.turn.node.peers.ledgers().for_each(Ledger::wake);
-        self.turn.node.handle_timeout(self.turn.at)
+        self.turn.overdue();
+        self.turn.take()
     }
 
     /// A carrier says that it holds a message of ours for the peer (on NATS, a PubAck of its mailbox). That delays
@@ -305,6 +306,7 @@ impl CarriersDoor<'_, '_> {
             .ledgers()
             .for_each(|ledger| ledger.lose_stored(carrier));
         peers.hasten(self.turn.at.now);
-        self.turn.node.handle_timeout(self.turn.at)
+        self.turn.overdue();
+        self.turn.take()
     }
 }

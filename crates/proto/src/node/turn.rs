@@ -9,7 +9,8 @@ use signet_json::{Map, Value};
 
 use crate::draft::{Draft, Signed};
 use crate::entry::{
-    ClockLine, Did, Direction, Entry, Evidence, OutcomeLine, Ruling, TrustChange, Verdict,
+    CauseLine, ClockLine, Did, Direction, Entry, Evidence, OutcomeLine, Ruling, TrustChange,
+    Verdict,
 };
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::Established;
@@ -17,7 +18,7 @@ use crate::headers::CapabilityName;
 use crate::ids::{AgentId, MessageId};
 use crate::seal::Sealed;
 
-use super::{Accepted, At, Changed, Effect, Node, Notice, Outcome, Ruled, State};
+use super::{Accepted, Arrival, At, Changed, Effect, Judged, Node, Notice, Outcome, Ruled, State};
 
 /// What the node makes of one input. Everything that it does in answer has the same time and adds to the same
 /// outcome, in the order in which it comes about.
@@ -81,17 +82,70 @@ doors! {
 }
 
 impl Node {
-    /// Opens a turn: what comes in at `at`, and all that is done in answer.
-    pub fn turn(&mut self, at: At) -> Turn<'_> {
+    /// Opens a turn: what comes in `now`, and all that is done in answer.
+    pub fn turn(&mut self, now: At) -> Turn<'_> {
         Turn {
             node: self,
-            at,
+            at: now,
             out: Outcome::default(),
         }
     }
 }
 
 impl Turn<'_> {
+    /// Judges one input from the network (checks V08 to V12; V01 to V07 came before).
+    pub fn handle_inbound(mut self, judged: Judged) -> Outcome {
+        self.read_clock();
+        Arrival::judge(&mut self, judged);
+        self.out
+    }
+
+    /// Everything that is due.
+    pub fn handle_timeout(mut self) -> Outcome {
+        self.overdue();
+        self.out
+    }
+
+    /// The log has been told again: handshakes of ours are forgotten, what was accepted and not
+    /// answered is answered, and each session's peer hears how far we are.
+    pub fn resume(mut self) -> Outcome {
+        self.node.alarms.start(self.at.elapsed);
+        self.node.clock.resume(self.at.elapsed);
+        self.read_clock();
+        self.node.peers.retire_sessions(self.node.me.identity());
+        self.me().record_own();
+        self.offers().recall_offers();
+        self.peers().resume();
+        self.tasks().end_unsent();
+        let pings: Vec<_> = self.node.sent.pings().map(Arc::clone).collect();
+        for ping in pings {
+            self.answer_ping(&ping);
+        }
+        self.out
+    }
+
+    /// A carrier dropped messages before they were read: the log says so.
+    pub fn handle_gap(mut self, cause: String) -> Outcome {
+        self.write(Entry::Gap(CauseLine { cause }));
+        self.out
+    }
+
+    /// What is due of each part, in their order.
+    pub(super) fn overdue(&mut self) {
+        self.read_clock();
+        let strangers = self.node.people.overdue(self.at.now);
+        let counted = [strangers, self.node.peers.overdue(self.at.elapsed)];
+        for flood in counted.into_iter().flatten() {
+            self.write(Entry::Flood(flood));
+        }
+        self.me().write_attempts();
+        self.leases().overdue();
+        self.people().tell_decrees();
+        self.alarms().look_for_holes();
+        self.offers().end_lapsed_offers();
+        self.peers().overdue();
+    }
+
     /// The lines and effects so far; the next ones begin anew.
     pub(super) fn take(&mut self) -> Outcome {
         std::mem::take(&mut self.out)

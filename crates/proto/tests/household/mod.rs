@@ -192,12 +192,12 @@ impl Agent {
     /// One input from the network.
     pub fn hear(&mut self, at: At, bytes: &[u8]) -> Vec<Effect> {
         let judged = Judged::of(bytes, self.node.trust());
-        let outcome = self.node.handle_inbound(at, judged);
+        let outcome = self.node.turn(at).handle_inbound(judged);
         self.keep(at, outcome)
     }
 
     pub fn tick(&mut self, at: At) -> Vec<Effect> {
-        let outcome = self.node.handle_timeout(at);
+        let outcome = self.node.turn(at).handle_timeout();
         self.keep(at, outcome)
     }
 
@@ -210,7 +210,7 @@ impl Agent {
         for (ts, entry) in &self.log {
             self.node.recall(*ts, &reread(entry));
         }
-        let outcome = self.node.resume(at);
+        let outcome = self.node.turn(at).resume();
         self.keep(at, outcome)
     }
 

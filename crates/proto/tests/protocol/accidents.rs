@@ -230,7 +230,7 @@ fn nor_do_they_in_a_flood() {
     let alice = identity("agent-alice", "alice");
     let bytes = bare(&alice, 3, "signing key 1 of agent-mallory");
     let judged = Judged::of_peers(&bytes, bob.node.trust());
-    let outcome = bob.node.handle_inbound(at(0), judged);
+    let outcome = bob.node.turn(at(0)).handle_inbound(judged);
     let [Entry::Message(verdict)] = &outcome.entries[..] else {
         panic!("{:?}", outcome.entries)
     };

@@ -168,7 +168,7 @@ fn what_a_worker_verified_before_the_revocation_is_judged_again() {
     let judged = signet_proto::node::Judged::of(&bytes, net.agents[BOB].node.trust());
     revokes(&mut net, &revocation("alice", "agent-alice", 1));
     let at = net.at(BOB);
-    let outcome = net.agents[BOB].node.handle_inbound(at, judged);
+    let outcome = net.agents[BOB].node.turn(at).handle_inbound(judged);
     let effects = net.agents[BOB].keep(at, outcome);
     assert!(effects.is_empty(), "{effects:?}");
     assert_eq!(

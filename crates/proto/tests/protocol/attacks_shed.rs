@@ -116,7 +116,7 @@ fn a_strangers_announce_is_counted_unread_with_the_hash_of_its_bytes() {
         let at = net.at(0);
         let judged = Judged::of_peers(bytes, net.agents[0].node.trust());
         assert!(judged.is_strangers());
-        let outcome = net.agents[0].node.handle_inbound(at, judged);
+        let outcome = net.agents[0].node.turn(at).handle_inbound(judged);
         assert!(outcome.entries.is_empty() && outcome.effects.is_empty());
         hash = Digest::of(&[hash.as_bytes(), Digest::of(&[bytes]).as_bytes()]);
     }

@@ -188,7 +188,7 @@ fn a_flight_of_the_old_root_does_not_slip_in_beside_the_succession() {
         .people()
         .bind(&successor("agent-alice", 2).certificate);
     bob.keep(at(ms), outcome.unwrap());
-    let outcome = bob.node.handle_inbound(at(ms), judged);
+    let outcome = bob.node.turn(at(ms)).handle_inbound(judged);
     assert!(published(&bob.keep(at(ms), outcome)).is_empty());
     assert_eq!(bob.refusals(), ["root-changed"]);
 }

@@ -114,7 +114,7 @@ impl Pair {
         let at = self.at();
         let agent = &mut self.agents[to];
         let judged = Judged::of(bytes, agent.node.trust()).by(by.clone());
-        let outcome = agent.node.handle_inbound(at, judged);
+        let outcome = agent.node.turn(at).handle_inbound(judged);
         let ruled = outcome.ruled;
         let effects = agent.keep(at, outcome);
         self.perform(to, effects);
@@ -244,7 +244,7 @@ fn what_comes_by_two_carriers_acts_once_and_each_hears_its_ruling() {
     let mut more = (0..20_000).map(|_| pair.bring(BOB, b"{", &post()));
     assert!(more.any(|ruled| ruled == Some(Disposition::Counted)));
     let at = pair.at();
-    assert_eq!(pair.agents[BOB].node.handle_timeout(at).ruled, None);
+    assert_eq!(pair.agents[BOB].node.turn(at).handle_timeout().ruled, None);
 }
 
 /// A captured gateway: it calls all mail delivered, and its own mailbox read.

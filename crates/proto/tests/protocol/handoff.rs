@@ -332,7 +332,7 @@ fn said_again(whole: &Net, index: usize, cut: usize, line: &signet_proto::entry:
     }
     let mut node = recalled(whole, index, cut);
     let judged = signet_proto::node::Judged::of(message.canonical(), node.trust());
-    let outcome = node.handle_inbound(whole.at(index), judged);
+    let outcome = node.turn(whole.at(index)).handle_inbound(judged);
     let Some(Entry::Message(again)) = outcome.entries.first() else {
         panic!("{outcome:?}")
     };

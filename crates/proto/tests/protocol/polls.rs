@@ -17,7 +17,7 @@ const HOUR: i64 = 3_600_000;
 /// What Bob, who keeps, makes of bytes that came over HTTP.
 fn hear(bob: &mut Agent, ms: i64, bytes: &[u8]) -> Outcome {
     let judged = Judged::of(bytes, bob.node.trust()).by(CarrierId::HTTP);
-    bob.node.handle_inbound(at(ms), judged)
+    bob.node.turn(at(ms)).handle_inbound(judged)
 }
 
 /// A poll of Alice's for Bob.
@@ -88,11 +88,11 @@ fn polls_are_in_the_log_as_counts_an_hour_apart_and_at_the_end() {
         });
         floods.collect()
     };
-    assert!(counted(bob.node.handle_timeout(at(HOUR - 1_000))).is_empty());
+    assert!(counted(bob.node.turn(at(HOUR - 1_000)).handle_timeout()).is_empty());
     let due = bob.node.poll_timeout(at(HOUR)).unwrap();
     assert!(due <= at(HOUR + 1_000).now, "{due}");
     assert_eq!(
-        counted(bob.node.handle_timeout(at(HOUR + 1_000))),
+        counted(bob.node.turn(at(HOUR + 1_000)).handle_timeout()),
         [(5, bytes)]
     );
     let last = poll(&mut alice, &bob, HOUR + 2_000);
@@ -114,7 +114,7 @@ fn whoever_overheard_a_poll_is_told_nothing_for_a_copy() {
     for n in 0..5_000 {
         hear(&mut bob, 2_200 + n / 100, &second);
     }
-    let flood = bob.node.handle_timeout(at(4_000));
+    let flood = bob.node.turn(at(4_000)).handle_timeout();
     assert_eq!(flood.entries.len(), 1, "{:?}", flood.entries);
 }
 

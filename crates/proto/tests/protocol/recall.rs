@@ -83,7 +83,7 @@ fn a_node_rebuilt_from_its_log_is_the_node_that_wrote_it() {
             for (_, _, bytes) in net.sent.iter().filter(|(_, from, _)| *from != who) {
                 let verdicts = [&mut *live, &mut again].map(|node| {
                     let judged = Judged::of(bytes, node.trust());
-                    let outcome = node.handle_inbound(now, judged);
+                    let outcome = node.turn(now).handle_inbound(judged);
                     outcome.entries.first().map(|entry| match entry {
                         Entry::Message(verdict) => (verdict.ruling, verdict.hash),
                         other => panic!("{other:?}"),

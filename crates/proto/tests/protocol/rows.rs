@@ -87,7 +87,7 @@ fn a_node_that_was_read_back_goes_on_talking_and_takes_nothing_twice() {
         let agent = &mut net.agents[who];
         agent.node = agent.restored(agent.log.len() / 2);
         let now = net.at(who);
-        let outcome = net.agents[who].node.resume(now);
+        let outcome = net.agents[who].node.turn(now).resume();
         let effects = net.agents[who].keep(now, outcome);
         net.perform(who, effects);
     }

@@ -185,7 +185,7 @@ impl Agent {
             node.set_routes(routes);
         }
         self.begun = now;
-        let outcome = node.resume(self.at(now));
+        let outcome = node.turn(self.at(now)).resume();
         self.node = Some(node);
         outcome
     }

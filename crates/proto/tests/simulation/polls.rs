@@ -202,7 +202,7 @@ impl World {
         let at = self.agents[keeper].at(self.now);
         let node = self.agents[keeper].node.as_mut().unwrap();
         let judged = Judged::of(bytes, node.trust()).by(CarrierId::HTTP);
-        let outcome = node.handle_inbound(at, judged);
+        let outcome = node.turn(at).handle_inbound(judged);
         assert_eq!(
             outcome.polled.is_some(),
             outcome.ruled == Some(Disposition::Accepted),

@@ -213,7 +213,7 @@ impl World {
         let at = self.agents[to].at(self.now);
         let node = self.agents[to].node.as_mut().unwrap();
         let judged = Judged::of(bytes, node.trust()).by(by);
-        let outcome = node.handle_inbound(at, judged);
+        let outcome = node.turn(at).handle_inbound(judged);
         self.watch_ruled(&outcome);
         self.watch_inbound(to, bytes, &outcome);
         self.keep(to, outcome, taken);
@@ -222,7 +222,7 @@ impl World {
     fn tick(&mut self, who: usize) {
         let agent = &mut self.agents[who];
         let (at, node) = (agent.at(self.now), agent.node.as_mut().unwrap());
-        let outcome = node.handle_timeout(at);
+        let outcome = node.turn(at).handle_timeout();
         agent.spins = (
             self.now,
             if agent.spins.0 == self.now {

@@ -63,7 +63,7 @@ impl EventLoop {
     /// Performs again what the log shows unfinished.
     pub(super) async fn resume(&mut self) {
         let at = self.at();
-        let outcome = self.state.node.resume(at);
+        let outcome = self.state.node.turn(at).resume();
         self.write(Batch::of(at.now, outcome)).await;
         self.state.person.tell_what_stands(&self.state.node, at.now);
         self.tell_manager();
@@ -155,7 +155,7 @@ impl EventLoop {
                     News::Connected => node.turn(at).carriers().connected(&carrier),
                     News::Drained => node.turn(at).carriers().drained(&carrier),
                     News::StoreLost => node.turn(at).carriers().mailbox_lost(&carrier),
-                    News::Gap(at_least) => node.handle_gap(at, dropped(*at_least)),
+                    News::Gap(at_least) => node.turn(at).handle_gap(dropped(*at_least)),
                     News::Disconnected => {
                         node.handle_disconnected(&carrier);
                         Outcome::default()
@@ -176,7 +176,7 @@ impl EventLoop {
         let at = self.at();
         let (mut outcomes, mut settled) = (Vec::with_capacity(judged.len()), Vec::new());
         for (judged, ticket) in judged {
-            let mut outcome = self.state.node.handle_inbound(at, judged);
+            let mut outcome = self.state.node.turn(at).handle_inbound(judged);
             let polled = outcome.polled.take();
             let ruled = outcome.ruled.map(|ruled| Settling { ruled, polled });
             settled.extend(ticket.zip(ruled));
@@ -284,7 +284,7 @@ impl EventLoop {
     async fn tick(&mut self) {
         let at = self.at();
         let put_back = self.state.node.clock().was_put_back(at.now);
-        let outcome = self.state.node.handle_timeout(at);
+        let outcome = self.state.node.turn(at).handle_timeout();
         self.write(Batch::of(at.now, outcome)).await;
         if put_back {
             warn!(now = %at.now, "the clock was put back; going on by it as it is now");

@@ -187,13 +187,8 @@ impl InboxDoor<'_, '_> {
         message_id: MessageId,
         reason: &str,
     ) -> Result<Outcome, LocalError> {
-        let before = self
-            .turn
-            .node
-            .inbox
-            .tries_of(peer, message_id)?
-            .ending()
-            .saturating_sub(1);
+        let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
+        let before = tries.ending().saturating_sub(1);
         let reason = reason.chars().take(LONGEST_REASON).collect();
         self.write_try(peer, message_id, Did::Failed, before, Some(reason));
         Ok(self.turn.take())

@@ -93,7 +93,7 @@ impl Alike {
 
 impl MeDoor<'_, '_> {
     /// The lines of what our agent tried and was refused since. To be written when a call of its own has
-    /// failed; what was only counted comes with [`crate::node::Node::handle_timeout`].
+    /// failed; what was only counted comes with [`crate::node::Turn::handle_timeout`].
     pub fn refused_attempts(&mut self) -> Outcome {
         self.write_attempts();
         self.turn.take()
@@ -103,11 +103,8 @@ impl MeDoor<'_, '_> {
     pub fn note_forbidden(&mut self, call: &'static str, reason: &'static str) {
         let (peer, call) = (None, Some(call));
         let alike = Alike { peer, reason, call };
-        self.turn
-            .node
-            .me
-            .attempts
-            .note(self.turn.at.now, alike, None);
+        let now = self.turn.at.now;
+        self.turn.node.me.attempts.note(now, alike, None);
     }
 
     pub(in crate::node) fn write_attempts(&mut self) {
@@ -127,11 +124,8 @@ impl MeDoor<'_, '_> {
         if let Some(error) = done.as_ref().err().filter(|error| error.is_a_refusal()) {
             let (peer, reason, call) = (Some(peer.clone()), error.name(), None);
             let alike = Alike { peer, reason, call };
-            self.turn
-                .node
-                .me
-                .attempts
-                .note(self.turn.at.now, alike, Some(tried));
+            let now = self.turn.at.now;
+            self.turn.node.me.attempts.note(now, alike, Some(tried));
         }
         done
     }

@@ -114,14 +114,8 @@ impl MeDoor<'_, '_> {
     /// well.
     pub(in crate::node) fn record_own(&mut self) {
         let own = self.turn.node.me.identity.certificate.clone();
-        let Some(before) = self
-            .turn
-            .node
-            .me
-            .recorded
-            .as_ref()
-            .filter(|before| **before != own)
-        else {
+        let recorded = self.turn.node.me.recorded.as_ref();
+        let Some(before) = recorded.filter(|before| **before != own) else {
             return;
         };
         let change = match before.root == own.root {

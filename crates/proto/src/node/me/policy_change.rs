@@ -3,8 +3,8 @@
 use crate::ids::AgentId;
 use crate::policy::Policy;
 
-use crate::node::Outcome;
 use crate::node::turn::MeDoor;
+use crate::node::{Node, Outcome};
 
 impl MeDoor<'_, '_> {
     /// Goes on by another policy. What is narrower holds from the next message on; what is wider with the
@@ -22,13 +22,10 @@ impl MeDoor<'_, '_> {
         let mut told = Vec::new();
         let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
         for peer in peers {
-            if self
-                .turn
-                .node
-                .peers
-                .mark_outdated(&self.turn.node.me, &peer)
-                && self.turn.node.trust().trusted(&peer).is_some()
-            {
+            let Node {
+                peers, me, trust, ..
+            } = &mut *self.turn.node;
+            if peers.mark_outdated(me, &peer) && trust.view().trusted(&peer).is_some() {
                 self.turn.flights().seek_session(&peer);
                 told.push(peer);
             }

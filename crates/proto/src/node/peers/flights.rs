@@ -59,18 +59,10 @@ impl FlightsDoor<'_, '_> {
             self.turn.node.peers.entry(peer).next_announce = Some(later);
             return;
         }
-        let announced = self
-            .turn
-            .node
-            .peers
-            .get(peer)
-            .and_then(|link| link.announced);
-        if !self
-            .turn
-            .node
-            .me
-            .may_sign(after(self.turn.at.now, announced))
-        {
+        let announced = self.turn.node.peers.get(peer);
+        let announced = announced.and_then(|peer| peer.announced);
+        let signed_at = after(self.turn.at.now, announced);
+        if !self.turn.node.me.may_sign(signed_at) {
             let later = self.turn.at.now.saturating_add(FLIGHT_LIFE);
             let begins = self.turn.node.me.may_sign_at(self.turn.at.now);
             let later = begins.map_or(later, |begins| begins.min(later));

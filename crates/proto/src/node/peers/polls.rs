@@ -14,11 +14,11 @@ use crate::ids::{AgentId, Digest, MessageId};
 use crate::reject::Reason;
 use crate::time::CLOCK_TOLERANCE;
 
-use crate::node::Disposition;
 use crate::node::clock::after;
 use crate::node::request::LocalError;
 use crate::node::rule::is_tiered;
 use crate::node::turn::PeersDoor;
+use crate::node::{Disposition, Polled};
 
 /// The longest life of a poll.
 const POLL_LIFE: Duration = Duration::from_secs(60);
@@ -26,15 +26,6 @@ const POLL_LIFE: Duration = Duration::from_secs(60);
 const FORGOTTEN: Duration = Duration::from_secs(240);
 /// Polls are counted this long before a line says how many there were.
 const COUNTED: Duration = Duration::from_secs(3600);
-
-/// A peer that has proved who it is asks for what is kept for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Polled {
-    /// Who asks.
-    pub peer: AgentId,
-    /// The last message that it has from an earlier poll: it and those before it need not be kept.
-    pub after: Option<MessageId>,
-}
 
 /// How many polls came since the last line that says so. Not lasting.
 #[derive(Debug, Default)]

@@ -73,13 +73,8 @@ impl WaysDoor<'_, '_> {
     }
 
     pub(in crate::node) fn push_by(&mut self, signed: Signed, carrier: &CarrierId) {
-        if let Some(route) = self
-            .turn
-            .node
-            .peers
-            .carriers
-            .route(signed.recipient(), carrier)
-        {
+        let carriers = &self.turn.node.peers.carriers;
+        if let Some(route) = carriers.route(signed.recipient(), carrier) {
             let parcel = Parcel::of(signed, route);
             self.turn.out.effects.push(Effect::Publish(parcel));
         }

@@ -329,11 +329,8 @@ impl PeopleDoor<'_, '_> {
                 self.send_decree(&peer, method, body);
             }
             let now = self.turn.at.now;
-            self.turn
-                .node
-                .peers
-                .entry(&peer)
-                .tell_orders_after(Some(now));
+            let peer = self.turn.node.peers.entry(&peer);
+            peer.tell_orders_after(Some(now));
         }
     }
 

@@ -175,12 +175,8 @@ impl PeopleDoor<'_, '_> {
     /// # Errors
     /// When nobody of that name waits, or more than one and `root` does not say which.
     pub fn approve(&mut self, agent: &AgentId, root: Option<KeyId>) -> Result<Outcome, LocalError> {
-        let certificate = match self
-            .turn
-            .node
-            .people
-            .stranger(self.turn.at.now, agent, root)
-        {
+        let (now, people) = (self.turn.at.now, &self.turn.node.people);
+        let certificate = match people.stranger(now, agent, root) {
             Err(LocalError::StrangerUnknown(_)) => self.withdrawn(agent),
             found => found,
         }?;
@@ -194,11 +190,8 @@ impl PeopleDoor<'_, '_> {
     /// # Errors
     /// When nobody of that name waits, or more than one and `root` does not say which.
     pub fn refuse(&mut self, agent: &AgentId, root: Option<KeyId>) -> Result<Outcome, LocalError> {
-        let certificate = self
-            .turn
-            .node
-            .people
-            .stranger(self.turn.at.now, agent, root)?;
+        let (now, people) = (self.turn.at.now, &self.turn.node.people);
+        let certificate = people.stranger(now, agent, root)?;
         Ok(self.change_trust(TrustChange::Refused, &certificate))
     }
 
@@ -260,12 +253,8 @@ impl PeopleDoor<'_, '_> {
     }
 
     fn withdrawn(&self, agent: &AgentId) -> Result<Certificate, LocalError> {
-        let peer = self
-            .turn
-            .node
-            .trust()
-            .peer(agent)
-            .filter(|peer| peer.is_withdrawn());
+        let peer = self.turn.node.trust().peer(agent);
+        let peer = peer.filter(|peer| peer.is_withdrawn());
         let newest = peer.and_then(|peer| peer.newest()).cloned();
         newest.ok_or_else(|| LocalError::StrangerUnknown(agent.clone()))
     }
@@ -285,19 +274,11 @@ impl PeopleDoor<'_, '_> {
         let Some(root) = claimed_root(flight).filter(|_| opens) else {
             return;
         };
-        let fits = admit_time(self.turn.at.now, flight).is_ok()
-            && self
-                .turn
-                .node
-                .people
-                .strangers
-                .has_room(change, root, self.turn.at.now)
-            && self
-                .turn
-                .node
-                .people
-                .strangers
-                .spend_proof(self.turn.at.now);
+        let now = self.turn.at.now;
+        let strangers = &mut self.turn.node.people.strangers;
+        let fits = admit_time(now, flight).is_ok()
+            && strangers.has_room(change, root, now)
+            && strangers.spend_proof(now);
         let Some(certificate) = fits.then(|| prove_stranger(flight).ok()).flatten() else {
             return;
         };

@@ -29,10 +29,8 @@ impl<'n> Judge<'n> {
         let judged = self.judge(&message, payload).and_then(|judged| {
             let (payload, unsealed) = judged;
             let body = body_of(&message, unsealed.as_ref());
-            let task = self
-                .node
-                .tasks
-                .rule(self.node.trust(), self.now, &message, body)?;
+            let (tasks, trust) = (&self.node.tasks, self.node.trust());
+            let task = tasks.rule(trust, self.now, &message, body)?;
             Ok((payload, unsealed, task))
         });
         match judged {

@@ -77,12 +77,8 @@ impl TasksDoor<'_, '_> {
         task: TaskId,
         why: String,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        let held = self
-            .turn
-            .node
-            .tasks
-            .held(task)
-            .ok_or(LocalError::TaskUnknown(task))?;
+        let held = self.turn.node.tasks.held(task);
+        let held = held.ok_or(LocalError::TaskUnknown(task))?;
         let (form, summary) = declined(held.given.tier, why);
         let id = self.decide(task, form, summary, None)?;
         Ok((id, self.turn.take()))
@@ -93,13 +89,10 @@ impl TasksDoor<'_, '_> {
     /// # Errors
     /// When we do not hold it, its time is over, or it cannot go to that state.
     pub fn report(&mut self, report: Report) -> Result<(MessageId, Outcome), LocalError> {
-        let held = self
-            .turn
-            .node
-            .tasks
-            .held_now(self.turn.at.now, report.task)?;
+        let now = self.turn.at.now;
+        let held = self.turn.node.tasks.held_now(now, report.task)?;
         if !report.state.is_report() || !held.last_said().may_become(report.state) {
-            return Err(closed(held, self.turn.at.now));
+            return Err(closed(held, now));
         }
         let long = |note: &String| note.chars().count() > LONGEST_NOTE;
         if report.note.as_ref().is_some_and(long) {
@@ -207,10 +200,8 @@ impl TasksDoor<'_, '_> {
         draft.conversation_id = task.to_string().parse().ok();
         draft.hops = hops;
         draft.life = LIFE.min(chain.authority().not_after.since(self.turn.at.now));
-        self.turn
-            .node
-            .tasks
-            .keep_within(self.turn.at.now, &mut draft)?;
+        let now = self.turn.at.now;
+        self.turn.node.tasks.keep_within(now, &mut draft)?;
         let offered = Offered {
             chain,
             tier: draft.data_tier,
@@ -271,14 +262,8 @@ impl TasksDoor<'_, '_> {
                 && !waits
                 && self.turn.node.sent.request(task.offer).is_none()
         };
-        let unsent: Vec<_> = self
-            .turn
-            .node
-            .tasks
-            .iter()
-            .filter(unsent)
-            .cloned()
-            .collect();
+        let tasks = self.turn.node.tasks.iter();
+        let unsent: Vec<_> = tasks.filter(unsent).cloned().collect();
         for task in unsent {
             let expired = TaskChange::Moved {
                 to: TaskState::Expired,

@@ -483,7 +483,7 @@ fn polls(world: &World) -> Vec<(&'static str, Exchange)> {
 /// What Bob's agent says of a message that came by HTTP.
 fn judge(bob: &mut Agent, ms: i64, bytes: &[u8]) -> (Value, Outcome) {
     let judged = Judged::of(bytes, bob.node.trust()).by(CarrierId::HTTP);
-    let outcome = bob.node.handle_inbound(at(ms), judged);
+    let outcome = bob.node.turn(at(ms)).handle_inbound(judged);
     let said = match (&outcome.polled, outcome.ruled) {
         (Some(polled), _) => served(polled.after),
         (None, Some(Disposition::Counted)) => counted(),
@@ -498,7 +498,7 @@ fn what_is_posted_is_judged_and_answered_as_the_files_say() {
     let world = stages::build();
     for (name, exchange) in all(&world) {
         let mut bob = stages::bob(&world.logs[exchange.log]);
-        let outcome = bob.node.resume(at(STARTED));
+        let outcome = bob.node.turn(at(STARTED)).resume();
         bob.keep(at(STARTED), outcome);
         let mut keeper = Keeper::default();
         for bytes in &exchange.kept {

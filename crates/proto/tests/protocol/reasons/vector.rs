@@ -125,7 +125,7 @@ pub fn hear(bob: &mut Agent, at: At, input: &[u8], subject: Option<&str>) -> Vec
     if subject.is_none_or(|subject| subject == inbox_subject(&bob.id())) {
         return bob.hear(at, input);
     }
-    let outcome = bob.node.handle_inbound(at, Judged::misplaced(input));
+    let outcome = bob.node.turn(at).handle_inbound(Judged::misplaced(input));
     bob.keep(at, outcome)
 }
 

@@ -29,7 +29,7 @@ pub fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
             keep(near, &outcome);
         }
         clock += Duration::from_secs(1);
-        let outcome = near.node.handle_timeout(by(clock));
+        let outcome = near.node.turn(by(clock)).handle_timeout();
         keep(near, &outcome);
         hear(far, peer::published(outcome));
         // A short history shows by this what a long one would come to, whose sender has room for 4,096.
@@ -58,7 +58,7 @@ fn exchange(
         let mut to_far = Vec::new();
         for bytes in to_near.drain(..) {
             let judged = Judged::of(&bytes, near.node.trust());
-            let outcome = near.node.handle_inbound(by(clock), judged);
+            let outcome = near.node.turn(by(clock)).handle_inbound(judged);
             keep(near, &outcome);
             to_far.extend(peer::published(outcome));
         }
@@ -77,7 +77,7 @@ fn exchange(
 fn hear(far: &mut Memory, messages: Vec<Bytes>) -> Vec<Bytes> {
     let mut hear = |bytes: Bytes| {
         let judged = Judged::of(&bytes, far.node.trust());
-        peer::published(far.node.handle_inbound(peer::at(), judged))
+        peer::published(far.node.turn(peer::at()).handle_inbound(judged))
     };
     messages.into_iter().flat_map(&mut hear).collect()
 }

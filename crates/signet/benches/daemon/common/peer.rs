@@ -129,7 +129,7 @@ impl Peer {
                     self.nats.settle(&handle, Settlement::Ack).await.unwrap();
                 }
                 let judged = Judged::of(&bytes, self.node.trust());
-                for bytes in published(self.node.handle_inbound(at(), judged)) {
+                for bytes in published(self.node.turn(at()).handle_inbound(judged)) {
                     self.publish(bytes).await;
                 }
             }
