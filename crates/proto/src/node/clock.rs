@@ -15,7 +15,7 @@ pub struct Clock {
     elapsed: Option<Duration>,
     /// How long we had run when the log had been told again, and the time of its last line.
     resumed: (Duration, Timestamp),
-    /// The time of the last call that a trail holds: no two have the same.
+    /// The time of the last call that a peer's hops hold: no two have the same.
     stepped: Timestamp,
 }
 
@@ -127,7 +127,7 @@ impl Clock {
         (self.written, self.read) = (written, written);
     }
 
-    /// Puts back the time of the last call that a trail holds.
+    /// Puts back the time of the last call that a peer's hops hold.
     pub(super) fn put_back_step(&mut self, newest: Timestamp) {
         self.stepped = newest;
     }

@@ -17,14 +17,14 @@ mod rows;
 mod seen;
 mod ways;
 
-use std::collections::{BTreeMap, VecDeque, btree_map};
+use std::collections::{BTreeMap, btree_map};
 use std::time::Duration;
 
 use crate::carrier::{CarrierId, Routes};
 use crate::draft::Identity;
 use crate::entry::Flood;
 use crate::handshake::Handshake;
-use crate::ids::{AgentId, MessageId, SessionId};
+use crate::ids::{AgentId, MessageId};
 use crate::session::{Handed, Ledger, Session};
 use crate::time::Timestamp;
 
@@ -37,12 +37,14 @@ pub(super) use apply::Receipted;
 use budgets::Budgets;
 pub(super) use bytes::Paid;
 use carriers::Carriers;
-use hops::Trail;
-use pace::Pace;
-use polls::Polls;
-use receipts::LastReceipt;
+use copies::Copies;
+use evidence::PeerClock;
+use hops::Hops;
+use polls::{PeerPolls, Polls};
+use receipts::Receipts;
 pub(super) use rows::PeersShot;
 use seen::SeenIds;
+use ways::PeerWays;
 
 /// A connection that is new tells our person's orders again, unless it did so lately.
 const TELL_PACE: Duration = Duration::from_secs(3600);
@@ -68,34 +70,19 @@ pub(super) struct Peer {
     heard_announce: Option<Timestamp>,
     next_announce: Option<Timestamp>,
     silence: Duration,
-    receipted: Option<Timestamp>,
-    pace: Pace,
     /// What the peer was last told that programs of ours offer, and when it is to hear more.
     offers: PeerOffers,
-    unknown_sessions: VecDeque<SessionId>,
-    answered_late: Option<Timestamp>,
-    clock_noted: Option<Timestamp>,
-    /// When the peer's last flight 1 or 3 was signed, where it came late, and how many in a row did.
-    late: Option<(Timestamp, u8)>,
-    /// When a copy was last answered, by the clock that nobody sets.
-    repeated: Option<Duration>,
     /// Whether our person approved the peer and it has not heard from us since.
     greets: bool,
     /// When the decrees of our person were last told.
     told: Option<Timestamp>,
-    /// The carrier that brought what the peer said last.
-    heard_by: Option<CarrierId>,
-    /// The carrier that our last flight took.
-    flown_by: Option<CarrierId>,
-    /// Whether a copy of the peer's shows that our last receipt did not arrive.
-    unheard: bool,
-    /// Our last receipt, until a carrier has it.
-    last_receipt: Option<LastReceipt>,
-    /// The timestamps of the last polls: ours, and the peer's with when it came by the clock that nobody sets.
-    asked: Option<Timestamp>,
-    polled: Option<(Timestamp, Duration)>,
+    receipts: Receipts,
+    ways: PeerWays,
+    polls: PeerPolls,
+    copies: Copies,
+    clock: PeerClock,
     budgets: Budgets,
-    trail: Trail,
+    hops: Hops,
 }
 
 impl Peers {

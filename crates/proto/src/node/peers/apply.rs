@@ -127,7 +127,7 @@ impl Peer {
         }
         abandoned.append(&mut self.add(session, now));
         self.next_announce = None;
-        self.flown_by = None;
+        self.ways.flown_by = None;
         self.silence = Duration::ZERO;
         abandoned
     }
@@ -147,7 +147,7 @@ impl Peer {
 
     /// A receipt of ours goes out.
     pub(in crate::node) fn apply_sent_receipt(&mut self, headers: &Headers) {
-        self.receipted = Some(headers.timestamp);
+        self.receipts.signed_at = Some(headers.timestamp);
         if let Some(session) = headers.session.and_then(|id| self.session_mut(id)) {
             session.window.reported();
         }

@@ -67,7 +67,7 @@ impl Peer {
 
     /// What it says now came by that carrier.
     pub(in crate::node) fn hear_by(&mut self, carrier: CarrierId) {
-        self.heard_by = Some(carrier);
+        self.ways.heard_by = Some(carrier);
     }
 
     pub(in crate::node) fn session_mut(&mut self, id: SessionId) -> Option<&mut Session> {

@@ -1,14 +1,28 @@
 //! What comes late, twice, or in a session that is not known here: whom we answer, and with what.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::draft::{FLIGHT_LIFE, Signed};
 use crate::envelope::{Form, KeptIn, Message, Method};
-use crate::time::CLOCK_TOLERANCE;
+use crate::ids::SessionId;
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
 use super::channel::SESSIONS;
 use super::pace::ANSWER_PACE;
 use crate::node::turn::CopiesDoor;
+
+/// What of one peer's came late, twice, or in a session that is not known here. Not lasting.
+#[derive(Debug, Default)]
+pub(in crate::node) struct Copies {
+    /// When a copy was last answered, by the clock that nobody sets.
+    repeated: Option<Duration>,
+    /// When a late announce was last answered.
+    answered_late: Option<Timestamp>,
+    /// The sessions that were not known here and were answered by an announce, the oldest first.
+    pub(super) unknown_sessions: VecDeque<SessionId>,
+}
 
 impl CopiesDoor<'_, '_> {
     /// A flight 1 that fails only in time is answered by an announce of our own, which tells the
@@ -18,10 +32,11 @@ impl CopiesDoor<'_, '_> {
         let peer = message.headers.agent_id.clone();
         let link = self.turn.node.peers.entry(&peer);
         let lately = link
+            .copies
             .answered_late
             .is_some_and(|last| self.turn.at.now.is_within(FLIGHT_LIFE, last));
         if !lately {
-            link.answered_late = Some(self.turn.at.now);
+            link.copies.answered_late = Some(self.turn.at.now);
             self.turn.flights().announce_if_idle(&peer);
         }
     }
@@ -42,16 +57,16 @@ impl CopiesDoor<'_, '_> {
             Some(made) => self.turn.at.elapsed < made.saturating_add(CLOCK_TOLERANCE),
             None => latest.is_within(CLOCK_TOLERANCE * 2, newest.began),
         });
-        if old || answered || link.unknown_sessions.contains(&id) {
+        if old || answered || link.copies.unknown_sessions.contains(&id) {
             return;
         }
         if self.turn.alarms().suspect_copy_by_session(message) {
             return;
         }
         let link = self.turn.node.peers.entry(&peer);
-        link.unknown_sessions.push_back(id);
-        if link.unknown_sessions.len() > SESSIONS {
-            link.unknown_sessions.pop_front();
+        link.copies.unknown_sessions.push_back(id);
+        if link.copies.unknown_sessions.len() > SESSIONS {
+            link.copies.unknown_sessions.pop_front();
         }
         self.turn.flights().announce_if_idle(&peer);
     }
@@ -62,12 +77,13 @@ impl CopiesDoor<'_, '_> {
         let peer = message.headers.agent_id.clone();
         let link = self.turn.node.peers.entry(&peer);
         if link
+            .copies
             .repeated
             .is_some_and(|last| self.turn.at.elapsed < last + ANSWER_PACE)
         {
             return;
         }
-        link.repeated = Some(self.turn.at.elapsed);
+        link.copies.repeated = Some(self.turn.at.elapsed);
         match message.form.kept() {
             KeptIn::Handshake if message.form != Form::Call(Method::Trust) => {
                 let of_session = link
@@ -86,7 +102,7 @@ impl CopiesDoor<'_, '_> {
                 }
             }
             KeptIn::Handshake => {
-                link.unheard = true;
+                link.ways.unheard = true;
                 // A newer session may be one whose flight 4 of ours the peer has not got: it is unknown there.
                 let mut sessions = link.sessions.iter();
                 let opened = sessions.find(|session| session.answers_flight(message));
@@ -98,7 +114,7 @@ impl CopiesDoor<'_, '_> {
             KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Orders => {
                 if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {
                     session.window.owe();
-                    link.unheard = true;
+                    link.ways.unheard = true;
                 }
             }
         }

@@ -20,6 +20,15 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// A receipt that asks for what is missing has this long to bring it.
 const ASKED: Duration = Duration::from_secs(24 * 3600);
 
+/// What one peer shows of its clock and ours. Not lasting.
+#[derive(Debug, Default)]
+pub(in crate::node) struct PeerClock {
+    /// When its last flight 1 or 3 was signed, where that came late, and how many in a row did.
+    late: Option<(Timestamp, u8)>,
+    /// When it was last noted that the two are far apart.
+    noted: Option<Timestamp>,
+}
+
 impl AlarmsDoor<'_, '_> {
     /// What flights 1 and 3 say of their sender's clock. From the future they prove that one of us is
     /// wrong; from the past one was perhaps only late: it says something when no flight lives so long
@@ -33,11 +42,11 @@ impl AlarmsDoor<'_, '_> {
         let drained = carriers.are_drained(self.turn.at.elapsed);
         let age = self.turn.at.now.since(signed_at);
         let link = self.turn.node.peers.entry(&flight.headers.agent_id);
-        let (last, times) = link.late.unwrap_or((signed_at, 0));
+        let (last, times) = link.clock.late.unwrap_or((signed_at, 0));
         if age <= CLOCK_TOLERANCE {
-            link.late = None;
+            link.clock.late = None;
         } else if drained && (times == 0 || last != signed_at) {
-            link.late = Some((signed_at, times.saturating_add(1)));
+            link.clock.late = Some((signed_at, times.saturating_add(1)));
             if times >= 2 || age > FLIGHT_LIFE + CLOCK_TOLERANCE {
                 self.note_clock(flight);
             }
@@ -52,10 +61,11 @@ impl AlarmsDoor<'_, '_> {
         let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
         let link = self.turn.node.peers.entry(&peer);
         let lately = link
-            .clock_noted
+            .clock
+            .noted
             .is_some_and(|last| self.turn.at.now.is_within(FLIGHT_LIFE, last));
         if far && !lately {
-            link.clock_noted = Some(self.turn.at.now);
+            link.clock.noted = Some(self.turn.at.now);
             let notice = Notice::Clock {
                 peer: peer.clone(),
                 difference_ms,
@@ -128,12 +138,12 @@ impl Peer {
 
     /// Whether the peer's clock was far from ours since the start.
     pub(in crate::node) fn is_clock_noted(&self) -> bool {
-        self.clock_noted.is_some()
+        self.clock.noted.is_some()
     }
 
     /// A person cleared the alarms: only new sessions that nobody here made show another copy again.
     pub(in crate::node) fn forget_unknown_sessions(&mut self) {
-        self.unknown_sessions.clear();
+        self.copies.unknown_sessions.clear();
     }
 
     /// Nothing holds the next announce back any more.

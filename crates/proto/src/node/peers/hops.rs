@@ -25,7 +25,7 @@ const LOOP: Duration = Duration::from_secs(60);
 
 /// The calls that went between us and one peer lately, oldest first.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
-pub(in crate::node) struct Trail {
+pub(in crate::node) struct Hops {
     came: VecDeque<Step>,
     /// Only those of a conversation.
     went: VecDeque<Step>,
@@ -59,7 +59,7 @@ pub(in crate::node) struct Traced {
     pub(in crate::node) hops: u8,
 }
 
-impl Trail {
+impl Hops {
     /// The time of the last call in it.
     pub(in crate::node) fn newest(&self) -> Option<Timestamp> {
         let last = [self.came.back(), self.went.back()];
@@ -115,14 +115,14 @@ impl Peer {
         came: Option<Duration>,
         message: &Message,
     ) {
-        let (steps, first) = (&mut self.trail.came, &mut self.trail.came_first);
+        let (steps, first) = (&mut self.hops.came, &mut self.hops.came_first);
         let step = Step::of(at, message);
         push(steps, first, Step { came, ..step });
     }
 
     /// Remembers a call of ours in a conversation.
     pub(in crate::node) fn note_own_step(&mut self, at: Timestamp, message: &Message) {
-        let (steps, first) = (&mut self.trail.went, &mut self.trail.went_first);
+        let (steps, first) = (&mut self.hops.went, &mut self.hops.went_first);
         push(steps, first, Step::of(at, message));
     }
 }
@@ -164,7 +164,7 @@ pub(in crate::node) fn trace(
 fn continued<'p>(peers: &'p Peers, said: &Continues) -> Result<&'p Step, LocalError> {
     let asked = |peer: &AgentId| said.from.as_ref().is_none_or(|from| from == peer);
     let peers = peers.iter().filter(|(peer, _)| asked(peer));
-    let mut steps = peers.filter_map(|(_, peer)| peer.trail.named(said.message));
+    let mut steps = peers.filter_map(|(_, peer)| peer.hops.named(said.message));
     match (steps.next(), steps.next()) {
         (Some(step), None) => Ok(step),
         (None, _) => Err(LocalError::NotRemembered(said.message)),
@@ -183,9 +183,9 @@ struct Talk<'a> {
 impl<'a> Talk<'a> {
     fn of(peers: &'a Peers, conversation: &'a ConversationId) -> Self {
         let here = |step: &&Step| step.conversation.as_ref() == Some(conversation);
-        let of = |steps: fn(&Trail) -> &VecDeque<Step>| {
+        let of = |steps: fn(&Hops) -> &VecDeque<Step>| {
             let steps = peers.iter().flat_map(|(peer, known)| {
-                let steps = steps(&known.trail).iter().filter(here);
+                let steps = steps(&known.hops).iter().filter(here);
                 steps.map(move |step| (peer, step))
             });
             steps.collect()
@@ -193,8 +193,8 @@ impl<'a> Talk<'a> {
         Self {
             peers,
             conversation,
-            came: of(|trail| &trail.came),
-            went: of(|trail| &trail.went),
+            came: of(|hops| &hops.came),
+            went: of(|hops| &hops.went),
         }
     }
 
@@ -234,21 +234,21 @@ impl<'a> Talk<'a> {
     fn beginner(&self) -> Option<&'a AgentId> {
         let came = self.came.iter().map(|(from, step)| (*from, step.at));
         let (from, first) = came
-            .chain(self.before(|trail| &trail.came_first))
+            .chain(self.before(|hops| &hops.came_first))
             .min_by_key(|(_, at)| *at)?;
         let went = self.went.iter().map(|(_, step)| step.at);
-        let mut ours = went.chain(self.before(|trail| &trail.went_first).map(|(_, at)| at));
+        let mut ours = went.chain(self.before(|hops| &hops.went_first).map(|(_, at)| at));
         (!ours.any(|at| at < first)).then_some(from)
     }
 
     /// The first call here with each peer, of those that are remembered no more.
     fn before(
         &self,
-        first: fn(&Trail) -> &BTreeMap<ConversationId, Timestamp>,
+        first: fn(&Hops) -> &BTreeMap<ConversationId, Timestamp>,
     ) -> impl Iterator<Item = (&'a AgentId, Timestamp)> {
         let conversation = self.conversation;
         let peers = self.peers.iter();
-        peers.filter_map(move |(peer, known)| Some((peer, *first(&known.trail).get(conversation)?)))
+        peers.filter_map(move |(peer, known)| Some((peer, *first(&known.hops).get(conversation)?)))
     }
 
     /// The chains of which a call went to `peer`, or came from it.

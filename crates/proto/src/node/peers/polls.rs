@@ -12,7 +12,7 @@ use crate::entry::Flood;
 use crate::envelope::{Message, Method};
 use crate::ids::{AgentId, Digest, MessageId};
 use crate::reject::Reason;
-use crate::time::CLOCK_TOLERANCE;
+use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
 use crate::node::clock::after;
 use crate::node::request::LocalError;
@@ -26,6 +26,15 @@ const POLL_LIFE: Duration = Duration::from_secs(60);
 const FORGOTTEN: Duration = Duration::from_secs(240);
 /// Polls are counted this long before a line says how many there were.
 const COUNTED: Duration = Duration::from_secs(3600);
+
+/// The timestamps of the last polls between us and one peer. Not lasting.
+#[derive(Debug, Default)]
+pub(in crate::node) struct PeerPolls {
+    /// Ours.
+    asked: Option<Timestamp>,
+    /// The peer's, with when it came by the clock that nobody sets.
+    polled: Option<(Timestamp, Duration)>,
+}
 
 /// How many polls came since the last line that says so. Not lasting.
 #[derive(Debug, Default)]
@@ -86,7 +95,7 @@ impl PeersDoor<'_, '_> {
             ..Draft::call(Method::Poll, peer.clone(), id, Value::Object(body))
         };
         let own = node.me.identity();
-        let asked = node.peers.get(peer).and_then(|peer| peer.asked);
+        let asked = node.peers.get(peer).and_then(|peer| peer.polls.asked);
         let stamp = Stamp {
             now: after(at.now, asked),
             session: None,
@@ -102,7 +111,7 @@ impl PeersDoor<'_, '_> {
             });
         }
         let signed = draft.sign(own, stamp).map_err(LocalError::Message)?;
-        node.peers.entry(peer).asked = Some(stamp.now);
+        node.peers.entry(peer).polls.asked = Some(stamp.now);
         Ok(signed)
     }
 
@@ -125,7 +134,8 @@ impl PeersDoor<'_, '_> {
             .count(self.turn.at.elapsed, bytes, hash);
         let headers = &message.headers;
         let peer = headers.agent_id.clone();
-        self.turn.node.peers.entry(&peer).polled = Some((headers.timestamp, self.turn.at.elapsed));
+        self.turn.node.peers.entry(&peer).polls.polled =
+            Some((headers.timestamp, self.turn.at.elapsed));
         self.turn.out.polled = Some(Polled { peer, after: last });
         self.turn.out.ruled = Some(Disposition::Accepted);
     }
@@ -149,7 +159,7 @@ impl PeersDoor<'_, '_> {
         // What was polled before the start is not remembered: a copy of it would be served again.
         let started = Some(self.turn.at.time_of(self.turn.node.clock.resumed()));
         let peer = self.turn.node.peers.get(&headers.agent_id);
-        let last = peer.and_then(|peer| peer.polled);
+        let last = peer.and_then(|peer| peer.polls.polled);
         let last = last.filter(|(_, came)| self.turn.at.elapsed < came.saturating_add(FORGOTTEN));
         let latest = started.max(last.map(|(polled, _)| polled));
         match latest.is_some_and(|latest| headers.timestamp <= latest) {

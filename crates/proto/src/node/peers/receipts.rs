@@ -27,9 +27,19 @@ const FIRST: Duration = Duration::from_secs(1);
 /// … up to this.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// Our receipts to one peer.
+#[derive(Debug, Default)]
+pub(in crate::node) struct Receipts {
+    /// The timestamp of the last: the next one must bear a later one.
+    pub(super) signed_at: Option<Timestamp>,
+    pace: Pace,
+    /// The last, until a carrier has it.
+    last: Option<LastReceipt>,
+}
+
 /// The receipt that was signed last for a peer. Not lasting: a start tells each peer how far we are.
 #[derive(Debug)]
-pub(in crate::node) struct LastReceipt {
+struct LastReceipt {
     signed: Signed,
     refused: Option<NotHandedOn>,
 }
@@ -59,7 +69,7 @@ impl LastReceipt {
 impl Peer {
     /// A receipt was signed: what the one before said is in it.
     fn note_receipt(&mut self, signed: Signed) {
-        self.last_receipt = Some(LastReceipt {
+        self.receipts.last = Some(LastReceipt {
             signed,
             refused: None,
         });
@@ -67,19 +77,19 @@ impl Peer {
 
     /// When the last receipt goes out again, if a carrier refused it.
     pub(super) fn receipt_again_at(&self, now: Timestamp, elapsed: Duration) -> Option<Timestamp> {
-        let due = self.last_receipt.as_ref()?.refused.as_ref()?.due;
+        let due = self.receipts.last.as_ref()?.refused.as_ref()?.due;
         let left = due.map(|due| due.saturating_sub(elapsed));
         Some(now.saturating_add(left.unwrap_or_default()))
     }
 
     /// A carrier has the message for its peer: if it is our last receipt, that is done.
     pub(super) fn note_receipt_taken(&mut self, name: MessageId) {
-        self.last_receipt.take_if(|last| last.is(name));
+        self.receipts.last.take_if(|last| last.is(name));
     }
 
     /// A carrier could not hand the message on.
     pub(super) fn note_receipt_refused(&mut self, carrier: &CarrierId, name: MessageId) {
-        let last = self.last_receipt.as_mut();
+        let last = self.receipts.last.as_mut();
         if let Some(last) = last.filter(|last| last.is(name) && *carrier != CarrierId::NATS) {
             let before = last.refused.as_ref();
             last.refused = Some(NotHandedOn {
@@ -97,7 +107,7 @@ impl Peer {
     /// last. What is judged later, or without that key, the present one says, once the peer has its certificate.
     fn receipt_signer(&self, id: SessionId, now: Timestamp, own: &Identity) -> Option<KeyId> {
         let session = self.session(id)?;
-        let time = after(now, self.receipted);
+        let time = after(now, self.receipts.signed_at);
         if !own.certificate.covers(time) {
             return None;
         }
@@ -121,7 +131,7 @@ impl Peer {
     ) -> impl Iterator<Item = (SessionId, Duration)> {
         let sessions = self.sessions.iter();
         let due = sessions.filter_map(|session| {
-            let due = self.pace.due_of(&session.window)?;
+            let due = self.receipts.pace.due_of(&session.window)?;
             Some((session.id, due))
         });
         due.filter(move |(id, _)| self.receipt_signer(*id, now, own).is_some())
@@ -162,7 +172,7 @@ impl ReceiptsDoor<'_, '_> {
         let peer = node.peers.entry(name);
         let has_room = peer.budgets.bytes.may_tell(at.now);
         let signer = peer.receipt_signer(id, at.now, own);
-        let (last, Some(session)) = (peer.receipted, peer.session_mut(id)) else {
+        let (last, Some(session)) = (peer.receipts.signed_at, peer.session_mut(id)) else {
             return;
         };
         // It waits until there is room for one more, and until one can be signed that the peer takes.
@@ -195,7 +205,7 @@ impl ReceiptsDoor<'_, '_> {
         peer.note_receipt(signed.clone());
         self.turn.write_sent(signed);
         let peer = self.turn.node.peers.entry(name);
-        peer.pace.note(at.elapsed, receipt.except.len());
+        peer.receipts.pace.note(at.elapsed, receipt.except.len());
     }
 
     /// Sends the receipts that are due.
@@ -221,8 +231,8 @@ impl ReceiptsDoor<'_, '_> {
             return;
         };
         let over = |last: &mut LastReceipt| last.signed.message().headers.expires_at <= at.now;
-        peer.last_receipt.take_if(over);
-        let last = peer.last_receipt.as_mut();
+        peer.receipts.last.take_if(over);
+        let last = peer.receipts.last.as_mut();
         let Some((refused, signed)) =
             last.and_then(|last| Some((last.refused.as_mut()?, &last.signed)))
         else {
@@ -255,7 +265,7 @@ impl ReceiptsDoor<'_, '_> {
             self.turn.sign_anew(&peer);
         }
         let known = self.turn.node.peers.entry(&peer);
-        let lately = self.turn.at.elapsed < known.pace.answer_at();
+        let lately = self.turn.at.elapsed < known.receipts.pace.answer_at();
         // Two closed halves of a session never agree again: they would answer each other for ever.
         let session = known.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };

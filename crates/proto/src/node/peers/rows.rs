@@ -13,7 +13,7 @@ use crate::session::{Session, Slot};
 use crate::stored::Stored;
 use crate::time::Timestamp;
 
-use super::hops::Trail;
+use super::hops::Hops;
 use super::seen::{Name, Shared};
 use super::{Peer, Peers};
 use crate::node::offers::ToldOffers;
@@ -48,7 +48,7 @@ struct LinkRow {
     heard_announce: Option<Timestamp>,
     receipted: Option<Timestamp>,
     greets: bool,
-    trail: Trail,
+    trail: Hops,
     told_offers: Option<ToldOffers>,
 }
 
@@ -74,9 +74,9 @@ impl PeerShot {
                 lost,
                 announced: peer.announced,
                 heard_announce: peer.heard_announce,
-                receipted: peer.receipted,
+                receipted: peer.receipts.signed_at,
                 greets: peer.greets,
-                trail: peer.trail.clone(),
+                trail: peer.hops.clone(),
                 told_offers: peer.offers.told().cloned(),
             },
             half,
@@ -152,9 +152,9 @@ impl Peers {
         PeersShot(shots.collect())
     }
 
-    /// The time of the last call that any trail holds.
+    /// The time of the last call that any peer's hops hold.
     pub(in crate::node) fn newest_step(&self) -> Option<Timestamp> {
-        let steps = self.known.values().filter_map(|peer| peer.trail.newest());
+        let steps = self.known.values().filter_map(|peer| peer.hops.newest());
         steps.max()
     }
 
@@ -178,9 +178,9 @@ impl Peers {
             peer.handshake = row.handshake;
             peer.announced = row.announced;
             peer.heard_announce = row.heard_announce;
-            peer.receipted = row.receipted;
+            peer.receipts.signed_at = row.receipted;
             peer.greets = row.greets;
-            peer.trail = row.trail;
+            peer.hops = row.trail;
             peer.offers.put_back(row.told_offers);
             lost.push((name, row.lost));
         }

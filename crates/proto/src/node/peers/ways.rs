@@ -8,6 +8,17 @@ use crate::ids::AgentId;
 use crate::node::Effect;
 use crate::node::turn::WaysDoor;
 
+/// Which ways messages took between us and one peer. Not lasting.
+#[derive(Debug, Default)]
+pub(in crate::node) struct PeerWays {
+    /// The carrier that brought what the peer said last.
+    pub(super) heard_by: Option<CarrierId>,
+    /// The carrier that our last flight took.
+    pub(super) flown_by: Option<CarrierId>,
+    /// Whether a copy of the peer's shows that our last receipt did not arrive.
+    pub(super) unheard: bool,
+}
+
 impl WaysDoor<'_, '_> {
     /// Lets a new message go out. A numbered one takes the first way, and its ledger knows which; a receipt
     /// the one by which the peer was heard last, or, where a copy showed that the last did not arrive, all; an
@@ -20,22 +31,23 @@ impl WaysDoor<'_, '_> {
         let headers = &signed.message().headers;
         let first = ways.next(None, |_| false);
         let answer = link
+            .ways
             .heard_by
             .as_ref()
             .filter(|heard| ways.has(heard))
             .or(first);
         let taken = match signed.message().form.kept() {
             KeptIn::Orders => ways.0.clone(),
-            KeptIn::Receipts if std::mem::take(&mut link.unheard) => ways.0.clone(),
+            KeptIn::Receipts if std::mem::take(&mut link.ways.unheard) => ways.0.clone(),
             KeptIn::Receipts => answer.into_iter().cloned().collect(),
             KeptIn::Handshake if signed.message().form == Form::Call(Method::Announce) => {
-                let next = ways.next(link.flown_by.as_ref(), |_| false).cloned();
-                link.flown_by.clone_from(&next);
+                let next = ways.next(link.ways.flown_by.as_ref(), |_| false).cloned();
+                link.ways.flown_by.clone_from(&next);
                 next.into_iter().collect()
             }
             KeptIn::Handshake => {
                 let answer = answer.cloned();
-                link.flown_by.clone_from(&answer);
+                link.ways.flown_by.clone_from(&answer);
                 answer.into_iter().collect()
             }
             KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Nowhere => {
@@ -55,8 +67,8 @@ impl WaysDoor<'_, '_> {
     pub(in crate::node) fn fly_again(&mut self, peer: &AgentId, signed: Signed) {
         let ways = self.turn.node.peers.carriers.ways_to(peer);
         let link = self.turn.node.peers.entry(peer);
-        let next = ways.next(link.flown_by.as_ref(), |_| false).cloned();
-        link.flown_by.clone_from(&next);
+        let next = ways.next(link.ways.flown_by.as_ref(), |_| false).cloned();
+        link.ways.flown_by.clone_from(&next);
         if let Some(carrier) = next {
             self.push_by(signed, &carrier);
         }
