@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::request::decides;
@@ -15,16 +14,6 @@ pub enum Effect {
     Shows,
     /// It changes something.
     Changes,
-}
-
-/// What callers may do at most: those of a socket, or whoever has a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum May {
-    /// Look: nothing that they call changes anything.
-    Read,
-    /// And send, answer and take what came.
-    Send,
 }
 
 /// One line of the table.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use signet_api::Ceiling;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::GatewayConfig;
 use crate::daemon::Daemon;
 use crate::outgoing::HttpClient;
-use crate::scope::{Caller, Scope};
+use crate::scope::Caller;
 use crate::tokens::{Holder, Tokens};
 
 /// What every door shares.
@@ -43,7 +44,7 @@ impl Context {
             Some(tokens) => tokens.holder(name),
             None => Holder::Held(Caller {
                 name: name.into(),
-                scope: Scope::default(),
+                scope: Ceiling::default(),
                 gone: CancellationToken::new(),
             }),
         }

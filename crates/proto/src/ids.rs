@@ -1,5 +1,6 @@
 //! Identifiers (protocol.md section 1): each is parsed once, strictly, and has exactly one spelling.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -61,6 +62,12 @@ macro_rules! name_id {
 
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
                 &self.0
             }
         }

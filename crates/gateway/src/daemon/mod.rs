@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use signet_api::{ClientError, Narrow, Notification, Request, ShowStatus};
+use signet_api::{Ceiling, ClientError, Narrow, Notification, Request, ShowStatus};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
 use crate::fault::DoorError;
 use crate::lock::Locked as _;
-use crate::scope::{Caller, Scope};
+use crate::scope::Caller;
 pub(crate) use search::READING;
 pub(crate) use slots::Lasting;
 use slots::{CallSlot, CallSlots};
@@ -224,9 +224,9 @@ impl DaemonShared {
     }
 }
 
-fn narrow(scope: &Scope) -> Option<Narrow> {
+fn narrow(scope: &Ceiling) -> Option<Narrow> {
     let peers = scope.peers.as_ref();
-    (*scope != Scope::default()).then(|| Narrow {
+    (*scope != Ceiling::default()).then(|| Narrow {
         peers: peers.map(|peers| peers.iter().cloned().collect()),
         tier: scope.tier,
         read: !scope.may_send(),

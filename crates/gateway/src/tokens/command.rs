@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use data_encoding::BASE64URL_NOPAD;
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest as _, Sha256};
-use signet_api::May;
+use signet_api::{Ceiling, May};
 use signet_proto::ids::AgentId;
 use signet_text::counted;
 
@@ -17,7 +17,6 @@ use super::file::{self, File, FileFault, TokenEntry};
 use crate::hint;
 use crate::outgoing::{CERTIFICATE, PemFault, certificates};
 use crate::random::random;
-use crate::scope::Scope;
 
 /// What is done with the tokens.
 #[derive(Debug, Subcommand)]
@@ -141,7 +140,7 @@ fn make(args: &MakeTokenArgs, path: &Path) -> Result<String, TokenFault> {
         return Err(TokenFault::CertificateTaken);
     }
     let peers: BTreeSet<String> = args.peers.iter().map(AgentId::to_string).collect();
-    let scope = Scope {
+    let scope = Ceiling {
         peers: (!peers.is_empty()).then(|| Arc::new(peers)),
         tier: args.tier,
         may: if args.read { May::Read } else { May::Send },

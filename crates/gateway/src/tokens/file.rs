@@ -9,12 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
-
-use signet_api::May;
+use signet_api::{Ceiling, May};
 use signet_files::{ReadFault, TomlFile, replace};
 use signet_text::word;
 
-use crate::scope::Scope;
 
 /// The whole file.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -147,7 +145,7 @@ impl TokenEntry {
         format!("{}#{}", self.name, hash.get(..16).unwrap_or(&hash))
     }
 
-    pub(super) fn new(name: &str, hash: [u8; 32], scope: &Scope, expires: Option<u64>) -> Self {
+    pub(super) fn new(name: &str, hash: [u8; 32], scope: &Ceiling, expires: Option<u64>) -> Self {
         let peers = scope.peers.as_ref();
         Self {
             name: name.to_owned(),
@@ -162,9 +160,9 @@ impl TokenEntry {
         }
     }
 
-    pub(super) fn scope(&self) -> Scope {
+    pub(super) fn scope(&self) -> Ceiling {
         let peers = self.peers.as_ref();
-        Scope {
+        Ceiling {
             peers: peers.map(|peers| Arc::new(peers.iter().cloned().collect())),
             tier: self.tier,
             may: self.may,
@@ -210,7 +208,7 @@ mod tests {
     fn what_is_written_is_read_and_a_crash_before_the_rename_changes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.toml");
-        let scope = Scope {
+        let scope = Ceiling {
             peers: Some(Arc::new(["agent-bob".to_owned()].into())),
             tier: 2,
             may: May::Read,

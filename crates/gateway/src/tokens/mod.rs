@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
+use signet_api::Ceiling;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +23,7 @@ use crate::config::CallerLimits;
 use crate::lock::Locked as _;
 use crate::rate::RateBucket;
 use crate::say::say;
-use crate::scope::{Caller, Scope};
+use crate::scope::Caller;
 use crate::stamp::FileStamp;
 
 /// The tokens that hold now.
@@ -286,7 +287,7 @@ pub(crate) struct Anybody(Mutex<LiveToken>);
 
 impl Anybody {
     pub(crate) fn new(limits: CallerLimits) -> Self {
-        let entry = TokenEntry::new("anybody", [0; 32], &Scope::default(), None);
+        let entry = TokenEntry::new("anybody", [0; 32], &Ceiling::default(), None);
         // The rate is that of every program of this machine together, conformance kits among them.
         let limits = CallerLimits {
             requests_per_minute: limits.requests_per_minute.saturating_mul(PROGRAMS),
@@ -340,7 +341,7 @@ mod tests {
         TokenEntry::new(
             name,
             Sha256::digest(token.as_bytes()).into(),
-            &Scope::default(),
+            &Ceiling::default(),
             ends,
         )
     }

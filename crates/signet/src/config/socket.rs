@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -184,7 +185,7 @@ fn carriers(written: Option<Vec<String>>) -> Option<Vec<CarrierId>> {
 
 fn reach(peers: Option<BTreeSet<AgentId>>, tier: Option<WrittenTier>, may: Option<May>) -> Reach {
     Reach {
-        peers,
+        peers: peers.map(Arc::new),
         tier: tier.map_or(HIGHEST_TIER, |tier| tier.0),
         may: may.unwrap_or(May::Send),
     }

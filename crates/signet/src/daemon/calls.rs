@@ -118,7 +118,7 @@ fn admit(
         return Err(not_for_this_socket(caller, line));
     }
     let call = Call::parse(method, params)?;
-    let admitted = caller.reach.admit(node, &call);
+    let admitted = reach::admit(&caller.reach, node, &call);
     let admitted = admitted.and_then(|()| state.decisions.admit(node, at, &call));
     if let Err(error) = &admitted
         && let Some(reason) = reason_of(error)

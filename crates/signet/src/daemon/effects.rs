@@ -17,6 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::attention::{Audience, note};
 use crate::carrier::{CarrierSet, Settling, Ticket};
+use crate::reach::Sees as _;
 use crate::render;
 
 use super::action::{Action, CarrierReport, Follower, SendResult, SendWaiter, Topic};

@@ -7,7 +7,7 @@ use signet_proto::keys::fingerprint;
 use signet_proto::node::{Task, Tasks};
 use signet_proto::time::Timestamp;
 
-use crate::reach::Reach;
+use crate::reach::{Reach, Sees as _};
 
 /// A task as a list shows it.
 pub fn brief(task: &Task, now: Timestamp) -> api::Task {

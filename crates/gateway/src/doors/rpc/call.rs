@@ -106,9 +106,10 @@ impl<'a> Calls<'a> {
             return Err(ApiError::refused(Reason::NotForThisSocket, text));
         }
         let call = Call::parse(method, params)?;
-        match self.caller.scope.refusal(&call) {
-            None => Ok(call),
-            Some(what) => {
+        match self.caller.scope.refuse(&call) {
+            Ok(()) => Ok(call),
+            Err(beyond) => {
+                let what = format!("this token {beyond}");
                 let refusal = ApiError::refused(Reason::BeyondCeiling, what);
                 Err(refusal.with_next("use a token that reaches further: signet token make"))
             }

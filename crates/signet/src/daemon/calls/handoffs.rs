@@ -11,7 +11,7 @@ use signet_proto::ids::MessageId;
 use signet_proto::node::{At, Handing, LocalError, Node, Outcome, Sending};
 use signet_proto::time::Timestamp;
 
-use crate::reach::Reach;
+use crate::reach::{Reach, Sees as _};
 use crate::render::task;
 
 use super::sending::{SendRequest, send};

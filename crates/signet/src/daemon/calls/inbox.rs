@@ -3,7 +3,7 @@
 use signet_api::{ApiError, FollowInbox, Inbox, ListAside, ListInbox, SetAside, Waiting};
 use signet_proto::node::{At, Node};
 
-use crate::reach::Reach;
+use crate::reach::{Reach, Sees as _};
 use crate::render;
 
 use super::listing::{MESSAGES, page};
@@ -59,7 +59,7 @@ impl Serve for ListAside {
 
 /// How many messages wait, of those that a socket reaches.
 pub(super) fn waiting(node: &Node, reach: &Reach) -> usize {
-    if reach.is_everything() {
+    if reach.sees_everything() {
         return node.inbox().len();
     }
     let seen = node.inbox().after(0);

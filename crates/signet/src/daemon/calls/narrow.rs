@@ -1,5 +1,7 @@
 //! `narrow`: a program that serves others, each with less than the socket allows, has the daemon hold them to it.
 
+use std::sync::Arc;
+
 use signet_api::{ApiError, May, Narrow, Narrowed};
 use signet_proto::ids::AgentId;
 
@@ -23,7 +25,7 @@ impl AnswerCall for Narrow {
 fn narrowed(asked: &Narrow, so_far: &Reach) -> Result<Reach, ApiError> {
     let peers = asked.peers.as_ref().map(|peers| {
         let peers = peers.iter().map(|peer| named::<AgentId>("peers", peer));
-        peers.collect()
+        peers.collect::<Result<_, _>>().map(Arc::new)
     });
     Ok(so_far.within(Reach {
         peers: peers.transpose()?,

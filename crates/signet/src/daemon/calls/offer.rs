@@ -21,7 +21,7 @@ impl AnswerCall for OfferCapability {
                 capability: capability.name.to_string(),
                 tier: capability.tier,
             };
-            let peers = asker.caller.reach.peers.clone();
+            let peers = asker.caller.reach.peers.as_deref().cloned();
             let outcome = node.turn(at).offers().offer(program, peers, capability);
             Ok((offered, outcome.map_err(refused)?))
         });

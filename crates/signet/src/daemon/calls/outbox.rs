@@ -48,7 +48,7 @@ impl AnswerCall for FindMessage {
                 Some(out) => reach.sees(&out.peer, out.tier.unwrap_or(1)),
                 // The state of the message was forgotten before its key: nobody knows its peer and tier, so only a
                 // caller without a ceiling sees it.
-                None => reach.is_everything(),
+                None => reach.sees_everything(),
             };
             let made = node.sent_under(at.now, &key).filter(is_seen);
             FoundMessage {

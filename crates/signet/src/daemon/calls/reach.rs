@@ -1,7 +1,8 @@
 //! What a call names, held against the ceiling of its caller. What the configuration does not allow a socket, no call does:
 //! whoever takes over a program at that socket gains nothing that the person did not give it.
 
-use signet_api::{ApiError, Call, Effect, May, Named, Reason};
+use signet_api::{ApiError, Call, CeilingExceeded, Named, Reason};
+use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::Node;
 
@@ -9,32 +10,40 @@ use super::nearest::{known_near, peer_named};
 use super::serve::{maybe_named, named};
 use crate::reach::Reach;
 
-impl Reach {
-    /// Whether a call stays within it.
-    ///
-    /// # Errors
-    /// `beyond-ceiling`, with what the ceiling is.
-    pub(super) fn admit(&self, node: &Node, call: &Call) -> Result<(), ApiError> {
-        if self.may == May::Read && call.effect() == Effect::Changes {
-            return Err(beyond("this caller may only look", "may"));
-        }
+/// Whether a call stays within the ceiling of its caller.
+///
+/// # Errors
+/// `beyond-ceiling`, with what the ceiling is.
+pub(super) fn admit(reach: &Reach, node: &Node, call: &Call) -> Result<(), ApiError> {
+    reach.admit_effect(call).map_err(beyond)?;
+    Admission { reach, node }.names(call)
+}
+
+/// A ceiling beside the node that knows what a name stands for.
+struct Admission<'a> {
+    reach: &'a Reach,
+    node: &'a Node,
+}
+
+impl Admission<'_> {
+    fn names(&self, call: &Call) -> Result<(), ApiError> {
         let mut names = call.names().into_iter();
         names.try_for_each(|named| match named {
-            Named::Peer(peer) => self.admit_peer(node, peer),
+            Named::Peer(peer) => self.admit_peer(peer),
             Named::Tier(tier) => self.admit_tier(tier),
-            Named::Came(from, name) => self.admit_came(node, from, name),
-            Named::Lease(lease) => self.admit_lease(node, lease),
-            Named::Ours(name) => self.admit_ours(node, name),
-            Named::Task(task) => self.admit_task(node, task),
-            Named::Authority(tier, under) => self.admit_authority(node, tier, under),
+            Named::Came(from, name) => self.admit_came(from, name),
+            Named::Lease(lease) => self.admit_lease(lease),
+            Named::Ours(name) => self.admit_ours(name),
+            Named::Task(task) => self.admit_task(task),
+            Named::Authority(tier, under) => self.admit_authority(tier, under),
         })
     }
 
-    fn admit_peer(&self, node: &Node, peer: &str) -> Result<(), ApiError> {
-        let agent = peer_named(node, self, peer)?;
+    fn admit_peer(&self, peer: &str) -> Result<(), ApiError> {
+        let agent = peer_named(self.node, self.reach, peer)?;
         self.admit_agent(&agent).map_err(|beyond| {
             // Suggested are only agents that the caller may speak with, so it learns of no other.
-            let Some(near) = known_near(node, self, peer) else {
+            let Some(near) = known_near(self.node, self.reach, peer) else {
                 return beyond;
             };
             let next = format!("write {near}, if that is meant");
@@ -44,40 +53,20 @@ impl Reach {
     }
 
     fn admit_agent(&self, agent: &AgentId) -> Result<(), ApiError> {
-        match self.knows(agent) {
-            true => Ok(()),
-            false => Err(beyond(
-                &format!("this caller has nothing to do with {agent}"),
-                "peers",
-            )),
-        }
+        self.reach.admit_peer(agent, agent.as_str()).map_err(beyond)
     }
 
     fn admit_tier(&self, tier: u8) -> Result<(), ApiError> {
-        match tier <= self.tier {
-            true => Ok(()),
-            false => Err(beyond(
-                &format!(
-                    "this caller reaches up to tier {}, and this is of tier {tier}",
-                    self.tier
-                ),
-                "tier",
-            )),
-        }
+        self.reach.admit_tier(tier).map_err(beyond)
     }
 
     /// Holds a handoff against the ceiling. One that names no tier has the tier of the task under which it is handed
     /// on.
-    fn admit_authority(
-        &self,
-        node: &Node,
-        tier: Option<u8>,
-        under: Option<&str>,
-    ) -> Result<(), ApiError> {
+    fn admit_authority(&self, tier: Option<u8>, under: Option<&str>) -> Result<(), ApiError> {
         let Some(under) = maybe_named("under", under)? else {
             return self.admit_tier(tier.unwrap_or(1));
         };
-        let Some(task) = node.tasks().held(under) else {
+        let Some(task) = self.node.tasks().held(under) else {
             return Ok(());
         };
         self.admit_agent(&task.peer)?;
@@ -85,51 +74,45 @@ impl Reach {
     }
 
     /// What waits in the inbox under that name.
-    fn admit_came(&self, node: &Node, from: Option<&str>, name: &str) -> Result<(), ApiError> {
+    fn admit_came(&self, from: Option<&str>, name: &str) -> Result<(), ApiError> {
         let name: MessageId = named("message-id", name)?;
         let from: Option<AgentId> = maybe_named("from", from)?;
-        let waiting = node.inbox().named(name).into_iter();
+        let waiting = self.node.inbox().named(name).into_iter();
         let mut meant = waiting.filter(|message| {
             let sender = &message.headers.agent_id;
             from.as_ref().is_none_or(|from| from == sender)
         });
-        meant.try_for_each(|message| {
-            self.admit_agent(&message.headers.agent_id)?;
-            self.admit_tier(message.headers.data_tier)
-        })
+        meant.try_for_each(|message| self.admit_message(message))
     }
 
     /// What was handed out under that lease: its name alone lets nobody settle what is beyond the ceiling.
-    fn admit_lease(&self, node: &Node, lease: &str) -> Result<(), ApiError> {
+    fn admit_lease(&self, lease: &str) -> Result<(), ApiError> {
         // A text that is no lease names no message here; the call itself then says that the lease has ended.
         let leased = lease
             .parse()
             .ok()
-            .and_then(|lease| node.inbox().handed_out(lease));
-        match leased {
-            Some(message) => {
-                self.admit_agent(&message.headers.agent_id)?;
-                self.admit_tier(message.headers.data_tier)
-            }
-            None => Ok(()),
-        }
+            .and_then(|lease| self.node.inbox().handed_out(lease));
+        leased.map_or(Ok(()), |message| self.admit_message(message))
     }
 
-    fn admit_ours(&self, node: &Node, name: &str) -> Result<(), ApiError> {
-        let Some(out) = node.status(named("message-id", name)?) else {
+    fn admit_message(&self, message: &Message) -> Result<(), ApiError> {
+        self.admit_agent(&message.headers.agent_id)?;
+        self.admit_tier(message.headers.data_tier)
+    }
+
+    fn admit_ours(&self, name: &str) -> Result<(), ApiError> {
+        let Some(out) = self.node.status(named("message-id", name)?) else {
             return Ok(());
         };
         // Whoever has nothing to do with the peer is not told who it is.
-        if !self.knows(&out.peer) {
-            let what = "this caller has nothing to do with the peer of that message";
-            return Err(beyond(what, "peers"));
-        }
+        let words = "the peer of that message";
+        self.reach.admit_peer(&out.peer, words).map_err(beyond)?;
         self.admit_tier(out.tier.unwrap_or(1))
     }
 
-    fn admit_task(&self, node: &Node, name: &str) -> Result<(), ApiError> {
+    fn admit_task(&self, name: &str) -> Result<(), ApiError> {
         let id = named("task", name)?;
-        let tasks = node.tasks();
+        let tasks = self.node.tasks();
         let mut known = tasks.held(id).into_iter().chain(tasks.given(id));
         known.try_for_each(|task| {
             self.admit_agent(&task.peer)?;
@@ -138,35 +121,12 @@ impl Reach {
     }
 }
 
-/// `setting` is what says so in the section of the socket; a program that serves others narrows it by their tokens.
-fn beyond(what: &str, setting: &str) -> ApiError {
+/// A program that serves others narrows the ceiling of its socket by their tokens.
+fn beyond(beyond: CeilingExceeded) -> ApiError {
     let text = format!(
-        "{what}: the token by which it came says so, or `{setting}` in the section of this socket in config.toml, and only the \
-         person changes either"
+        "this caller {beyond}: the token by which it came says so, or `{}` in the section of this socket in config.toml, and \
+         only the person changes either",
+        beyond.setting()
     );
     ApiError::refused(Reason::BeyondCeiling, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ceiling_is_a_ceiling_for_each_of_its_parts() {
-        let (bob, carol) = ("agent-bob".parse().unwrap(), "agent-carol".parse().unwrap());
-        let reach = Reach {
-            peers: Some([AgentId::clone(&bob)].into()),
-            tier: 2,
-            may: May::Send,
-        };
-        assert!(reach.sees(&bob, 2) && !reach.sees(&bob, 3) && !reach.sees(&carol, 1));
-        assert!(Reach::default().sees(&carol, 4));
-        assert!(
-            reach
-                .admit_agent(&carol)
-                .unwrap_err()
-                .is(&Reason::BeyondCeiling)
-        );
-        assert!(reach.admit_tier(3).unwrap_err().is(&Reason::BeyondCeiling));
-    }
 }

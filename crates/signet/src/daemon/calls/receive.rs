@@ -47,7 +47,7 @@ fn wanted(asked: &Receive, reach: &Reach) -> Result<(Wanted, Duration), ApiError
     let wanted = Wanted {
         capabilities: names.transpose()?,
         tier: reach.tier,
-        peers: reach.peers.clone(),
+        peers: reach.peers.as_deref().cloned(),
         lease: lease.unwrap_or(LEASE),
         connection: 0,
         looked: 0,

@@ -13,7 +13,7 @@ use signet_proto::time::Timestamp;
 use tokio::sync::oneshot;
 
 use crate::control::ReplySender;
-use crate::reach::Reach;
+use crate::reach::{Reach, Sees as _};
 use crate::render;
 
 use crate::daemon::action::{Action, SendResult, SendWaiter};

@@ -29,7 +29,7 @@ impl Asking<'_> {
             self.params.get("metadata").and_then(Value::as_object),
         ])?;
         let tier = about.tier.unwrap_or(1);
-        if !self.caller.scope.admits_tier(tier) {
+        if self.caller.scope.admit_tier(tier).is_err() {
             return Err(not_allowed("this token does not reach that data tier"));
         }
         let body = body_of(&message, tier)?;
