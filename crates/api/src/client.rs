@@ -58,7 +58,6 @@ impl Notification {
 
 /// The daemon could not be asked, or answered with an error.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ClientError {
     /// Nobody listens.
     #[error("no daemon answers at {}: {source}", path.display())]

@@ -199,7 +199,6 @@ macro_rules! reasons {
         /// The stable name of a refusal.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(from = "String", into = "String")]
-        #[non_exhaustive]
         pub enum Reason {
             $( $(#[$doc])* $variant, )*
             /// A reason of the protocol: `signet schema reason` has their names.

@@ -45,7 +45,6 @@ pub struct Span {
 
 /// How many lines an export wrote into its bundle, and how many it left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Exported {
     /// Lines about the peer in the span.
     pub lines: u64,
@@ -55,7 +54,6 @@ pub struct Exported {
 
 /// A bundle could not be made.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ExportError {
     /// The log cannot be read.
     #[error(transparent)]

@@ -12,7 +12,6 @@ use crate::plain::NotPlain;
 
 /// The log cannot be opened, written or read.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum LogError {
     /// The system refused.
     #[error("{path}: {source}")]
@@ -292,7 +291,6 @@ pub fn put_the_log_back(dir: &Path) -> String {
 
 /// Bytes are not a line of a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RecordError {
     /// Not JSON of the strict kind.
     #[error("not a line of JSON: {0}")]

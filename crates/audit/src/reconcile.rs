@@ -24,7 +24,6 @@ use signet_text::{counted, counted_doing, printable};
 
 /// What two logs say of each other.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Reconciliation {
     /// Whose the first log is.
     pub mine: AgentId,
@@ -44,7 +43,6 @@ pub struct Reconciliation {
 
 /// One message that the logs do not agree about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Difference {
     /// What is wrong.
     pub kind: DifferenceKind,

@@ -16,7 +16,6 @@ pub const MAX_LINE: usize = Limits::LINE.bytes;
 
 /// One line of a log, read back.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct LogLine {
     /// How it is written.
     pub version: LineVersion,

@@ -34,7 +34,6 @@ use scratch::Scratch;
 
 /// A step of the demonstration did not do what it says.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DemoError {
     /// A process, a file or a daemon did not do as it was asked.
     #[error(transparent)]

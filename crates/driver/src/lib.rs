@@ -32,7 +32,6 @@ pub use signet::Signet;
 
 /// Something did not go as it was driven.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DriverError {
     /// No broker on this machine.
     #[error("no nats-server found in $NATS_SERVER, PATH, /usr/sbin or .tools")]

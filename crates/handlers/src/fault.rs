@@ -7,7 +7,6 @@ pub const LARGEST: u64 = 240 * 1024;
 
 /// Why a try failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum Fault {
     /// The try took longer than it may.
     #[error("timed out")]

@@ -11,7 +11,6 @@ use uuid::{Builder, Uuid, Variant};
 
 /// Why a text is not the identifier it should be. No variant repeats the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum IdError {
     /// Not `[a-z0-9][a-z0-9-]{0,62}`.
     #[error(

@@ -57,7 +57,6 @@ impl Purpose {
 
 /// The key is not one that signet uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum KeyError {
     /// Not 32 bytes as 43 base64url characters.
     #[error("not a key: 43 base64url characters without padding are expected")]

@@ -131,7 +131,6 @@ pub struct Allowance<'a> {
 
 /// Our offers do not fit into one flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum OfferError {
     /// More than [`MOST_CAPABILITIES`].
     #[error("at most 64 capabilities are offered; leave some out")]

@@ -9,7 +9,6 @@ macro_rules! reasons {
     ($( $variant:ident $name:literal $code:literal $check:literal $text:literal; )*) => {
         /// Why a message was refused.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
         pub enum Reason {
             $( #[doc = $text] $variant, )*
         }

@@ -14,7 +14,6 @@ pub(crate) use signet_json::{Map, Value};
 
 /// The certificate or key statement is not what it claims to be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum CertificateError {
     /// A member is absent, unknown or of the wrong form.
     #[error("the member `{0}` is absent, unknown or malformed; ask its owner to export it again")]

@@ -20,7 +20,6 @@ pub(crate) const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// Why a text is not a time. It does not repeat the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TimeError {
     /// Not of the form that the protocol reads.
     #[error("not a UTC time: use RFC 3339 with 'T' and 'Z', such as 2026-02-08T17:00:00.000Z")]

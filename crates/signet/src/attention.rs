@@ -119,7 +119,13 @@ pub(crate) fn of_notice(node: &Node, now: Timestamp, notice: &Notice) -> Option<
         Notice::Alarm(line) => alarm(node, line.what, &line.peer, now),
         Notice::Quarantined { peer, message_id } => quarantined(node, peer, *message_id, now),
         Notice::ApprovalNeeded { peer, message_id } => draft(node, peer, *message_id),
-        _ => return None,
+        Notice::RootSucceeded(_)
+        | Notice::Revoked(_)
+        | Notice::Pause(_)
+        | Notice::OverBudget { .. }
+        | Notice::Doubled(_)
+        | Notice::Hole(_)
+        | Notice::Clock { .. } => return None,
     })
 }
 

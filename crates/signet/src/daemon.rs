@@ -82,7 +82,6 @@ const CALLS: usize = 64;
 
 /// The daemon could not start, or could not go on.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DaemonError {
     /// The configuration.
     #[error(transparent)]

@@ -24,7 +24,6 @@ pub struct HomeLock {
 
 /// The lock could not be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum LockError {
     /// Another process holds the lock.
     #[error("another signet runs in {home} (process {pid})")]

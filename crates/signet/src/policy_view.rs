@@ -154,11 +154,12 @@ fn finding(finding: &Finding<'_>) -> api::Finding {
         Finding::Layers { .. } => (api::Rule::Layers, None),
         Finding::Capability { by, .. } => (api::Rule::Capability, Some(by_of(*by))),
         Finding::CapabilityTier { .. } => (api::Rule::CapabilityTier, None),
-        _ => (api::Rule::Other, None),
     };
     let (needs, has) = match finding {
         Finding::Layers { needs, has, .. } => (Some(*needs), Some(*has)),
-        _ => (None, None),
+        Finding::Tier { .. } | Finding::Capability { .. } | Finding::CapabilityTier { .. } => {
+            (None, None)
+        }
     };
     let missing = needs.zip(has).map(|(needs, has)| needs.without(has));
     api::Finding {
@@ -179,7 +180,6 @@ const fn by_of(by: By) -> api::By {
         By::Grant => api::By::Grant,
         By::Peer => api::By::Peer,
         By::Offer => api::By::Offer,
-        _ => api::By::Other,
     }
 }
 

@@ -128,7 +128,12 @@ pub const fn by(state: &State) -> Option<api::Whose> {
     match state {
         State::Refused(_) => Some(api::Whose::Peer),
         State::RefusedHere(_) => Some(api::Whose::Own),
-        _ => None,
+        State::Queued
+        | State::Published
+        | State::Expired
+        | State::Unknown(_)
+        | State::Received
+        | State::Answered => None,
     }
 }
 

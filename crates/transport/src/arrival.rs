@@ -6,7 +6,6 @@ use crate::Handle;
 
 /// One thing that came from the connection, in the order in which it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Arrival {
     /// A message of at most `max_bytes`.
     Message {

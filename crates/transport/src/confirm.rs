@@ -20,7 +20,6 @@ use crate::store::{Counter, MailboxStore};
 
 /// What became of a message on its way into the peer's mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Storage {
     /// The stream holds it. That is no proof that it survives a power failure.
     Stored {
@@ -136,7 +135,7 @@ impl Confirmations {
         };
         let sequence = match storage {
             Storage::Stored { sequence } => Some(sequence),
-            _ => None,
+            Storage::NoStream | Storage::Refused(_) | Storage::Unconfirmed => None,
         };
         let inbox = self.pending().settle(number, storage);
         let Some((inbox, sequence)) = inbox.zip(sequence) else {

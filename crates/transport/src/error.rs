@@ -6,7 +6,6 @@ use async_nats::{ConnectError, ConnectErrorKind, rustls};
 
 /// Why a connection could not be made, or bytes not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// A setting cannot be used as it stands.
     #[error("NATS setting `{setting}`: {reason}")]

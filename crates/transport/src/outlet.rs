@@ -23,7 +23,7 @@ impl Outlet {
     pub(crate) async fn send(&self, arrival: Arrival) -> Flow {
         match self.arrivals.send(arrival).await {
             BacklogResult::Unwanted => Flow::Unwanted,
-            _ => Flow::On,
+            BacklogResult::Taken | BacklogResult::Full => Flow::On,
         }
     }
 

@@ -51,10 +51,12 @@ pub(crate) fn contradictions(verdict: &Verdict, me: Option<&AgentId>) -> Vec<&'s
                 "the message inside is not between this agent and the line's peer",
             );
         }
-        _ => demand(
-            matches!(verdict.ruling, Ruling::Rejected(_)),
-            "the message is accepted or sent, and yet it is not inside",
-        ),
+        Evidence::Headers(_) | Evidence::Withheld(..) | Evidence::Copy(_) | Evidence::Raw(..) => {
+            demand(
+                matches!(verdict.ruling, Ruling::Rejected(_)),
+                "the message is accepted or sent, and yet it is not inside",
+            )
+        }
     }
     demand(
         verdict.copy.is_none() || may_have_copy(verdict),

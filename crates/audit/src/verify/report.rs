@@ -16,7 +16,6 @@ use signet_text::{counted, printable};
 
 /// What [`verify`](crate::verify) found.
 #[derive(Debug, Default)]
-#[non_exhaustive]
 pub struct VerifyReport {
     /// A report for each log.
     pub logs: Vec<LogReport>,
@@ -28,7 +27,6 @@ pub struct VerifyReport {
 
 /// What was found in one log.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct LogReport {
     /// Its directory, or its file when that has another name than a month's.
     pub name: PathBuf,

@@ -34,7 +34,6 @@ pub struct Limits {
 
 /// In what something goes beyond an authority.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum Overstep {
     /// A capability that was not given.
     #[error("the capability {0} is not among those given")]

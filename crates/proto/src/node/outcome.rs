@@ -18,7 +18,6 @@ use super::{Accepted, Paid, State};
 
 /// What to do once the entries are durable.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum Effect {
     /// Send these bytes to the recipient, by that carrier.
     Publish(Parcel),
@@ -51,7 +50,6 @@ pub enum Effect {
 
 /// What our person has to hear of.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum Notice {
     /// A stranger waits for a decision.
     StrangerWaits(Certificate),

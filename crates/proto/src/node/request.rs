@@ -103,7 +103,6 @@ pub enum Sending {
 
 /// Our own side asked for something that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum LocalError {
     /// No such peer.
     #[error("no peer {0}; ask its person for `signet peer export`, then `signet peer add FILE`")]

@@ -9,7 +9,6 @@ use signet_json::{JsonError, Map, Value};
 
 /// The text is no schema that a body may be fitted to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SchemaError {
     /// Over [`SCHEMA_BYTES`](super::SCHEMA_BYTES), nested deeper than 32, or no JSON.
     #[error("no JSON of at most 64 KiB and depth 32: {0}")]

@@ -13,7 +13,6 @@ use crate::reject::Reason;
 
 /// Where something is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum By {
     /// In the handshake of the session.
     Session,
@@ -39,7 +38,6 @@ impl By {
 
 /// One rule, and what it says of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Finding<'a> {
     /// The highest tier that is accepted.
     Tier {

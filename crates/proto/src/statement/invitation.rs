@@ -39,7 +39,6 @@ parts! {
 
 /// The line is no invitation that may be accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum InvitationError {
     /// Not `signet:1:` and base64url of JSON, or longer than 8 KiB.
     #[error("this is no invitation: a line that begins with signet:1: is expected, whole")]

@@ -4,7 +4,6 @@ use crate::ids::{AgentId, PrincipalId};
 
 /// A binding was refused because it contradicts what stands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum BindError {
     /// The agent-id is this agent's own.
     #[error("{0} is this agent itself; a peer has another agent-id")]

@@ -5,7 +5,7 @@ use futures_util::FutureExt as _;
 use signet_api::{ATTENTION, Attention};
 use signet_proto::keys::fingerprint;
 use signet_proto::node::Notice;
-use tracing::{debug, error, warn};
+use tracing::{error, warn};
 
 use super::{NotifyHook, SystemJournal};
 use crate::control::Notifier;
@@ -140,6 +140,5 @@ pub(crate) fn note(notice: &Notice) {
             %message_id,
             "a message waits for its person's approval; next: {}", typed("signet drafts")
         ),
-        other => debug!(?other, "a notice that has no sentence"),
     }
 }

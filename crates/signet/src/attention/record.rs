@@ -116,7 +116,10 @@ fn record(node: &Node, kind: AttentionKind, since: Timestamp, subject: &[&str]) 
         // The id of a certificate's record has no time in it: each reminder of the same certificate replaces the one
         // before.
         AttentionKind::Certificate => named,
-        _ => format!("{named} {since}"),
+        AttentionKind::Introduction
+        | AttentionKind::Draft
+        | AttentionKind::Alarm
+        | AttentionKind::Quarantine => format!("{named} {since}"),
     };
     let id: String = Digest::of(&[named.as_bytes()]).to_hex();
     Attention {

@@ -91,15 +91,15 @@ impl CarrierSource for NatsInbox {
         let received = async move {
             let mut arrivals = Vec::with_capacity(max);
             let count = Self::receive_many(self, &mut arrivals, max).await;
-            out.extend(arrivals.into_iter().filter_map(news));
+            out.extend(arrivals.into_iter().map(news));
             count
         };
         received.boxed()
     }
 }
 
-fn news(arrival: Arrival) -> Option<News> {
-    Some(match arrival {
+fn news(arrival: Arrival) -> News {
+    match arrival {
         Arrival::Message {
             bytes,
             subject,
@@ -126,8 +126,7 @@ fn news(arrival: Arrival) -> Option<News> {
         Arrival::Disconnected => News::Disconnected,
         Arrival::Refused(what) => News::Refused(what),
         Arrival::Stopped => News::Stopped,
-        _ => return None,
-    })
+    }
 }
 
 impl From<Error> for CarrierError {

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 /// What the exit code of every command means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-#[non_exhaustive]
 pub enum Exit {
     /// The command did what was asked.
     Done = 0,

@@ -30,7 +30,9 @@ pub(super) fn next(peer: &str, error: &api::Failure) -> String {
             format!("ask {peer}'s person what their agent means; do nothing that its words ask for")
         }
         PeerReason::Known(reason) if reason != Reason::Declined => advice(peer, reason),
-        _ => format!("ask {peer}'s person, or send something else"),
+        PeerReason::Known(_) | PeerReason::Later(_) => {
+            format!("ask {peer}'s person, or send something else")
+        }
     }
 }
 

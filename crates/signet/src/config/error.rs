@@ -10,7 +10,6 @@ use crate::hint;
 
 /// The configuration cannot be used. No text of it repeats a value.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ConfigError {
     /// A key or a value is wrong.
     #[error("config.toml {0}")]

@@ -24,7 +24,6 @@ pub struct Address {
 
 /// A socket cannot be made.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ServerError {
     /// Something else stands at its path.
     #[error("{} is in the way of the {} socket, and is not a socket", path.display(), name_of(*role))]

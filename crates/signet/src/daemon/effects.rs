@@ -152,7 +152,6 @@ impl Effects {
                 self.view.send_replace(view);
             }
             Effect::Notice(notice) => note(&notice),
-            other => debug!(?other, "an effect that nothing performs"),
         }
     }
 

@@ -16,7 +16,6 @@ use crate::hint;
 
 /// A file that should be private could not be read or written.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PrivateError {
     /// Group or others may read or write it.
     #[error("{} has mode {mode:04o}: others than its owner may use it", path.display())]

@@ -13,7 +13,6 @@ use crate::files::private::{self, PrivateError};
 
 /// The keys cannot be used, or not be made.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum KeystoreError {
     /// A file that is absent, or that others can read.
     #[error(transparent)]

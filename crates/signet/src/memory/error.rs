@@ -9,7 +9,6 @@ use crate::state::StateError;
 
 /// The state cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum MemoryError {
     /// The log.
     #[error(transparent)]

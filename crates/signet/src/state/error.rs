@@ -6,7 +6,6 @@ use signet_proto::node::ROWS_VERSION;
 
 /// The state cannot be used, or not be written. The log has everything.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum StateError {
     /// There is none yet.
     #[error("there is no state yet")]

@@ -11,7 +11,6 @@ use signet_text::{counted, counted_doing, printable};
 
 /// What verification of a bundle found.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct BundleReport {
     /// The file.
     pub name: PathBuf,

@@ -218,7 +218,9 @@ impl Following<'_> {
                     State::Refused | State::Expired | State::Unknown => {
                         self.end(message, change).await
                     }
-                    _ => self.change(message, change).await,
+                    State::Queued | State::Published | State::Received | State::Answered => {
+                        self.change(message, change).await
+                    }
                 }
             }
         }
@@ -246,7 +248,11 @@ impl Following<'_> {
                         self.received(&message);
                         self.change(&message, Change::at(State::Received)).await
                     }
-                    _ => self.look(link, &message).await,
+                    State::Queued
+                    | State::Published
+                    | State::Expired
+                    | State::Unknown
+                    | State::Refused => self.look(link, &message).await,
                 }
             }
             "message.progress" => {

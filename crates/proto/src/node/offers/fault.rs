@@ -2,7 +2,6 @@
 
 /// Why a program's offer is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum OfferFault {
     /// The configuration has a capability of that name.
     #[error("the configuration settles it; remove its [[capability]] first, or offer another name")]

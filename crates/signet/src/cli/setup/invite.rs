@@ -205,7 +205,7 @@ fn made(
             InvitationError::Ended(_) | InvitationError::Early(_) => {
                 "look at the clock and at signet key show; a new certificate: signet key rotate"
             }
-            _ => "an address is such as nats://house.example:4222, without a login, and there are eight at most",
+            InvitationError::NoLine | InvitationError::Login | InvitationError::Newer | InvitationError::Statement(_) => "an address is such as nats://house.example:4222, without a login, and there are eight at most",
         };
         CliError::usage(error, next)
     })

@@ -76,7 +76,10 @@ fn show_all(program: &Path, coming: &Receiver<Attention>) {
 fn show(program: &Path, attention: &Attention) -> Result<(), String> {
     let urgency = match attention.kind {
         AttentionKind::Alarm => "critical",
-        _ => "normal",
+        AttentionKind::Introduction
+        | AttentionKind::Draft
+        | AttentionKind::Quarantine
+        | AttentionKind::Certificate => "normal",
     };
     let mut command = Command::new(program);
     command.args(["--app-name=signet", "--urgency", urgency, "--"]);

@@ -185,7 +185,13 @@ impl RecentMonths {
             Did::Acknowledged | Did::Kept | Did::Dropped => {
                 self.failing.remove(&key);
             }
-            _ => {}
+            Did::AnswerFailed
+            | Did::DraftExpired
+            | Did::DraftRefused
+            | Did::Expired
+            | Did::Started
+            | Did::SetAside
+            | Did::Retried => {}
         }
     }
 

@@ -67,7 +67,7 @@ fn peers(scene: &mut Scene) -> CheckResult {
     };
     let heard = last_heard(scene);
     let silent = |peer: &&Peer| {
-        let last = peer.peer.parse().ok().and_then(|agent| heard.get(&agent));
+        let last = heard.get(peer.peer.as_str());
         last.is_none_or(|last| scene.now.since(*last) > SILENT)
     };
     let mut silent = peers.iter().filter(silent);
@@ -77,7 +77,7 @@ fn peers(scene: &mut Scene) -> CheckResult {
             counted(peers.len() as u64, "peer")
         ));
     };
-    let last = first.peer.parse().ok().and_then(|agent| heard.get(&agent));
+    let last = heard.get(first.peer.as_str());
     let last = last.map_or(
         "never, as far as the log of two months goes".to_owned(),
         |last| format!("last {last}"),

@@ -113,7 +113,11 @@ fn listed(client: &mut Client) -> Result<Vec<Unconfirmed>, ClientError> {
             let is_under_way = match out.state {
                 State::Published => true,
                 State::Queued => matches!(out.waits_for, None | Some(WaitsFor::Session)),
-                _ => false,
+                State::Expired
+                | State::Unknown
+                | State::Received
+                | State::Answered
+                | State::Refused => false,
             };
             let since = out.since.parse().ok().filter(|_| is_under_way)?;
             let peer = out.peer;
@@ -126,7 +130,12 @@ fn left(out: &node::Outgoing) -> Option<Unconfirmed> {
     let is_under_way = match out.state {
         node::State::Published => true,
         node::State::Queued => matches!(out.waits_for, None | Some(node::WaitsFor::Session)),
-        _ => false,
+        node::State::Expired
+        | node::State::Unknown(_)
+        | node::State::Received
+        | node::State::Answered
+        | node::State::Refused(_)
+        | node::State::RefusedHere(_) => false,
     };
     is_under_way.then(|| Unconfirmed {
         peer: out.peer.to_string(),

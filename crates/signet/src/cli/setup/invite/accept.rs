@@ -178,7 +178,9 @@ fn unusable(error: &InvitationError) -> CliError {
         }
         InvitationError::Newer => "install the newer release of signet",
         InvitationError::Early(_) => "look at the clocks of both machines",
-        _ => "ask for a new line, which their `invite` prints",
+        InvitationError::Statement(_) | InvitationError::Ended(_) => {
+            "ask for a new line, which their `invite` prints"
+        }
     };
     CliError::refused(error, next)
 }

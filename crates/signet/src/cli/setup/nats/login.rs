@@ -117,7 +117,7 @@ fn login_of(from: impl Fn(&str) -> Option<String>) -> Login {
 fn secret_file(login: &Login) -> Option<&Path> {
     match login {
         Login::CredsFile(file) | Login::NkeySeedFile(file) => Some(file),
-        _ => None,
+        Login::None | Login::UserPassword { .. } | Login::Token(_) => None,
     }
 }
 
