@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing)]
 
+pub mod budget;
 pub mod card;
 pub mod carrier;
 pub mod certificate;

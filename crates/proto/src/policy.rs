@@ -29,7 +29,7 @@ use crate::ids::AgentId;
 pub use crate::envelope::{HIGHEST_CLEAR_TIER, may_travel_in_clear};
 pub use body::{BodySchema, Misfit, SCHEMA_BYTES};
 pub use bounds::SchemaError;
-pub use bucket::Bucket;
+pub use bucket::CallBudget;
 pub use pattern::{NamePattern, PatternError};
 pub(crate) use rules::concerns;
 pub use rules::{By, Finding, Terms, authorize, explain};

@@ -33,6 +33,9 @@ pub enum TimeError {
 }
 
 impl Timestamp {
+    /// 1970-01-01T00:00:00Z.
+    pub const EPOCH: Self = Self(0);
+
     /// The moment `millis` milliseconds after 1970-01-01T00:00:00Z, or the nearest that exists.
     #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
@@ -88,6 +91,13 @@ impl Timestamp {
 
     fn to_date_time(self) -> DateTime<Utc> {
         DateTime::from_timestamp_nanos(self.0)
+    }
+}
+
+impl From<Timestamp> for Duration {
+    /// Since 1970.
+    fn from(time: Timestamp) -> Self {
+        time.since(Timestamp::EPOCH)
     }
 }
 

@@ -3,61 +3,45 @@
 
 use std::time::Duration;
 
+use crate::budget::Bucket;
 use crate::entry::{Entry, Flood};
 use crate::ids::Digest;
 use crate::time::Timestamp;
 
 /// Lines a second that unproven input may cause.
-const RATE: u64 = 100;
-/// Lines at once after a quiet time.
-const BURST: u64 = 1_000;
+const RATE: u32 = 100;
+/// What a line costs …
+const LINE: Duration = Duration::from_secs(1);
+/// … and the lines at once after a quiet time.
+const BURST: Duration = Duration::from_secs(1_000);
 /// How long a flood is counted before its line is written.
 const FLOOD_LINE: Duration = Duration::from_secs(1);
 /// Bytes of lines that strangers may cause at once …
-const STRANGERS_AT_ONCE: u64 = 8 * MIB;
+const STRANGERS_AT_ONCE: u32 = 8 * MIB;
 /// … and a day.
-const STRANGERS_A_DAY: u64 = 64 * MIB;
-pub(super) const MIB: u64 = 1024 * 1024;
-/// Milliseconds.
-const DAY: u64 = 24 * 3600 * 1000;
+const STRANGERS_A_DAY: u32 = 64 * MIB;
+pub(super) const MIB: u32 = 1024 * 1024;
+/// Seconds.
+const DAY: u64 = 24 * 3600;
 /// What stands in a line before its kind, at most: version, number, time and the hash of the line before.
 const CHAIN: u64 = 160;
 
-/// How many lines strangers may still cause: a token bucket.
-#[derive(Debug)]
-pub struct Allowance {
-    millitokens: u64,
-    refilled: Option<Timestamp>,
-}
+/// How many lines strangers may still cause.
+#[derive(Debug, Default)]
+pub struct LineAllowance(Bucket);
 
-impl Default for Allowance {
-    fn default() -> Self {
-        Self {
-            millitokens: BURST * 1000,
-            refilled: None,
-        }
-    }
-}
-
-impl Allowance {
+impl LineAllowance {
     /// How many lines are allowed at `now`.
     pub fn left(&mut self, now: Timestamp) -> u64 {
-        let elapsed = self
-            .refilled
-            .map_or(Duration::ZERO, |before| now.since(before));
-        let earned = u64::try_from(elapsed.as_millis())
-            .unwrap_or(u64::MAX)
-            .saturating_mul(RATE);
-        self.millitokens = self.millitokens.saturating_add(earned).min(BURST * 1000);
-        self.refilled = Some(now);
-        self.millitokens / 1000
+        self.0.work_off(now, RATE);
+        BURST.saturating_sub(self.0.owed()).as_secs()
     }
 
     /// Whether one more line is allowed at `now`.
     pub fn spend(&mut self, now: Timestamp) -> bool {
         let allowed = self.left(now) > 0;
         if allowed {
-            self.millitokens -= 1000;
+            self.0.owe(LINE);
         }
         allowed
     }
@@ -67,53 +51,49 @@ impl Allowance {
 /// go over. Not lasting: a restart makes it whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meter {
-    at_once: u64,
-    a_day: u64,
-    /// What is used, times the milliseconds of a day.
-    used: u64,
-    seen: Option<Timestamp>,
+    size: Duration,
+    a_day: u32,
+    /// A byte is a day's work of which as many are done in a day as are allowed.
+    used: Bucket,
 }
 
 impl Meter {
-    pub(super) const fn new(at_once: u64, a_day: u64) -> Self {
+    pub(super) fn new(at_once: u32, a_day: u32) -> Self {
         Self {
-            at_once,
+            size: days(at_once.into()),
             a_day,
-            used: 0,
-            seen: None,
+            used: Bucket::default(),
         }
     }
 
     /// Whether one more line is allowed at `now`.
     pub(super) fn has_room(&mut self, now: Timestamp) -> bool {
-        let elapsed = self.seen.map_or(Duration::ZERO, |seen| now.since(seen));
-        let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        self.used = self.used.saturating_sub(elapsed.saturating_mul(self.a_day));
-        self.seen = Some(now);
-        self.over() == 0
+        self.used.work_off(now, self.a_day);
+        self.used.has_room(SOME, self.size)
     }
 
     /// Counts lines that were written.
     pub(super) fn spend(&mut self, bytes: u64) {
-        self.used = self.used.saturating_add(bytes.saturating_mul(DAY));
+        self.used.owe(days(bytes));
     }
 
     /// Makes room for what something else calls for.
     pub(super) fn give_back(&mut self, bytes: u64) {
-        self.used = self.used.saturating_sub(bytes.saturating_mul(DAY));
+        self.used.forgive(days(bytes));
     }
 
     /// When there is room again, if there was none when it was last looked at.
     pub(super) fn room_at(&self) -> Option<Timestamp> {
-        let seen = self.seen.filter(|_| self.over() > 0)?;
-        let wait = self.over().div_ceil(self.a_day.max(1));
-        Some(seen.saturating_add(Duration::from_millis(wait)))
+        let room = || self.used.room_at(SOME, self.size, self.a_day);
+        (!self.used.has_room(SOME, self.size)).then(|| Timestamp::EPOCH.saturating_add(room()))
     }
+}
 
-    fn over(&self) -> u64 {
-        let room = self.at_once.saturating_mul(DAY);
-        self.used.saturating_add(1).saturating_sub(room)
-    }
+/// A line that begins within the budget may end beyond it, so only some of it has to have room.
+const SOME: Duration = Duration::from_millis(1);
+
+fn days(bytes: u64) -> Duration {
+    Duration::from_secs(bytes.saturating_mul(DAY))
 }
 
 /// How many bytes of a log the lines of these entries take: their members, what the chain adds, and the
@@ -137,7 +117,7 @@ pub(super) fn weight<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> u64 {
 /// The allowance, and the count of what it turned away.
 #[derive(Debug)]
 pub(super) struct Budget {
-    allowance: Allowance,
+    allowance: LineAllowance,
     bytes: Meter,
     flood: Option<(Timestamp, Flood)>,
 }
@@ -145,7 +125,7 @@ pub(super) struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Self {
-            allowance: Allowance::default(),
+            allowance: LineAllowance::default(),
             bytes: Meter::new(STRANGERS_AT_ONCE, STRANGERS_A_DAY),
             flood: None,
         }

@@ -46,7 +46,7 @@ use crate::time::Timestamp;
 use crate::trust::{TrustStore, TrustView};
 
 pub use alarms::Alarms;
-pub use budget::Allowance;
+pub use budget::LineAllowance;
 pub use clock::Clock;
 pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 use ids::Ids;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signet_json::{Map, Value};
 
+use crate::budget::Bucket;
 use crate::draft::Draft;
 use crate::envelope::{Message, Method};
 use crate::handshake::Offer;
@@ -50,13 +51,19 @@ pub struct Program {
 #[derive(Clone, Copy, Debug, Default)]
 struct OfferPace {
     due: Option<Duration>,
-    told: Option<Duration>,
+    told: Bucket,
 }
 
 impl OfferPace {
     fn mark(&mut self, now: Duration) {
-        let next = self.told.map_or(now, |told| now.max(told + EACH));
+        let next = now.max(self.told.room_at(EACH, EACH, 1));
         self.due = Some(self.due.map_or(next, |due| due.min(next)));
+    }
+
+    fn note_told(&mut self, now: Duration) {
+        self.due = None;
+        self.told.work_off(now, 1);
+        self.told.owe(EACH);
     }
 }
 
@@ -218,8 +225,8 @@ impl OffersDoor<'_, '_> {
             self.turn.node.peers.count_own(self.turn.at.now, peer, true);
             self.turn.write_sealed(signed, copy);
         }
-        let pace = &mut self.turn.node.peers.entry(peer).offers_mut().pace;
-        (pace.due, pace.told) = (None, Some(self.turn.at.elapsed));
+        let offers = self.turn.node.peers.entry(peer).offers_mut();
+        offers.pace.note_told(self.turn.at.elapsed);
     }
 
     /// What was offered by the newest word on each name. A peer that may ask for it, and was not told of it any more,

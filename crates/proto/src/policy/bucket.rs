@@ -2,67 +2,57 @@
 
 use std::time::Duration;
 
+use crate::budget::Bucket;
 use crate::time::Timestamp;
 
-/// A token bucket. A fresh one is full: a minute's calls at once, and an hour's that waited.
+/// What is left of it. A fresh one is full: a minute's calls at once, and an hour's that waited.
 ///
 /// What a network held back comes in one bunch and is no loop: a message that was signed a while ago
 /// is paid from what was not used in the hour before. A sender that dates its messages back gains
 /// that hour and no more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bucket {
-    used: u64,
-    borrowed: u64,
-    seen: Option<Timestamp>,
+pub struct CallBudget {
+    used: Bucket,
+    borrowed: Duration,
 }
 
-impl Bucket {
-    /// The bucket at `now`: what has flowed back since it was last looked at is in it again.
+impl CallBudget {
+    /// The budget at `now`: what has flowed back since it was last looked at is in it again.
     #[must_use]
-    pub fn at(self, now: Timestamp, per_minute: u32) -> Self {
-        let elapsed = self.seen.map_or(Duration::ZERO, |seen| now.since(seen));
-        let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        let earned = elapsed.saturating_mul(u64::from(per_minute));
-        let rest = earned.saturating_sub(self.used);
-        Self {
-            used: self.used.saturating_sub(earned),
-            borrowed: self.borrowed.saturating_sub(rest),
-            seen: Some(now),
-        }
+    pub fn at(mut self, now: Timestamp, per_minute: u32) -> Self {
+        let rest = self.used.work_off(now, per_minute);
+        self.borrowed = self.borrowed.saturating_sub(rest);
+        self
     }
 
-    /// The bucket after one call more that was `age` on its way; `None` when there is no room for it.
+    /// The budget after one call more that was `age` on its way; `None` when there is no room for it.
     pub fn take(self, per_minute: u32, age: Duration) -> Option<Self> {
-        let minute = u64::from(per_minute).saturating_mul(CALL);
+        let minute = CALL.saturating_mul(per_minute);
         let borrowed = self.borrowed.saturating_add(CALL);
         if age >= WAITED && borrowed <= minute.saturating_mul(60) {
             return Some(Self { borrowed, ..self });
         }
-        let used = self.used.saturating_add(CALL);
-        (used <= minute.saturating_add(minute / 8)).then_some(Self { used, ..self })
+        let has_room = self.used.has_room(CALL, minute.saturating_add(minute / 8));
+        has_room.then(|| self.spend())
     }
 
     /// When there is room for one more call of our own: at once, or at that time. Ours is an eighth
     /// smaller than the peer's, for what the network bunches.
     pub fn room_at(self, per_minute: u32) -> Option<Timestamp> {
-        let minute = u64::from(per_minute).saturating_mul(CALL);
-        let over = self.used.saturating_add(CALL).saturating_sub(minute);
-        let wait = over.div_ceil(u64::from(per_minute.max(1)));
-        (wait > 0).then(|| {
-            let seen = self.seen.unwrap_or(Timestamp::from_millis(0));
-            seen.saturating_add(Duration::from_millis(wait))
-        })
+        let minute = CALL.saturating_mul(per_minute);
+        let room = || self.used.room_at(CALL, minute, per_minute);
+        (!self.used.has_room(CALL, minute)).then(|| Timestamp::EPOCH.saturating_add(room()))
     }
 
-    /// The bucket after one call of our own.
+    /// The budget after one call of our own.
     #[must_use]
-    pub fn spend(self) -> Self {
-        let used = self.used.saturating_add(CALL);
-        Self { used, ..self }
+    pub fn spend(mut self) -> Self {
+        self.used.owe(CALL);
+        self
     }
 }
 
-/// What one call weighs: a millisecond gives back as much of it as there are calls a minute.
-const CALL: u64 = 60_000;
+/// What one call weighs: a second gives back as many seconds as there are calls a minute.
+const CALL: Duration = Duration::from_secs(60);
 /// How long ago a message must have been signed to count as one that waited on its way.
 const WAITED: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use rand_core::{RngCore as _, SeedableRng as _};
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::ids::Digest;
-use signet_proto::node::{Allowance, Judged, Sending};
+use signet_proto::node::{Judged, LineAllowance, Sending};
 
 use crate::household::forger::{call, hear, talking};
 use crate::household::net::{Net, message_of, resign};
@@ -145,8 +145,8 @@ fn a_strangers_announce_is_counted_unread_with_the_hash_of_its_bytes() {
 
 #[test]
 fn an_allowance_is_a_thousand_at_once_and_a_hundred_a_second() {
-    let mut allowance = Allowance::default();
-    let spend = |allowance: &mut Allowance, ms: i64| {
+    let mut allowance = LineAllowance::default();
+    let spend = |allowance: &mut LineAllowance, ms: i64| {
         (0..5_000).filter(|_| allowance.spend(at(ms).now)).count()
     };
     assert_eq!(spend(&mut allowance, 0), 1_000);

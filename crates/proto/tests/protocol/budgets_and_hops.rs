@@ -7,7 +7,7 @@ use signet_proto::entry::{AttemptLine, Entry};
 use signet_proto::headers::MessageType;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Content, Continues, LocalError, Sending};
-use signet_proto::policy::{Bucket, Policy};
+use signet_proto::policy::{CallBudget, Policy};
 
 use crate::household::allowed::{capability, content, met, offering, try_send, with_bob};
 use crate::household::forger::hear;
@@ -147,7 +147,7 @@ fn an_agent_in_a_loop_fills_no_disk_with_what_it_was_refused() {
 
 #[test]
 fn a_clock_that_was_set_back_starves_nobody() {
-    let mut bucket = Bucket::default();
+    let mut bucket = CallBudget::default();
     let at = |ms| household::at(ms).now;
     let year = 365 * 24 * 3_600_000;
     while let Some(fuller) = bucket.at(at(year), 60).take(60, Duration::ZERO) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use signet_proto::carrier::CarrierId;
-use signet_proto::node::{Allowance, Judged};
+use signet_proto::node::{Judged, LineAllowance};
 use signet_proto::trust::TrustView;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -96,7 +96,7 @@ struct Workers {
     under_way: Arc<Semaphore>,
     /// How many messages of strangers may still cost a line. The node keeps the same count and decides; this one spares the
     /// workers signatures that the node would not look at.
-    allowance: Arc<Mutex<Allowance>>,
+    allowance: Arc<Mutex<LineAllowance>>,
     taken: mpsc::Sender<IntakeItem>,
 }
 
@@ -124,7 +124,7 @@ fn judge(
     chunk: Vec<RawArrival>,
     by: &CarrierId,
     view: &TrustView,
-    allowance: &Mutex<Allowance>,
+    allowance: &Mutex<LineAllowance>,
 ) -> Vec<(Judged, Option<Ticket>)> {
     let allowance = || allowance.lock().unwrap_or_else(PoisonError::into_inner);
     let mut left = allowance().left(clock::now());

@@ -8,7 +8,7 @@ use crate::entry::Ruling;
 use crate::envelope::{Message, Method};
 use crate::headers::ConversationId;
 use crate::ids::AgentId;
-use crate::policy::{Bucket, Policy, stricter};
+use crate::policy::{CallBudget, Policy, stricter};
 use crate::reject::Reason;
 use crate::session::Session;
 use crate::time::Timestamp;
@@ -29,9 +29,9 @@ const CONVERSATIONS: usize = 64;
 /// How many calls went between us and one peer lately. Not lasting: a restart fills the buckets.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Budgets {
-    heard: Bucket,
-    conversations: VecDeque<(ConversationId, Bucket)>,
-    said: Bucket,
+    heard: CallBudget,
+    conversations: VecDeque<(ConversationId, CallBudget)>,
+    said: CallBudget,
     told: Option<Timestamp>,
     /// Calls of the peer's that were refused, and what of it was counted alone.
     pub(super) refused: u64,
@@ -42,13 +42,13 @@ pub(super) struct Budgets {
 }
 
 impl Budgets {
-    fn of(&self, conversation: &ConversationId) -> Bucket {
+    fn of(&self, conversation: &ConversationId) -> CallBudget {
         let mut known = self.conversations.iter();
         let known = known.find(|(id, _)| id == conversation);
-        known.map_or_else(Bucket::default, |(_, bucket)| *bucket)
+        known.map_or_else(CallBudget::default, |(_, bucket)| *bucket)
     }
 
-    fn keep(&mut self, conversation: ConversationId, bucket: Bucket) {
+    fn keep(&mut self, conversation: ConversationId, bucket: CallBudget) {
         self.conversations.retain(|(id, _)| *id != conversation);
         if self.conversations.len() >= CONVERSATIONS {
             self.conversations.pop_front();
@@ -65,7 +65,7 @@ impl Peer {
         policy: &Policy,
         session: &Session,
         message: &Message,
-    ) -> Option<(Bucket, Option<Bucket>)> {
+    ) -> Option<(CallBudget, Option<CallBudget>)> {
         let headers = &message.headers;
         let age = now.since(headers.timestamp);
         let allowance = policy.allowance(&headers.agent_id);
@@ -73,7 +73,7 @@ impl Peer {
             session.given.messages_per_minute,
             allowance.messages_per_minute(),
         );
-        let take = |bucket: Bucket, per_minute| bucket.at(now, per_minute).take(per_minute, age);
+        let take = |bucket: CallBudget, per_minute| bucket.at(now, per_minute).take(per_minute, age);
         let heard = match per_minute {
             Some(per_minute) => take(self.budgets.heard, per_minute)?,
             None => self.budgets.heard,
@@ -87,7 +87,7 @@ impl Peer {
     }
 
     /// What it takes of us a minute, and how much of that is used up.
-    fn said(&self, now: Timestamp) -> Option<(u32, Bucket)> {
+    fn said(&self, now: Timestamp) -> Option<(u32, CallBudget)> {
         let per_minute = self.sendable(now)?.received.messages_per_minute?;
         Some((per_minute, self.budgets.said.at(now, per_minute)))
     }

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use crate::budget::Bucket;
+
 /// So many receipts may leave at once after a quiet second …
 const AT_ONCE: u32 = 50;
 /// … and under load one in this time; what is judged meanwhile stands in the next one.
@@ -16,15 +18,14 @@ const EXCEPTIONS: u32 = 8;
 /// What receipts went out to one peer. Not lasting: a start may speak at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::node) struct Pace {
-    /// Until when those that went out would have kept us busy, one by one.
-    spent: Duration,
+    spent: Bucket,
     last: Option<Duration>,
 }
 
 impl Pace {
     /// From when on a receipt may say what was judged.
     pub(in crate::node) fn news_at(self) -> Duration {
-        self.spent.saturating_sub(EACH * (AT_ONCE - 1))
+        self.spent.room_at(EACH, EACH * AT_ONCE, 1)
     }
 
     /// From when on a receipt may say again what the peer was told.
@@ -37,7 +38,8 @@ impl Pace {
     pub(in crate::node) fn note(&mut self, now: Duration, exceptions: usize) {
         let exceptions = u32::try_from(exceptions).unwrap_or(u32::MAX);
         let weight = 1 + exceptions / EXCEPTIONS;
-        self.spent = self.spent.max(now).saturating_add(EACH * weight);
+        self.spent.work_off(now, 1);
+        self.spent.owe(EACH.saturating_mul(weight));
         self.last = Some(now);
     }
 }
