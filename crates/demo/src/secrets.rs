@@ -64,10 +64,10 @@ fn exchange(house: &Household, question: &Value, answer: &Value) -> Result<(), D
 }
 
 fn body_of(sight: &Sight) -> Option<&Value> {
-    match sight {
-        Sight::Opened(_, opened) => opened.body.as_ref(),
-        _ => None,
-    }
+    let Sight::Opened(_, opened) = sight else {
+        return None;
+    };
+    opened.body.as_ref()
 }
 
 const SUMMARY: &str = "About the blood test";

@@ -401,12 +401,11 @@ async fn offer_again(client: Client, offer: OfferCapability) -> Result<Client, S
 }
 
 fn refused_as(error: &ClientError) -> String {
-    match error {
-        ClientError::Refused(refused) => refused
-            .reason()
-            .map_or_else(|| "invalid".to_owned(), |reason| reason.to_string()),
-        other => other.to_string(),
-    }
+    let ClientError::Refused(refused) = error else {
+        return error.to_string();
+    };
+    let reason = refused.reason();
+    reason.map_or_else(|| "invalid".to_owned(), |reason| reason.to_string())
 }
 
 /// Standard error is the log of a process that handles messages; when nobody reads it, the work goes on.

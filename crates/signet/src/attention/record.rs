@@ -111,16 +111,12 @@ pub(super) fn quarantined(
 fn record(node: &Node, kind: AttentionKind, since: Timestamp, subject: &[&str]) -> Attention {
     let since = since.to_string();
     // Ids and names have no space in them.
-    let named = [kind.as_str(), &subject.join(" ")].join(" ");
-    let named = match kind {
-        // The id of a certificate's record has no time in it: each reminder of the same certificate replaces the one
-        // before.
-        AttentionKind::Certificate => named,
-        AttentionKind::Introduction
-        | AttentionKind::Draft
-        | AttentionKind::Alarm
-        | AttentionKind::Quarantine => format!("{named} {since}"),
-    };
+    let mut named = [kind.as_str(), &subject.join(" ")].join(" ");
+    // The id of a certificate's record has no time in it: each reminder of the same certificate replaces the one
+    // before.
+    if kind != AttentionKind::Certificate {
+        named = format!("{named} {since}");
+    }
     let id: String = Digest::of(&[named.as_bytes()]).to_hex();
     Attention {
         version: VERSION,

@@ -184,18 +184,13 @@ impl SendReport {
 
     /// Where it was when the daemon stopped, which is what the caller hears in the place of an end.
     pub(super) fn left(&self, state: &State, stored: bool) -> Sent {
-        let sent = match state {
+        let mut sent = match state {
             State::Queued => self.so_far(state),
-            State::Published => Sent {
-                stored: Some(stored),
-                ..self.since(state)
-            },
             _ => self.since(state),
         };
-        Sent {
-            stopping: Some(true),
-            ..sent
-        }
+        sent.stored = (*state == State::Published).then_some(stored).or(sent.stored);
+        sent.stopping = Some(true);
+        sent
     }
 
     /// Where the message still is, and what it waits for.

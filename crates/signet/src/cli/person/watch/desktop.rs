@@ -74,13 +74,8 @@ fn show_all(program: &Path, coming: &Receiver<Attention>) {
 }
 
 fn show(program: &Path, attention: &Attention) -> Result<(), String> {
-    let urgency = match attention.kind {
-        AttentionKind::Alarm => "critical",
-        AttentionKind::Introduction
-        | AttentionKind::Draft
-        | AttentionKind::Quarantine
-        | AttentionKind::Certificate => "normal",
-    };
+    let is_alarm = attention.kind == AttentionKind::Alarm;
+    let urgency = if is_alarm { "critical" } else { "normal" };
     let mut command = Command::new(program);
     command.args(["--app-name=signet", "--urgency", urgency, "--"]);
     command.arg(format!("signet: {}", attention.agent));

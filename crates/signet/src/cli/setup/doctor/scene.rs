@@ -110,15 +110,10 @@ fn listed(client: &mut Client) -> Result<Vec<Unconfirmed>, ClientError> {
         }
         list.skip += page.len();
         all.extend(page.into_iter().filter_map(|out| {
-            let is_under_way = match out.state {
-                State::Published => true,
-                State::Queued => matches!(out.waits_for, None | Some(WaitsFor::Session)),
-                State::Expired
-                | State::Unknown
-                | State::Received
-                | State::Answered
-                | State::Refused => false,
-            };
+            let is_under_way = matches!(
+                (out.state, out.waits_for),
+                (State::Published, _) | (State::Queued, None | Some(WaitsFor::Session))
+            );
             let since = out.since.parse().ok().filter(|_| is_under_way)?;
             let peer = out.peer;
             Some(Unconfirmed { peer, since })
@@ -127,16 +122,10 @@ fn listed(client: &mut Client) -> Result<Vec<Unconfirmed>, ClientError> {
 }
 
 fn left(out: &node::Outgoing) -> Option<Unconfirmed> {
-    let is_under_way = match out.state {
-        node::State::Published => true,
-        node::State::Queued => matches!(out.waits_for, None | Some(node::WaitsFor::Session)),
-        node::State::Expired
-        | node::State::Unknown(_)
-        | node::State::Received
-        | node::State::Answered
-        | node::State::Refused(_)
-        | node::State::RefusedHere(_) => false,
-    };
+    let is_under_way = matches!(
+        (&out.state, out.waits_for),
+        (node::State::Published, _) | (node::State::Queued, None | Some(node::WaitsFor::Session))
+    );
     is_under_way.then(|| Unconfirmed {
         peer: out.peer.to_string(),
         since: out.since,
