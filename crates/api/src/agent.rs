@@ -188,15 +188,14 @@ pub struct Progress {
     pub part: Option<Part>,
 }
 
-/// How a request goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum ProgressState {
-    /// Somebody is at it.
-    Working,
-    /// Whoever asked has to say more first.
-    InputRequired,
+words! {
+    /// How a request goes.
+    pub enum ProgressState {
+        /// Somebody is at it.
+        Working "working",
+        /// Whoever asked has to say more first.
+        InputRequired "input-required",
+    }
 }
 
 /// A part of an answer.

@@ -61,42 +61,19 @@ pub struct Attention {
     pub next: String,
 }
 
-/// What kind of thing a person should see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum AttentionKind {
-    /// A stranger waits for an introduction.
-    Introduction,
-    /// A message of ours waits for its person's approval.
-    Draft,
-    /// An alarm rings.
-    Alarm,
-    /// A message that came could not be handled, and was put into the quarantine.
-    Quarantine,
-    /// The agent's certificate ends soon, or has ended.
-    Certificate,
-}
-
-impl AttentionKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [
-        Self::Introduction,
-        Self::Draft,
-        Self::Alarm,
-        Self::Quarantine,
-        Self::Certificate,
-    ];
-
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Introduction => "introduction",
-            Self::Draft => "draft",
-            Self::Alarm => "alarm",
-            Self::Quarantine => "quarantine",
-            Self::Certificate => "certificate",
-        }
+words! {
+    /// What kind of thing a person should see.
+    pub enum AttentionKind {
+        /// A stranger waits for an introduction.
+        Introduction "introduction",
+        /// A message of ours waits for its person's approval.
+        Draft "draft",
+        /// An alarm rings.
+        Alarm "alarm",
+        /// A message that came could not be handled, and was put into the quarantine.
+        Quarantine "quarantine",
+        /// The agent's certificate ends soon, or has ended.
+        Certificate "certificate",
     }
 }
 

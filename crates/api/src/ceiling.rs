@@ -4,8 +4,6 @@ use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{Call, Effect, Named};
 
 /// What the callers of a socket, or of a token, reach at most. `P` names an agent: the daemon parsed its name, and a program
@@ -20,14 +18,14 @@ pub struct Ceiling<P = String> {
     pub may: May,
 }
 
-/// What a caller may do at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum May {
-    /// Look: nothing that it calls changes anything.
-    Read,
-    /// And send, answer and take what came.
-    Send,
+words! {
+    /// What a caller may do at most.
+    pub enum May {
+        /// Look: nothing that it calls changes anything.
+        Read "read",
+        /// And send, answer and take what came.
+        Send "send",
+    }
 }
 
 /// Why something is beyond a ceiling: what follows "this caller" in the words for the caller.

@@ -73,24 +73,13 @@ pub struct DecideDraft {
     pub control: Value,
 }
 
-/// What a person decided about a draft.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Decision {
-    /// It may leave.
-    Approved,
-    /// It may not.
-    Refused,
-}
-
-impl Decision {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Refused => "refused",
-        }
+words! {
+    /// What a person decided about a draft.
+    pub enum Decision {
+        /// It may leave.
+        Approved "approved",
+        /// It may not.
+        Refused "refused",
     }
 }
 

@@ -25,6 +25,8 @@
 
 #[macro_use]
 mod quiet;
+#[macro_use]
+mod words;
 
 mod agent;
 mod attention;

@@ -152,24 +152,13 @@ pub struct CheckPolicy {
     pub way: Option<Way>,
 }
 
-/// Which way a message goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Way {
-    /// From us.
-    Send,
-    /// To us.
-    Receive,
-}
-
-impl Way {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Receive => "receive",
-        }
+words! {
+    /// Which way a message goes.
+    pub enum Way {
+        /// From us.
+        Send "send",
+        /// To us.
+        Receive "receive",
     }
 }
 
@@ -237,38 +226,36 @@ pub struct Finding {
     pub missing: Option<Vec<u8>>,
 }
 
-/// A rule of the policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    /// The highest data tier.
-    Tier,
-    /// The skill layers.
-    Layers,
-    /// Whether the capability may be asked for.
-    Capability,
-    /// The highest data tier of the capability.
-    CapabilityTier,
-    /// One that this release has no word for.
-    Other,
+words! {
+    /// A rule of the policy.
+    pub enum Rule {
+        /// The highest data tier.
+        Tier "tier",
+        /// The skill layers.
+        Layers "layers",
+        /// Whether the capability may be asked for.
+        Capability "capability",
+        /// The highest data tier of the capability.
+        CapabilityTier "capability-tier",
+        /// One that this release has no word for.
+        Other "other",
+    }
 }
 
-/// Who set a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum By {
-    /// The other side, in the handshake of the session.
-    Session,
-    /// `[grant]`.
-    Grant,
-    /// The `[[peer]]` of that peer.
-    Peer,
-    /// What is offered.
-    Offer,
-    /// One that this release has no word for.
-    Other,
+words! {
+    /// Who set a rule.
+    pub enum By {
+        /// The other side, in the handshake of the session.
+        Session "session",
+        /// `[grant]`.
+        Grant "grant",
+        /// The `[[peer]]` of that peer.
+        Peer "peer",
+        /// What is offered.
+        Offer "offer",
+        /// One that this release has no word for.
+        Other "other",
+    }
 }
 
 quiet!(ShowPolicy, CheckPolicy);

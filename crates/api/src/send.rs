@@ -79,17 +79,16 @@ impl Send {
     }
 }
 
-/// Whether a message wants an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// It wants one.
-    Request,
-    /// It wants none.
-    Notification,
-    /// The peer's daemon itself answers: a sign of life.
-    Ping,
+words! {
+    /// Whether a message wants an answer.
+    pub enum Kind {
+        /// It wants one.
+        Request "request",
+        /// It wants none.
+        Notification "notification",
+        /// The peer's daemon itself answers: a sign of life.
+        Ping "ping",
+    }
 }
 
 /// Where a message of ours is, as far as it was waited for.
@@ -149,87 +148,53 @@ impl Sent {
     }
 }
 
-/// Where a message of ours is. The words move only forward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// It is still here.
-    Queued,
-    /// It went out, and has no receipt.
-    Published,
-    /// Its life ended and no receipt came; the peer may have it all the same.
-    Expired,
-    /// A side was put back to an older copy of its log, or the session was lost.
-    Unknown,
-    /// The peer has it, durably.
-    Received,
-    /// Its agent answered.
-    Answered,
-    /// The peer, or our own side, refused it.
-    Refused,
-}
-
-impl State {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Published => "published",
-            Self::Expired => "expired",
-            Self::Unknown => "unknown",
-            Self::Received => "received",
-            Self::Answered => "answered",
-            Self::Refused => "refused",
-        }
+words! {
+    /// Where a message of ours is. The words move only forward.
+    pub enum State {
+        /// It is still here.
+        Queued "queued",
+        /// It went out, and has no receipt.
+        Published "published",
+        /// Its life ended and no receipt came; the peer may have it all the same.
+        Expired "expired",
+        /// A side was put back to an older copy of its log, or the session was lost.
+        Unknown "unknown",
+        /// The peer has it, durably.
+        Received "received",
+        /// Its agent answered.
+        Answered "answered",
+        /// The peer, or our own side, refused it.
+        Refused "refused",
     }
 }
 
-/// Who refused a message of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Whose {
-    /// The peer.
-    Peer,
-    /// Our own person or daemon.
-    #[serde(rename = "self")]
-    Own,
+words! {
+    /// Who refused a message of ours.
+    pub enum Whose {
+        /// The peer.
+        Peer "peer",
+        /// Our own person or daemon.
+        Own "self",
+    }
 }
 
-/// What keeps a message of ours here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum WaitsFor {
-    /// Our person's approval.
-    Approval,
-    /// Both people's: the peer is not known yet.
-    Introduction,
-    /// The end of a pause.
-    Resume,
-    /// A clock that stands within the dates of our certificate.
-    Clock,
-    /// Somebody who sees to an alarm.
-    Alarm,
-    /// A session with the peer.
-    Session,
-    /// A connection to the server.
-    Connection,
-}
-
-impl WaitsFor {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::Introduction => "introduction",
-            Self::Resume => "resume",
-            Self::Clock => "clock",
-            Self::Alarm => "alarm",
-            Self::Session => "session",
-            Self::Connection => "connection",
-        }
+words! {
+    /// What keeps a message of ours here.
+    pub enum WaitsFor {
+        /// Our person's approval.
+        Approval "approval",
+        /// Both people's: the peer is not known yet.
+        Introduction "introduction",
+        /// The end of a pause.
+        Resume "resume",
+        /// A clock that stands within the dates of our certificate.
+        Clock "clock",
+        /// Somebody who sees to an alarm.
+        Alarm "alarm",
+        /// A session with the peer.
+        Session "session",
+        /// A connection to the server.
+        Connection "connection",
     }
 }
 

@@ -84,19 +84,18 @@ pub struct ReportTask {
     pub result: Option<Value>,
 }
 
-/// What a holder reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum ReportState {
-    /// At it.
-    Working,
-    /// Done.
-    Completed,
-    /// It could not be done.
-    Failed,
-    /// Given back undone.
-    Returned,
+words! {
+    /// What a holder reports.
+    pub enum ReportState {
+        /// At it.
+        Working "working",
+        /// Done.
+        Completed "completed",
+        /// It could not be done.
+        Failed "failed",
+        /// Given back undone.
+        Returned "returned",
+    }
 }
 
 /// Every task, newest first.
@@ -159,53 +158,35 @@ pub struct Task {
     pub next: String,
 }
 
-/// Whether a task is held or was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// It was given to us.
-    Held,
-    /// We gave it.
-    Given,
+words! {
+    /// Whether a task is held or was given.
+    pub enum Direction {
+        /// It was given to us.
+        Held "held",
+        /// We gave it.
+        Given "given",
+    }
 }
 
-/// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum TaskState {
-    /// Given, and not yet answered.
-    Offered,
-    /// The holder took it.
-    Accepted,
-    /// The holder is at it.
-    Working,
-    /// The holder, or its daemon, did not take it.
-    Declined,
-    /// Done.
-    Completed,
-    /// It could not be done.
-    Failed,
-    /// The holder gave it back undone.
-    Returned,
-    /// Its time ended, the offer never left, or its other side is trusted no more.
-    Expired,
-}
-
-impl TaskState {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Offered => "offered",
-            Self::Accepted => "accepted",
-            Self::Working => "working",
-            Self::Declined => "declined",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Returned => "returned",
-            Self::Expired => "expired",
-        }
+words! {
+    /// Where a task stands.
+    pub enum TaskState {
+        /// Given, and not yet answered.
+        Offered "offered",
+        /// The holder took it.
+        Accepted "accepted",
+        /// The holder is at it.
+        Working "working",
+        /// The holder, or its daemon, did not take it.
+        Declined "declined",
+        /// Done.
+        Completed "completed",
+        /// It could not be done.
+        Failed "failed",
+        /// The holder gave it back undone.
+        Returned "returned",
+        /// Its time ended, the offer never left, or its other side is trusted no more.
+        Expired "expired",
     }
 }
 

@@ -221,27 +221,15 @@ pub struct TrustedPeer {
     pub trust: Trust,
 }
 
-/// How an agent stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Trust {
-    /// It is trusted.
-    Trusted,
-    /// Our person took the trust back.
-    Withdrawn,
-    /// Its own person's root key took its certificate back.
-    Revoked,
-}
-
-impl Trust {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Trusted => "trusted",
-            Self::Withdrawn => "withdrawn",
-            Self::Revoked => "revoked",
-        }
+words! {
+    /// How an agent stands.
+    pub enum Trust {
+        /// It is trusted.
+        Trusted "trusted",
+        /// Our person took the trust back.
+        Withdrawn "withdrawn",
+        /// Its own person's root key took its certificate back.
+        Revoked "revoked",
     }
 }
 

@@ -8,31 +8,24 @@ use signet_json::{Map, Value};
 use crate::ids::{AgentId, Digest, KeyId, MessageId, PrincipalId, SessionId, Version};
 use crate::reject::Reason;
 use crate::time::Timestamp;
+use crate::words::words;
 
-/// The four kinds of message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MessageType {
-    /// Asks for an answer.
-    Request,
-    /// Answers one request.
-    Response,
-    /// Tells, and wants no answer.
-    Notification,
-    /// Hands work over.
-    Handoff,
+words! {
+    /// The four kinds of message.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum MessageType {
+        /// Asks for an answer.
+        Request "request",
+        /// Answers one request.
+        Response "response",
+        /// Tells, and wants no answer.
+        Notification "notification",
+        /// Hands work over.
+        Handoff "handoff",
+    }
 }
 
 impl MessageType {
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Request => "request",
-            Self::Response => "response",
-            Self::Notification => "notification",
-            Self::Handoff => "handoff",
-        }
-    }
-
     /// Whether it is answered.
     pub(crate) const fn is_answered(self) -> bool {
         matches!(self, Self::Request | Self::Handoff)
@@ -43,13 +36,7 @@ impl FromStr for MessageType {
     type Err = Reason;
 
     fn from_str(text: &str) -> Result<Self, Reason> {
-        match text {
-            "request" => Ok(Self::Request),
-            "response" => Ok(Self::Response),
-            "notification" => Ok(Self::Notification),
-            "handoff" => Ok(Self::Handoff),
-            _ => Err(Reason::HeaderInvalid),
-        }
+        Self::of(text).ok_or(Reason::HeaderInvalid)
     }
 }
 

@@ -43,3 +43,4 @@ mod stored;
 pub mod time;
 pub mod trust;
 pub mod verify;
+mod words;

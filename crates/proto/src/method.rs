@@ -5,6 +5,7 @@ use std::str::FromStr;
 use crate::headers::MessageType;
 use crate::ids::Version;
 use crate::reject::Reason;
+use crate::words::words;
 
 macro_rules! methods {
     ($( $method:ident $name:literal $type:ident $class:ident $since:ident $body:expr, $kept:ident $text:literal; )*) => {
@@ -145,21 +146,13 @@ pub enum KeptIn {
     Nowhere,
 }
 
-/// What a message is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// Agents say it to each other: requests, answers, progress, notifications, handoffs and reports of tasks.
-    Application,
-    /// The protocol needs it: flights of the handshake, offers, receipts, polls, and people's signed orders.
-    Control,
-}
-
-impl Class {
-    /// As a line of the log names it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Application => "application",
-            Self::Control => "control",
-        }
+words! {
+    /// What a message is for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Class {
+        /// Agents say it to each other: requests, answers, progress, notifications, handoffs and reports of tasks.
+        Application "application",
+        /// The protocol needs it: flights of the handshake, offers, receipts, polls, and people's signed orders.
+        Control "control",
     }
 }

@@ -8,6 +8,7 @@ use signet_json::{Map, Value};
 use crate::envelope::Method;
 use crate::reject::Reason;
 use crate::schema;
+use crate::words::words;
 
 /// The longest note, in characters.
 pub const LONGEST_NOTE: usize = 500;
@@ -19,14 +20,16 @@ pub const HIGHEST_PART: u32 = 1_000_000;
 /// The longest name of a part, in characters.
 pub const LONGEST_NAME: usize = 200;
 
-/// How a request is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProgressState {
-    /// Somebody works on it.
-    Working,
-    /// It cannot go on without more from whoever asked.
-    InputRequired,
+words! {
+    /// How a request is doing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ProgressState {
+        /// Somebody works on it.
+        Working "working",
+        /// It cannot go on without more from whoever asked.
+        InputRequired "input-required",
+    }
 }
 
 /// The body of `agent.progress`.
@@ -53,25 +56,11 @@ pub struct Part {
     pub body: Option<Value>,
 }
 
-impl ProgressState {
-    /// As the wire names it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Working => "working",
-            Self::InputRequired => "input-required",
-        }
-    }
-}
-
 impl FromStr for ProgressState {
     type Err = Reason;
 
     fn from_str(text: &str) -> Result<Self, Reason> {
-        match text {
-            "working" => Ok(Self::Working),
-            "input-required" => Ok(Self::InputRequired),
-            _ => Err(Reason::BodyUnfit),
-        }
+        Self::of(text).ok_or(Reason::BodyUnfit)
     }
 }
 

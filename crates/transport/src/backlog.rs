@@ -124,14 +124,7 @@ fn cost(arrival: &Arrival) -> usize {
     match arrival {
         Arrival::Message { bytes, .. } => EACH + bytes.len(),
         Arrival::Oversized { head, .. } => EACH + head.len(),
-        Arrival::Gap { .. }
-        | Arrival::Connected
-        | Arrival::NoMailbox { .. }
-        | Arrival::Drained
-        | Arrival::StoreLost
-        | Arrival::Disconnected
-        | Arrival::Refused { .. }
-        | Arrival::Stopped => 0,
+        _ => 0,
     }
 }
 

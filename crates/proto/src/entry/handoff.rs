@@ -160,7 +160,7 @@ impl LineKind for HandoffLine {
             .with("task", common("uuid"))
             .with(
                 "change",
-                serde_json::json!({"enum": TaskState::ALL.map(TaskState::as_str)}),
+                serde_json::json!({"enum": TaskState::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>()}),
             )
             .message_id()
             .maybe("tier", common("tier"))

@@ -158,24 +158,14 @@ macro_rules! names {
             $( $(#[$doc:meta])* $variant:ident $name:literal, )*
         }
     ) => {
-        $(#[$about])*
-        pub enum $names {
-            $( $(#[$doc])* $variant, )*
+        $crate::words::words! {
+            $(#[$about])*
+            pub enum $names { $( $(#[$doc])* $variant $name, )* }
         }
 
         impl $names {
-            /// Every name, in the order of the table.
-            const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
-
-            #[doc = concat!("As the line's `", $member, "` names it.")]
-            pub const fn as_str(self) -> &'static str {
-                match self { $( Self::$variant => $name, )* }
-            }
-
             pub(crate) fn parse(text: &str) -> Result<Self, $crate::entry::EntryError> {
-                let mut all = Self::ALL.iter().copied();
-                let found = all.find(|known| known.as_str() == text);
-                found.ok_or($crate::entry::EntryError($member))
+                Self::of(text).ok_or($crate::entry::EntryError($member))
             }
         }
 

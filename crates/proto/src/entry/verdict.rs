@@ -7,15 +7,18 @@ use super::line::LineMembers;
 use crate::envelope::{Claimed, Message, Method, Sealed};
 use crate::ids::Digest;
 use crate::reject::Reason;
+use crate::words::words;
 use signet_json::{Map, Value};
 
-/// Which way a message went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// To us.
-    In,
-    /// From us.
-    Out,
+words! {
+    /// Which way a message went.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Direction {
+        /// To us.
+        In "in",
+        /// From us.
+        Out "out",
+    }
 }
 
 /// What was decided.
@@ -62,20 +65,8 @@ pub enum Evidence {
 }
 
 impl Direction {
-    /// As the line's `dir` names it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::In => "in",
-            Self::Out => "out",
-        }
-    }
-
     pub(super) fn read(line: &LineMembers<'_>) -> Result<Self, EntryError> {
-        match line.text("dir")? {
-            "in" => Ok(Self::In),
-            "out" => Ok(Self::Out),
-            _ => Err(EntryError("dir")),
-        }
+        Self::of(line.text("dir")?).ok_or(EntryError("dir"))
     }
 }
 

@@ -3,59 +3,37 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A task between one giver and one holder.
-///
-/// ```text
-/// offered ─▶ accepted ─▶ working ─▶ completed · failed · returned
-///        └─▶ declined
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TaskState {
-    /// Given, and not yet answered.
-    Offered,
-    /// The holder took it.
-    Accepted,
-    /// The holder is at it.
-    Working,
-    /// The holder, or its daemon, did not take it.
-    Declined,
-    /// Done.
-    Completed,
-    /// It could not be done.
-    Failed,
-    /// The holder gives it back undone.
-    Returned,
-    /// Its time ended while it was open, the offer never left, or its other side is trusted no more.
-    Expired,
+use crate::words::words;
+
+words! {
+    /// A task between one giver and one holder.
+    ///
+    /// ```text
+    /// offered ─▶ accepted ─▶ working ─▶ completed · failed · returned
+    ///        └─▶ declined
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum TaskState {
+        /// Given, and not yet answered.
+        Offered "offered",
+        /// The holder took it.
+        Accepted "accepted",
+        /// The holder is at it.
+        Working "working",
+        /// The holder, or its daemon, did not take it.
+        Declined "declined",
+        /// Done.
+        Completed "completed",
+        /// It could not be done.
+        Failed "failed",
+        /// The holder gives it back undone.
+        Returned "returned",
+        /// Its time ended while it was open, the offer never left, or its other side is trusted no more.
+        Expired "expired",
+    }
 }
 
 impl TaskState {
-    /// Every state.
-    pub const ALL: [Self; 8] = [
-        Self::Offered,
-        Self::Accepted,
-        Self::Working,
-        Self::Declined,
-        Self::Completed,
-        Self::Failed,
-        Self::Returned,
-        Self::Expired,
-    ];
-
-    /// The word for it, on the wire and in the log.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Offered => "offered",
-            Self::Accepted => "accepted",
-            Self::Working => "working",
-            Self::Declined => "declined",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Returned => "returned",
-            Self::Expired => "expired",
-        }
-    }
-
     /// Whether it can still change by somebody's word.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Offered | Self::Accepted | Self::Working)
@@ -91,10 +69,7 @@ impl FromStr for TaskState {
     type Err = UnknownState;
 
     fn from_str(text: &str) -> Result<Self, UnknownState> {
-        Self::ALL
-            .into_iter()
-            .find(|known| known.as_str() == text)
-            .ok_or(UnknownState)
+        Self::of(text).ok_or(UnknownState)
     }
 }
 

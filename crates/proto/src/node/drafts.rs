@@ -51,20 +51,6 @@ pub enum WaitsFor {
     Session,
 }
 
-impl WaitsFor {
-    /// The stable name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::Introduction => "introduction",
-            Self::Resume => "resume",
-            Self::Clock => "clock",
-            Self::Alarm => "alarm",
-            Self::Session => "session",
-        }
-    }
-}
-
 impl Node {
     /// Everything that waits to leave, by peer, oldest first.
     pub fn drafts(&self) -> impl Iterator<Item = Waiter<'_>> {

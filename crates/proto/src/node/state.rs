@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::reject::CAPABILITY_NEEDED;
+use crate::words::words;
 
 /// Where a message of ours is. It moves only forward: from the network's doubt to the peer's word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,14 +30,16 @@ pub enum State {
     RefusedHere(String),
 }
 
-/// Why nobody can say where a message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Lost {
-    /// One side was put back to an older copy of its log: what its receipts say counts no more.
-    RestoredBackup,
-    /// The peer holds the session no more.
-    SessionLost,
+words! {
+    /// Why nobody can say where a message is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Lost {
+        /// One side was put back to an older copy of its log: what its receipts say counts no more.
+        RestoredBackup "restored-backup",
+        /// The peer holds the session no more.
+        SessionLost "session-lost",
+    }
 }
 
 impl State {
@@ -58,15 +61,6 @@ impl State {
         match self {
             Self::Refused(reason) | Self::RefusedHere(reason) => Some(reason),
             Self::Unknown(lost) => Some(lost.as_str()),
-            _ => None,
-        }
-    }
-
-    /// Whose word a refusal is: `peer`, or `self` for our own side's.
-    pub const fn by(&self) -> Option<&'static str> {
-        match self {
-            Self::Refused(_) => Some("peer"),
-            Self::RefusedHere(_) => Some("self"),
             _ => None,
         }
     }
@@ -93,16 +87,6 @@ impl State {
             Self::Expired | Self::Unknown(_) => 2,
             Self::Received => 3,
             Self::Answered | Self::Refused(_) | Self::RefusedHere(_) => 4,
-        }
-    }
-}
-
-impl Lost {
-    /// The stable name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::RestoredBackup => "restored-backup",
-            Self::SessionLost => "session-lost",
         }
     }
 }

@@ -24,18 +24,6 @@ pub enum By {
     Offer,
 }
 
-impl By {
-    /// The one word for it, for programs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Grant => "grant",
-            Self::Peer => "peer",
-            Self::Offer => "offer",
-        }
-    }
-}
-
 /// One rule, and what it says of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding<'a> {

@@ -4,32 +4,21 @@ use crate::certificate::ControlCertificate;
 use crate::ids::{Digest, PrincipalId};
 use crate::said::*;
 use crate::time::Timestamp;
+use crate::words::words;
 
-/// What was decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// It may leave.
-    Approved,
-    /// It may not.
-    Refused,
-}
-
-impl Decision {
-    /// As the statement names it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Refused => "refused",
-        }
+words! {
+    /// What was decided.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Decision {
+        /// It may leave.
+        Approved "approved",
+        /// It may not.
+        Refused "refused",
     }
 }
 
 parts! {
-    Decision, |decision| decision.as_str(), |members, name| members.given(name, |value| match value.as_str()? {
-        "approved" => Some(Decision::Approved),
-        "refused" => Some(Decision::Refused),
-        _ => None,
-    });
+    Decision, |decision| decision.as_str(), |members, name| members.given(name, |value| Decision::of(value.as_str()?));
 }
 
 statement! {

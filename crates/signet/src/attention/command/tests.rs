@@ -134,7 +134,7 @@ async fn one_runs_at_a_time() {
         dir.path().display()
     );
     let hook = hook(dir.path(), LONG, &script);
-    for kind in AttentionKind::ALL {
+    for &kind in AttentionKind::ALL {
         hook.tell(one(kind));
     }
     let ran = || std::fs::read_to_string(dir.path().join("done")).unwrap_or_default();

@@ -188,7 +188,9 @@ impl SendReport {
             State::Queued => self.so_far(state),
             _ => self.since(state),
         };
-        sent.stored = (*state == State::Published).then_some(stored).or(sent.stored);
+        sent.stored = (*state == State::Published)
+            .then_some(stored)
+            .or(sent.stored);
         sent.stopping = Some(true);
         sent
     }
