@@ -89,9 +89,9 @@ impl Log {
             _ => None,
         };
         let end = found.mend(&disk, !is_clean)?;
-        let mut log = Self::new(disk, dir, lock, (checkpoints, anchor));
+        let mut log = Self::new(disk, dir, lock, checkpoints, anchor);
         log.is_guarded = log.anchor.is_some() || lost.is_some();
-        let begun = log.begin(now, genesis, (end, lost, path));
+        let begun = log.begin(now, genesis, end, lost, path);
         // A step of the opening failed, and what the disk holds is unknown: this log writes nothing more, and the
         // next start looks again.
         log.stopped = begun.is_err();
@@ -102,7 +102,9 @@ impl Log {
         &mut self,
         now: Timestamp,
         genesis: &Entry,
-        (end, lost, path): (Option<LogEnd>, Option<Head>, Option<PathBuf>),
+        end: Option<LogEnd>,
+        lost: Option<Head>,
+        path: Option<PathBuf>,
     ) -> Result<(), LogError> {
         if let Some(checkpoints) = &mut self.checkpoints {
             let next = end.as_ref().map_or(0, |end| end.tip.seq) + 1;
@@ -319,7 +321,8 @@ impl Log {
         disk: Disk,
         dir: PathBuf,
         lock: File,
-        (checkpoints, anchor): (Option<Checkpoints>, Option<Anchor>),
+        checkpoints: Option<Checkpoints>,
+        anchor: Option<Anchor>,
     ) -> Self {
         let (group, members) = (Vec::new(), Vec::new());
         let tip = Tip::NONE;
