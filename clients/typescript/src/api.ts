@@ -1,4 +1,4 @@
-// Written by scripts/generate.mjs from schemas/api.schema.json: `npm run generate` writes it anew.
+// Written by clients/generate.py from schemas/api.schema.json: `make generated` writes it anew.
 
 /** Takes a task that was offered. */
 export type AcceptTask = {

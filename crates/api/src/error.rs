@@ -195,12 +195,12 @@ impl ApiError {
 }
 
 macro_rules! reasons {
-    ($( $(#[$doc:meta])* $variant:ident $name:literal; )*) => {
+    ($( #[doc = $meaning:literal] $variant:ident $name:literal; )*) => {
         /// The stable name of a refusal.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(from = "String", into = "String")]
         pub enum Reason {
-            $( $(#[$doc])* $variant, )*
+            $( #[doc = $meaning] $variant, )*
             /// A reason of the protocol: `signet schema reason` has their names.
             Protocol(String),
         }
@@ -208,6 +208,10 @@ macro_rules! reasons {
         impl Reason {
             /// The names that are the daemon's own.
             pub const OWN: &'static [&'static str] = &[$( $name ),*];
+
+            /// What each of them means.
+            #[cfg(test)]
+            pub(crate) const MEANINGS: &'static [&'static str] = &[$( $meaning ),*];
 
             /// The name.
             pub fn as_str(&self) -> &str {

@@ -15,7 +15,11 @@ impl JsonSchema for Reason {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let text =
             "The stable name of a refusal: one of the daemon's own, or a reason of the protocol.";
-        let own = json!({"enum": Self::OWN});
+        let meanings = Self::OWN.iter().zip(Self::MEANINGS);
+        let meanings: Map<String, Value> = meanings
+            .map(|(name, text)| ((*name).to_owned(), text.trim().into()))
+            .collect();
+        let own = json!({"enum": Self::OWN, "x-meanings": meanings});
         let protocol = json!({"type": "string", "pattern": "^[a-z]+(-[a-z]+)*$"});
         schemars::json_schema!({"description": text, "anyOf": [own, protocol]})
     }

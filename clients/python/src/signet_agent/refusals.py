@@ -1,6 +1,6 @@
 """A class for each of the daemon's own reasons to refuse a call, in the order of its table.
 
-The tests hold them against schemas/api.schema.json.
+Written by clients/generate.py from schemas/api.schema.json: `make generated` writes it anew.
 """
 
 from __future__ import annotations

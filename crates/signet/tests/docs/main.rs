@@ -58,6 +58,18 @@ fn perform(page: &str) -> usize {
     steps.iter().filter(is_transcript).count()
 }
 
+/// The types of TypeScript, and the values and refusals of Python.
+#[test]
+fn what_the_clients_have_of_the_schema_is_what_it_says() {
+    let generator = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/generate.py");
+    let checked = Command::new("python3")
+        .args([generator, "--check"])
+        .output();
+    let checked = checked.unwrap();
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{said}");
+}
+
 #[test]
 fn every_transcript_of_the_readme_is_what_happens() {
     assert!(perform(README) >= 7);
