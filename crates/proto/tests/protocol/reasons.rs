@@ -1,9 +1,7 @@
 //! The acceptance order as files: one input for every fault, with the reason that must be given.
 //!
-//! `vectors/reasons/NAME.json` holds the input, the time, and the log that the recipient has; the
-//! logs are entries as `vectors/reasons/logs/NAME.jsonl` has them. With `SIGNET_REGENERATE=1` the
-//! files are written anew; without, they are only read. Bob's sealing secret is the SHA-256 of
-//! `sealingagent-bob`.
+//! `vectors/refused/NAME.json` holds the input, the time, and what the recipient knows, of which `stages` builds the
+//! log. `published` writes them. Bob's sealing secret is the SHA-256 of `sealingagent-bob`.
 
 mod accepted;
 mod alone;
@@ -68,7 +66,6 @@ const WITHOUT_VECTOR: [(Reason, &str); 5] = [
 
 #[test]
 fn every_vector_gets_its_reason_and_no_effect_but_those_allowed() {
-    vector::regenerate_if_asked();
     let mut wrong = Vec::new();
     for vector in vector::all() {
         let name = &vector.name;

@@ -200,12 +200,18 @@ pub fn accepted(world: &World) -> Vec<Input> {
     let sister = bob_s_sister();
     let pause = |method, word, control: &Value| order(&sister, method, word, control);
     let said = |change: &dyn Fn(&mut Value)| word("control of bob", |word| change(word));
-    let progress = |state: &str| {
-        faults.said_newer(super::newer::progress(json!({ "state": state }), |value| {
+    let told = |body: Value| {
+        faults.said_newer(super::newer::progress(body, |value| {
             set("in-reply-to", world.newer_asked.to_string())(value);
             set("data-tier", 2)(value);
         }))
     };
+    let progress = |state: &str| told(json!({ "state": state }));
+    let part = json!({"index": 3, "last": false, "name": "evenings", "body": ["Tue"]});
+    let offered =
+        |capabilities: Value| faults.said_newer(offer(json!({ "capabilities": capabilities })));
+    let switch = json!({"name": "lamp.switch", "tier": 2, "description": "Switches the lamp",
+                        "schema": {"required": ["on"]}});
     vec![
         of(("lamp", "it is offered, and granted"), "lamp", lamp),
         of(
@@ -235,6 +241,30 @@ pub fn accepted(world: &World) -> Vec<Input> {
             ("progress-that-asks-for-more", "it cannot go on without"),
             "newer",
             progress("input-required"),
+        ),
+        of(
+            (
+                "progress-with-a-note-and-a-part",
+                "a part of what the answer will be",
+            ),
+            "newer",
+            told(json!({"state": "input-required", "note": "Which week?", "part": part})),
+        ),
+        of(
+            (
+                "offer-with-a-schema",
+                "a program of the sender's has come, and its handshake offered nothing",
+            ),
+            "newer",
+            offered(json!([switch])),
+        ),
+        of(
+            (
+                "offer-of-nothing-beside-nothing",
+                "no program is there, and its handshake offered nothing",
+            ),
+            "newer",
+            offered(json!([])),
         ),
         of(
             ("offer", "a program of the sender's has come"),

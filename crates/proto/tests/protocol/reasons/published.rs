@@ -3,7 +3,6 @@
 //! `cargo test --workspace --test protocol write_the_published -- --ignored`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use data_encoding::BASE64;
 use serde_json::{Value, json};
@@ -21,10 +20,6 @@ use super::stages::{self, Log, World};
 use super::{chains, http, openings, statements as words, taken, vector};
 use crate::forge::{envelope, headers, in_session, read, reason, sign};
 use crate::household::{at, control, identity, identity_with, key, people, rng};
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors")
-}
 
 /// Every file that is written, by its path in the folder.
 fn files() -> BTreeMap<String, Value> {
@@ -128,7 +123,14 @@ fn refused(fault: &Fault, log: &Log) -> Value {
         taken::note_receipt(&mut expect, log, fault.ms, &input);
     }
     described["expect"] = expect;
+    described["effects"] = effects(log, fault.ms, &input, fault.subject);
     described
+}
+
+/// What the recipient does about it, in words.
+fn effects(log: &Log, ms: i64, input: &[u8], subject: Option<&str>) -> Value {
+    let effects = vector::hear(&mut stages::bob(log), at(ms), input, subject);
+    json!(vector::names_of(&effects))
 }
 
 /// What the least agent may leave out, and this input is about.
@@ -177,6 +179,7 @@ impl Input {
         }
         taken::note_receipt(&mut expect, log, NOW, &self.bytes);
         described["expect"] = expect;
+        described["effects"] = effects(log, NOW, &self.bytes, None);
         if let Some(need) = need(self.name, self.log) {
             described["needs"] = json!([need]);
         }
@@ -544,7 +547,7 @@ fn written(value: &Value) -> String {
 #[ignore = "writes vectors/ anew, after a change that means to"]
 fn write_the_published_vectors() {
     for (name, value) in files() {
-        let path = folder().join(format!("{name}.json"));
+        let path = vector::folder().join(format!("{name}.json"));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, written(&value)).unwrap();
     }
@@ -553,7 +556,7 @@ fn write_the_published_vectors() {
 #[test]
 fn the_published_vectors_are_those_of_the_code() {
     for (name, value) in files() {
-        let text = std::fs::read_to_string(folder().join(format!("{name}.json")));
+        let text = std::fs::read_to_string(vector::folder().join(format!("{name}.json")));
         let text = text.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(
             text == written(&value),

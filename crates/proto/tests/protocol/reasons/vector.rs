@@ -1,19 +1,19 @@
-//! The files: written by the generator, read by the tests.
+//! The files of `vectors/refused`, read, with the logs that their knowledge was taken from.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use signet_json::{Limits, parse};
 use signet_proto::carrier::inbox_subject;
+use signet_proto::certificate::Certificate;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::{Form, Unverified};
 use signet_proto::ids::AgentId;
 use signet_proto::node::{At, Effect, Judged, Notice};
 use signet_proto::reject::Reason;
 
-use super::faults::{self, Fault};
-use super::stages::{self, Log};
+use super::stages::{self, Log, World};
 use crate::household::{Agent, at};
 
 /// One file, read.
@@ -62,54 +62,67 @@ impl Vector {
 /// What V06 refuses although the signature holds.
 const LATE: [Reason; 2] = [Reason::CertificateExpired, Reason::LayersExceedCertificate];
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/reasons")
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors")
 }
 
-/// Every vector, by name.
+/// Every vector that is refused, by name.
 pub fn all() -> impl Iterator<Item = Vector> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder())
-        .unwrap()
-        .map(|file| file.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|end| end == "json"))
-        .collect();
-    files.sort();
+    let world = stages::build();
+    let files = paths("refused");
     assert!(files.len() >= 60, "the vectors are there");
-    files.into_iter().map(|path| read(&path))
+    files.into_iter().map(move |path| read(&path, &world))
 }
 
-fn read(path: &Path) -> Vector {
+/// The files of one folder of the vectors, by name.
+pub fn paths(of: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder().join(of)).unwrap();
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn read(path: &Path, world: &World) -> Vector {
     let value: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let text = |name: &str| value[name].as_str().unwrap().to_owned();
-    let mut input = match value.get("input-base64") {
-        Some(coded) => data_encoding::BASE64
-            .decode(coded.as_str().unwrap().as_bytes())
-            .unwrap(),
-        None => text("input").into_bytes(),
-    };
-    let pad = value.get("pad").and_then(Value::as_u64).unwrap_or(0);
-    input.resize(input.len() + usize::try_from(pad).unwrap(), b' ');
-    let list = value["effects"].as_array().unwrap().iter();
-    let effects = list.map(|name| name.as_str().unwrap().to_owned());
+    let expect = |name: &str| value["expect"][name].as_str().unwrap().to_owned();
+    assert_eq!(expect("verdict"), "rejected");
     Vector {
         name: path.file_stem().unwrap().to_str().unwrap().to_owned(),
-        check: text("check"),
-        expect: text("expect").parse().unwrap(),
+        check: expect("check"),
+        expect: expect("reason").parse().unwrap(),
         also: value.get("also").map(|_| text("also")),
-        log: read_log(&text("log")),
+        log: read_again(&world.logs[text("knowledge").as_str()]),
         at: At {
             now: text("now").parse().unwrap(),
             ..at(0)
         },
-        input,
+        input: input_of(&value),
         subject: value.get("subject").map(|_| text("subject")),
-        effects: effects.collect(),
+        effects: effects_of(&value),
     }
 }
 
-pub fn read_log(name: &str) -> Log {
-    let path = folder().join("logs").join(format!("{name}.jsonl"));
-    let text = fs::read_to_string(path).unwrap();
+pub fn input_of(value: &Value) -> Vec<u8> {
+    let mut input = match value.get("input-base64") {
+        Some(coded) => data_encoding::BASE64
+            .decode(coded.as_str().unwrap().as_bytes())
+            .unwrap(),
+        None => value["input"].as_str().unwrap().as_bytes().to_vec(),
+    };
+    let pad = value.get("pad").and_then(Value::as_u64).unwrap_or(0);
+    input.resize(input.len() + usize::try_from(pad).unwrap(), b' ');
+    input
+}
+
+pub fn effects_of(value: &Value) -> Vec<String> {
+    let list = value["effects"].as_array().unwrap().iter();
+    list.map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+/// A log as a start reads it: out of the bytes of its lines.
+pub fn read_again(log: &Log) -> Log {
+    let text = String::from_utf8(write_log(log)).unwrap();
     let line = |line: &str| {
         let Value::Object(members) = parse(line.as_bytes(), Limits::LINE).unwrap() else {
             panic!("a line is an object")
@@ -144,31 +157,47 @@ pub fn names_of(effects: &[Effect]) -> Vec<String> {
             let about = accepted.message().headers.in_reply_to.unwrap();
             format!("progress on {about}")
         }
-        Effect::Notice(notice) => match notice.as_ref() {
-            Notice::Clock { peer, .. } => format!("tell the person of the clock of {peer}"),
-            Notice::Alarm(alarm) => format!("ring {} of {}", alarm.what.as_str(), alarm.peer),
-            other => format!("{other:?}"),
-        },
+        Effect::Deliver(_) => "put it into the inbox".to_owned(),
+        Effect::Answer(accepted) => {
+            let request = accepted.message().headers.in_reply_to.unwrap();
+            format!("answer to {request}")
+        }
+        Effect::Pong(_) => "a sign of life".to_owned(),
+        Effect::Settle {
+            peer,
+            message_id,
+            state,
+            ..
+        } => {
+            let why = state.why().map(|why| format!(" for {why}"));
+            let (word, why) = (state.as_str(), why.unwrap_or_default());
+            format!("{message_id} to {peer} is {word}{why}")
+        }
+        Effect::Established(peer) => format!("a session with {peer}"),
         Effect::Trust(_) => "tell verifiers whom to trust".to_owned(),
-        other => format!("{other:?}"),
+        Effect::Notice(notice) => format!("tell the person of {}", told_of(notice)),
     };
     effects.iter().map(name).collect()
 }
 
-pub fn regenerate_if_asked() {
-    if std::env::var("SIGNET_REGENERATE").as_deref() != Ok("1") {
-        return;
-    }
-    let world = stages::build();
-    let folder = folder();
-    fs::create_dir_all(folder.join("logs")).unwrap();
-    for (name, log) in &world.logs {
-        let path = folder.join("logs").join(format!("{name}.jsonl"));
-        fs::write(path, write_log(log)).unwrap();
-    }
-    for fault in faults::all(&world) {
-        let text = serde_json::to_string_pretty(&describe(&fault, &world.logs[fault.log])).unwrap();
-        fs::write(folder.join(format!("{}.json", fault.name)), text + "\n").unwrap();
+fn told_of(notice: &Notice) -> String {
+    let certified = |certificate: &Certificate| {
+        let (agent, serial) = (&certificate.agent, certificate.serial);
+        format!("{agent} of {}, serial {serial}", certificate.principal)
+    };
+    match notice {
+        Notice::Clock { peer, .. } => format!("the clock of {peer}"),
+        Notice::Alarm(alarm) => format!("the alarm {} of {}", alarm.what.as_str(), alarm.peer),
+        Notice::StrangerWaits(claimed) => format!("the stranger {}", certified(claimed)),
+        Notice::RootChanged(claimed) => format!("another root of {}", certified(claimed)),
+        Notice::RootSucceeded(claimed) => format!("the successor of {}", certified(claimed)),
+        Notice::Revoked(revoked) => format!(
+            "the revocation of {} of {}, up to serial {}",
+            revoked.agent, revoked.principal, revoked.serial
+        ),
+        Notice::Pause(pause) => format!("the pause of {}", pause.principal),
+        Notice::OverBudget { peer, .. } => format!("the budget of {peer}"),
+        other => format!("{other:?}"),
     }
 }
 
@@ -180,36 +209,4 @@ pub fn write_log(log: &Log) -> Vec<u8> {
         out.extend(b"}\n");
     }
     out
-}
-
-fn describe(fault: &Fault, log: &Log) -> Value {
-    let mut members = Map::new();
-    let mut put = |name: &str, value: Value| drop(members.insert(name.into(), value));
-    put("about", fault.about.into());
-    put("check", fault.expect.check().into());
-    put("expect", fault.expect.name().into());
-    put("me", "agent-bob".into());
-    put("log", fault.log.into());
-    put("now", at(fault.ms).now.to_string().into());
-    if let Some(also) = fault.also {
-        put("also", also.into());
-    }
-    match String::from_utf8(fault.input.clone()) {
-        Ok(text) => put("input", text.into()),
-        Err(_) => put(
-            "input-base64",
-            data_encoding::BASE64.encode(&fault.input).into(),
-        ),
-    }
-    let mut input = fault.input.clone();
-    if fault.pad > 0 {
-        put("pad", fault.pad.into());
-        input.resize(input.len() + fault.pad, b' ');
-    }
-    if let Some(subject) = fault.subject {
-        put("subject", subject.into());
-    }
-    let effects = hear(&mut stages::bob(log), at(fault.ms), &input, fault.subject);
-    put("effects", json!(names_of(&effects)));
-    Value::Object(members)
 }
