@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes what the clients have of schemas/api.schema.json, which `signet schema api` prints: the types of TypeScript with the
-table of calls, and for Python the values that the daemon says and a class for each of its reasons to refuse.
+table of calls, and for Python the values that the daemon says, a class for each of its reasons to refuse, and the calls that
+are in Python what they are on the wire.
 
 With --check it writes nothing, and ends with 1 where a file is not that text.
 """
@@ -324,11 +325,113 @@ from .errors import Refusal
 {classes}'''
 
 
+#: The calls whose answers come as they are: by which name, what it does, and its parameters; those behind the star by name alone.
+CALLS = (
+    ("inbox.list", "inbox", "What waits, oldest first, from behind the number `after`.", "* after limit"),
+    (
+        "history",
+        "history",
+        "What was said, newest first, in tiers 1 and 2; `before` the line of an earlier answer.",
+        "* peer conversation before limit",
+    ),
+    ("outbox.list", "outbox", "Messages of ours that have neither a receipt nor an end.", "peer"),
+    ("message.status", "where", "Where one message of ours is.", "message-id"),
+    ("handoff.list", "tasks", "Every task, held or given, newest first.", ""),
+    ("handoff.show", "task", "One task with the chain of those who gave it.", "task"),
+    ("handoff.accept", "accept", "Takes a task that was offered.", "task"),
+    ("handoff.decline", "decline_task", "Does not take a task; the giver reads `why`.", "task why"),
+    ("handoff.report", "report", "Says how a task goes.", "task state * note result"),
+    ("peer.list", "peers", "Every agent that is trusted.", ""),
+    ("peer.show", "peer", "One agent, with what it offers.", "peer"),
+    ("status", "status", "How the daemon does.", ""),
+)
+
+
+def value_named(schema):
+    """The class that is made of a definition, where one is."""
+    of = (value["of"] for value in VALUES)
+    return next((names[0] for names in of if "$ref" in schema and reference(schema) in names), None)
+
+
+def py_answer(result):
+    """The type of an answer, and how it is read."""
+    if kind := value_named(result):
+        return kind, f"value_of({kind}, {{told}})"
+    if result.get("type") == "array":
+        kind = value_named(result["items"])
+        return f"list[{kind}]", f"list_of({kind}, {{told}})"
+    lists = ((name, one) for name, one in KINDS[reference(result)]["properties"].items() if one.get("type") == "array")
+    ((name, one),) = lists
+    kind = value_named(one["items"])
+    return f"list[{kind}]", f'list_of({kind}, {{told}}, "{name}")'
+
+
+def py_parameter(name, schema, is_needed):
+    kind, may_be_null = py_type(schema)
+    if "$ref" in schema and (choices := KINDS[reference(schema)].get("oneOf")):
+        kind = f"Literal[{', '.join(quoted(choice['const']) for choice in choices)}]"
+    own = name.replace("-", "_")
+    if is_needed:
+        return f"{own}: {kind}"
+    if kind in EMPTY and not may_be_null:
+        return f"{own}: {kind} = {EMPTY[kind]}"
+    return f"{own}: {kind} = None" if kind == "Any" else f"{own}: {kind} | None = None"
+
+
+def py_call(method, own, about, order):
+    (call,) = (call for call in SCHEMA["oneOf"] if call["title"] == method)
+    takes = call["properties"].get("params", {})
+    takes = KINDS[reference(takes)] if "$ref" in takes else takes
+    needed = set(takes.get("required", ()))
+    assert needed <= set(order.split()), f"{method} needs more than {order}"
+    parameters = ["self"]
+    for name in order.split():
+        parameters.append(name if name == "*" else py_parameter(name, takes["properties"][name], name in needed))
+    kind, read = py_answer(call["x-result"])
+    given = (name.replace("-", "_") for name in order.split() if name != "*")
+    # What changes something is not repeated when the connection breaks.
+    ask = "call" if call["x-effect"] == "shows" else "_once"
+    told = f"await self.{ask}({', '.join([quoted(method), *(f'{name}={name}' for name in given)])})"
+    head = f"    async def {own}({', '.join(parameters)}) -> {kind}:"
+    if len(head) > 120:
+        head = "    async def {}(\n{}    ) -> {}:".format(own, "".join(f"        {one},\n" for one in parameters), kind)
+    return f'{head}\n        """{about}"""\n        return {read.format(told=told)}\n'
+
+
+def python_calls():
+    calls = "\n".join(py_call(*call) for call in CALLS)
+    values = sorted(set(re.findall(r"(?:value_of|list_of)\((\w+),", calls)))
+    return f'''"""The calls of the agent's socket that are here what they are on the wire.
+
+Written by clients/generate.py from schemas/api.schema.json: `make generated` writes it anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .messages import list_of, value_of
+from .values import {", ".join(values)}
+
+
+class PlainCalls:
+    """They ask by `call`, and by `_once` where a call changes something."""
+
+    async def call(self, /, method: str, **params: Any) -> Any:
+        raise NotImplementedError
+
+    async def _once(self, method: str, **params: Any) -> Any:
+        raise NotImplementedError
+
+{calls}'''
+
+
 def main():
     package = HERE / "python/src/signet_agent"
     files = {
         HERE / "typescript/src/api.ts": typescript(),
         package / "values.py": python_values(),
+        package / "plain.py": python_calls(),
         package / "refusals.py": python_refusals(),
     }
     for path, text in files.items():

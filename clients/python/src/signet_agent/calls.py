@@ -8,20 +8,21 @@ import os
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from .asking import ask
 from .client import MARGIN, Client, Pauses
 from .connection import connect
 from .errors import Malformed, SignetError
-from .messages import Message, Outgoing, Peer, Said, Sent, Status, Task, Update, Waiting, list_of, member, value_of
+from .messages import Message, Sent, Update, list_of, member, value_of
 from .places import find_socket
+from .plain import PlainCalls
 
 C = TypeVar("C", bound="Calls")
 logger = logging.getLogger("signet_agent")
 
 
-class Calls:
+class Calls(PlainCalls):
     """The calls of the agent's socket."""
 
     def __init__(
@@ -104,10 +105,6 @@ class Calls:
 
     # Its mail.
 
-    async def inbox(self, *, after: int = 0, limit: int | None = None) -> list[Waiting]:
-        """What waits, oldest first, from behind the number `after`."""
-        return list_of(Waiting, await self.call("inbox.list", after=after, limit=limit), "messages")
-
     async def acknowledge(self, *messages: Message) -> None:
         """They are read, and leave the inbox: all or none."""
         await self.call("acknowledge", messages=[one.name for one in messages])
@@ -132,73 +129,12 @@ class Calls:
         async for update in self._told("subscribe", _present({"message": message, "conversation": conversation})):
             yield update
 
-    async def history(
-        self,
-        *,
-        peer: str | None = None,
-        conversation: str | None = None,
-        before: int | None = None,
-        limit: int | None = None,
-    ) -> list[Said]:
-        """What was said, newest first, in tiers 1 and 2; `before` the line of an earlier answer."""
-        told = await self.call("history", peer=peer, conversation=conversation, before=before, limit=limit)
-        return list_of(Said, told, "messages")
-
-    async def outbox(self, peer: str | None = None) -> list[Outgoing]:
-        """Messages of ours that have neither a receipt nor an end."""
-        return list_of(Outgoing, await self.call("outbox.list", peer=peer), "messages")
-
-    async def where(self, message_id: str) -> Outgoing:
-        """Where one message of ours is."""
-        return value_of(Outgoing, await self.call("message.status", message_id=message_id))
-
     # Tasks.
 
     async def handoff(self, /, peer: str, goal: str, **more: Any) -> Sent:
         """Hands a task to `peer`, within limits: `input`, `capabilities`, `tier`, `depth`, `not_after`, `lasts`,
         `under`, `summary`, `data_tier`, `wait`, `introduce`. It is not repeated when the connection breaks."""
         return value_of(Sent, await self._once("handoff.send", peer=peer, goal=goal, **more))
-
-    async def tasks(self) -> list[Task]:
-        """Every task, held or given, newest first."""
-        return list_of(Task, await self.call("handoff.list"), "tasks")
-
-    async def task(self, task: str) -> Task:
-        """One task with the chain of those who gave it."""
-        return value_of(Task, await self.call("handoff.show", task=task))
-
-    async def accept(self, task: str) -> Task:
-        """Takes a task that was offered."""
-        return value_of(Task, await self._once("handoff.accept", task=task))
-
-    async def decline_task(self, task: str, why: str) -> Task:
-        """Does not take a task; the giver reads `why`."""
-        return value_of(Task, await self._once("handoff.decline", task=task, why=why))
-
-    async def report(
-        self,
-        task: str,
-        state: Literal["working", "completed", "failed", "returned"],
-        *,
-        note: str | None = None,
-        result: Any = None,
-    ) -> Task:
-        """Says how a task goes."""
-        return value_of(Task, await self._once("handoff.report", task=task, state=state, note=note, result=result))
-
-    # Looking around.
-
-    async def peers(self) -> list[Peer]:
-        """Every agent that is trusted."""
-        return list_of(Peer, await self.call("peer.list"))
-
-    async def peer(self, peer: str) -> Peer:
-        """One agent, with what it offers."""
-        return value_of(Peer, await self.call("peer.show", peer=peer))
-
-    async def status(self) -> Status:
-        """How the daemon does."""
-        return value_of(Status, await self.call("status"))
 
     # Everything else.
 
