@@ -73,7 +73,8 @@ impl Peer {
             session.given.messages_per_minute,
             allowance.messages_per_minute(),
         );
-        let take = |bucket: CallBudget, per_minute| bucket.at(now, per_minute).take(per_minute, age);
+        let take =
+            |bucket: CallBudget, per_minute| bucket.at(now, per_minute).take(per_minute, age);
         let heard = match per_minute {
             Some(per_minute) => take(self.budgets.heard, per_minute)?,
             None => self.budgets.heard,
