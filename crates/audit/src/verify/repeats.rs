@@ -48,7 +48,7 @@ impl Repeats {
         let place = headers.session.zip(headers.sequence);
         let is_number_new = place.is_none_or(|(session, number)| sessions.take(session, number));
         let again = content_signed_anew(message).filter(|_| is_own);
-        let is_id_new = self.remember((is_own, headers.message_id), again);
+        let is_id_new = self.remember(is_own, headers.message_id, again);
         let is_head_newer = head.is_none_or(|head| self.head <= head);
         self.head = self.head.max(head.unwrap_or_default());
         Some(match (is_own, is_number_new, is_id_new, is_head_newer) {
@@ -72,7 +72,8 @@ impl Repeats {
     }
 
     /// Whether the name is new among the newest, or says a second time what it may: `again`.
-    fn remember(&mut self, name: (bool, MessageId), again: Option<Digest>) -> bool {
+    fn remember(&mut self, is_own: bool, id: MessageId, again: Option<Digest>) -> bool {
+        let name = (is_own, id);
         if let Some(said) = self.known.get_mut(&name) {
             // The protocol sends a message signed anew once: `take` leaves nothing that a third one could match.
             return said.take().is_some_and(|said| Some(said) == again);

@@ -61,14 +61,14 @@ impl Walk<'_, '_> {
                 }
             }
             Mark::Recovery { file, bytes, hash } => {
-                faults.extend(self.prove_recovery(file, (*bytes, *hash)));
+                faults.extend(self.prove_recovery(file, *bytes, *hash));
             }
             Mark::Close => {}
         }
     }
 
     /// The torn bytes need not be kept; if they are, they must be those that were recorded.
-    fn prove_recovery(&mut self, name: &str, recorded: (u64, Digest)) -> Option<String> {
+    fn prove_recovery(&mut self, name: &str, bytes: u64, hash: Digest) -> Option<String> {
         self.report.recoveries += 1;
         let is_plain = Path::new(name)
             .file_name()
@@ -78,7 +78,7 @@ impl Walk<'_, '_> {
             return Some("`file` of `recovery` is not a plain file name".to_owned());
         }
         match measure(&torn) {
-            Ok(found) if found != recorded => {
+            Ok(found) if found != (bytes, hash) => {
                 return Some("the torn bytes set aside are not those recorded".to_owned());
             }
             Ok(_) => {}
