@@ -13,7 +13,6 @@ use signet_api::{Ceiling, May};
 use signet_files::{ReadFault, TomlFile, replace};
 use signet_text::word;
 
-
 /// The whole file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,8 +4,10 @@ use super::*;
 
 #[test]
 fn every_json_rpc_case_is_answered_as_expected() {
-    let cases: Vec<Value> =
-        serde_json::from_str(include_str!("../../../../proto/tests/vectors/jsonrpc/jsonrpc20.json")).unwrap();
+    let cases: Vec<Value> = serde_json::from_str(include_str!(
+        "../../../../proto/tests/vectors/jsonrpc/jsonrpc20.json"
+    ))
+    .unwrap();
     assert_eq!(cases.len(), 51);
     for case in cases {
         let answer = answer_to(&input_of(&case));
