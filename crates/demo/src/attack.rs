@@ -137,13 +137,11 @@ pub(crate) fn announce_as(identity: Identity, peer: &Certificate) -> Result<Vec<
         elapsed: Duration::ZERO,
         head: None,
     };
-    node.turn(at)
-        .people()
-        .bind(peer)
-        .map_err(|error| missed(&error))?;
-    let (_, outcome) = node
-        .handle_send(at, &peer.agent, Sending::Ping)
-        .map_err(|error| missed(&error))?;
+    let mut turn = node.turn(at);
+    let bound = turn.people().bind(peer);
+    bound.map_err(|error| missed(&error))?;
+    let sent = turn.sent().send(&peer.agent, Sending::Ping);
+    let outcome = sent.map_err(|error| missed(&error))?.outcome;
     let announce = outcome.effects.iter().find_map(|effect| match effect {
         Effect::Publish(signed) => Some(Signed::bytes(signed).to_vec()),
         _ => None,

@@ -42,9 +42,11 @@ fn appointment() -> Sending {
 fn send(alice: &mut Agent) -> Outcome {
     alice
         .node
-        .handle_send(at(1), &bob(), appointment())
+        .turn(at(1))
+        .sent()
+        .send(&bob(), appointment())
         .unwrap()
-        .1
+        .outcome
 }
 
 /// Two agents who know each other and have never spoken. Two others have, so that what a process makes once (the

@@ -107,10 +107,13 @@ fn message_schema() -> jsonschema::Validator {
 /// Handshake, and the first message through.
 fn meet(alice: &mut Agent, bob: &mut Agent) {
     let content = Content::default();
-    let (_, outcome) = alice
+    let outcome = alice
         .node
-        .handle_send(at(0), &bob.id(), Sending::Notification(content))
-        .unwrap();
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), Sending::Notification(content))
+        .unwrap()
+        .outcome;
     let effects = alice.keep(at(0), outcome);
     settle(at(0), &mut [alice, bob], effects);
     assert!(
@@ -129,10 +132,13 @@ fn write(alice: &mut Agent, size: Size) -> Vec<Arc<[u8]>> {
             conversation_id: Some("household-2026-02".parse().unwrap()),
             ..Content::default()
         };
-        let (_, outcome) = alice
+        let outcome = alice
             .node
-            .handle_send(at(1), &peer, Sending::Notification(content))
-            .unwrap();
+            .turn(at(1))
+            .sent()
+            .send(&peer, Sending::Notification(content))
+            .unwrap()
+            .outcome;
         published(&outcome.effects)[0].1.clone()
     };
     (0..size.messages).map(send).collect()

@@ -52,7 +52,10 @@ impl Receipt {
         if !self.except.is_empty() {
             members.insert(
                 "except".into(),
-                self.except.iter().map(exception_value).collect(),
+                self.except
+                    .iter()
+                    .map(|(number, exception)| exception_value(*number, exception))
+                    .collect(),
             );
         }
         if let Some(floor) = self.floor {
@@ -91,9 +94,9 @@ impl Receipt {
     }
 }
 
-fn exception_value((number, exception): &(u64, Exception)) -> Value {
+fn exception_value(number: u64, exception: &Exception) -> Value {
     let mut members = Map::new();
-    members.insert("sequence".into(), (*number).into());
+    members.insert("sequence".into(), number.into());
     members.insert("reason".into(), exception.reason.as_str().into());
     if let Some(hash) = exception.hash {
         members.insert("hash".into(), hash.to_string().into());

@@ -180,7 +180,7 @@ fn several(kind: AttentionKind, count: u64) -> String {
 
 /// The messages of ours that wait for approval.
 fn drafts(node: &Node) -> impl Iterator<Item = (&AgentId, MessageId)> {
-    let waiting = node.drafts();
+    let waiting = node.sent().drafts();
     let waiting = waiting.filter(|waiter| waiter.waits_for == WaitsFor::Approval);
     waiting.map(|waiter| (waiter.peer, waiter.draft.message_id))
 }

@@ -32,6 +32,19 @@ members! {
     }
 }
 
+impl OutcomeLine {
+    /// The line of what became of a message, that nobody tried before.
+    pub(crate) fn of(peer: &AgentId, message_id: MessageId, what: Did) -> Self {
+        Self {
+            peer: peer.clone(),
+            message_id,
+            what,
+            tries: 1,
+            reason: None,
+        }
+    }
+}
+
 names! {
     /// The things that become of messages.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -208,7 +208,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
             }
         }
         if message.headers.session.is_some() {
-            self.turn.release(&message.headers.agent_id);
+            self.turn.drafts().release(&message.headers.agent_id);
         }
     }
 
@@ -238,7 +238,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 let form = failure(fault);
                 let id = self.turn.node.ids.fresh(self.turn.at.now);
                 // An error that finds no room in the outbox is in the next receipt all the same.
-                let _ = self.turn.dispatch(Draft::answer(form, message, id, None));
+                let answer = Draft::answer(form, message, id, None);
+                let _ = self.turn.sent().dispatch(answer, None);
             }
             _ => {}
         }

@@ -14,8 +14,8 @@ use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
 
+use super::LocalError;
 use super::Outcome;
-use super::request::LocalError;
 use super::turn::InboxDoor;
 
 use leases::Leases;
@@ -342,13 +342,7 @@ impl InboxDoor<'_, '_> {
             return Err(LocalError::NotWaiting(*id));
         }
         for (peer, message_id) in taken {
-            let line = OutcomeLine {
-                peer: peer.clone(),
-                message_id: *message_id,
-                what: Did::Acknowledged,
-                tries: 1,
-                reason: None,
-            };
+            let line = OutcomeLine::of(peer, *message_id, Did::Acknowledged);
             self.turn.write(Entry::Outcome(line));
         }
         Ok(self.turn.take())

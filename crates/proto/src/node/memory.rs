@@ -171,7 +171,11 @@ impl Line<'_> {
             Some(Payload::Receipt(receipt)) => return self.apply_receipt(message, receipt),
             Some(Payload::Revocation(_) | Payload::Pause(_) | Payload::Poll(_)) | None => {}
             Some(Payload::Answer) => self.apply_answer(message),
-            Some(Payload::Progress(told)) => self.node.sent.apply_progress(message, told.as_ref()),
+            Some(Payload::Progress(told)) => self
+                .node
+                .sent
+                .requests_mut()
+                .apply_progress(message, told.as_ref()),
             Some(Payload::Offers(offers)) => peer.apply_offer(message, offers),
             Some(Payload::Ping) => self.node.sent.apply_ping(message),
             Some(Payload::Call) => {
@@ -187,7 +191,7 @@ impl Line<'_> {
         let Some(request) = message.headers.in_reply_to else {
             return;
         };
-        let open = self.node.sent.apply_answer(request);
+        let open = self.node.sent.requests_mut().apply_answer(request);
         if let Some(open) = &open {
             self.node.peers.entry(open.peer()).apply_answer(request);
         }
@@ -215,7 +219,7 @@ impl Line<'_> {
         if method.is_some_and(Method::is_handshake) {
             return;
         }
-        self.node.sent.apply_refused(headers, reason);
+        self.node.sent.requests_mut().apply_refused(headers, reason);
         let peer = self.node.peers.entry(&headers.agent_id);
         peer.apply_refused(self.now, headers, hash, reason);
     }
@@ -270,9 +274,12 @@ impl Line<'_> {
                 peer.apply_sent(message, self.clock)
             }
         };
-        self.node.sent.remove_draft(name, headers.message_id);
+        self.node.sent.drafts_mut().remove(name, headers.message_id);
         if anew {
-            self.node.sent.forget_result(name, headers.message_id);
+            self.node
+                .sent
+                .results_mut()
+                .forget(name, headers.message_id);
             return Changed::default();
         }
         let method = form.method();
@@ -282,7 +289,7 @@ impl Line<'_> {
             peer.note_own_step(at, message);
         }
         if method.is_some_and(Method::is_call) {
-            self.node.sent.apply_request(headers);
+            self.node.sent.requests_mut().apply_sent(headers);
         }
         self.answer_request(headers, form);
         Changed::default()
@@ -325,20 +332,16 @@ impl Line<'_> {
         let Ok(stored) = Draft::parse(line.message.clone(), life) else {
             return;
         };
-        if let Some(tag) = &line.client_key {
-            self.node.sent.apply_key(self.now, line.message_id, tag);
-        }
         let message = stored.message();
         // What waits for its person may be refused: then the request still wants an answer.
         if line.approve.is_none() {
             self.answer_request(&message.headers, &message.form);
         }
-        let until = self.now.saturating_add(life);
         let Node {
             peers, sent, me, ..
         } = &mut *self.node;
         peers.entry(&line.peer);
-        sent.apply_draft(me.identity(), until, line, stored);
+        sent.apply_draft(me.identity(), self.now, line, stored);
     }
 
     fn apply_outcome(mut self, line: &OutcomeLine) -> Changed {
@@ -362,7 +365,7 @@ impl Line<'_> {
         if line.what == Did::Expired {
             peer.give_up(message);
         } else {
-            sent.remove_draft(name, message);
+            sent.drafts_mut().remove(name, message);
             self.node.tasks.never_left(now, name, message);
         }
         self.note_fates(vec![(name.clone(), message, state)])
@@ -372,7 +375,7 @@ impl Line<'_> {
     pub(super) fn note_fates(&mut self, mut fates: Vec<Fate>) -> Changed {
         fates.retain(|(peer, name, state)| {
             self.node.peers.entry(peer);
-            self.node.sent.note_result(self.now, peer, *name, state)
+            (self.node.sent.results_mut()).note(self.now, peer, *name, state)
         });
         Changed {
             fates,

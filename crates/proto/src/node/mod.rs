@@ -9,27 +9,21 @@ mod alarms;
 mod answers;
 mod budget;
 mod clock;
-mod drafts;
 mod ids;
 mod inbound;
 mod inbox;
 mod judged;
+mod local_error;
 mod me;
 mod memory;
 mod offers;
-mod outbound;
-mod outbox;
 mod outcome;
 mod peers;
 mod people;
-mod progress;
 mod proof;
-mod release;
-mod request;
 mod rows;
 mod rule;
 mod sent;
-mod state;
 mod tasks;
 mod turn;
 
@@ -48,34 +42,34 @@ use crate::trust::{TrustStore, TrustView};
 pub use alarms::Alarms;
 pub use budget::LineAllowance;
 pub use clock::Clock;
-pub use drafts::{Waiter, WaitsFor, hash_of_draft};
 use ids::Ids;
 use inbound::Arrival;
 pub use inbox::{
     Gone, HandedOut, Inbox, Item, LeaseId, Quarantine, Shelved, Supply, TRIES, Wanted,
 };
 pub use judged::Judged;
+pub use local_error::LocalError;
 pub use me::Me;
 use memory::Changed;
 pub use offers::{OfferFault, OfferedTo, Offers, Program};
-pub use outbox::Outgoing;
 pub use outcome::{Disposition, Effect, Notice, Outcome, Polled};
 use peers::Paid;
 pub use peers::Peers;
 pub use people::{Pausing, People, Stranger};
-pub use progress::Progressed;
-pub use request::{Content, Continues, Declining, Handing, LocalError, Sending};
 pub use rows::{ROWS_VERSION, Read, RestoreError, Row, Snapshot, TABLES, differences};
 pub use rule::judge::Judge;
 pub use rule::permission::Way;
 pub use rule::ruled::Accepted;
 use rule::ruled::Ruled;
-pub use sent::{CallerKey, Once, Sent};
-pub use state::{Lost, State};
+use sent::Sent;
+pub use sent::{
+    CallerKey, Content, Continues, Declining, Handing, Lost, Outgoing, Progressed, Sending,
+    SentEnd, SentMessage, SentView, State, Waiter, WaitsFor, hash_of_draft,
+};
 pub use tasks::{Task, Tasks};
 pub use turn::{
-    AlarmsDoor, CarriersDoor, CopiesDoor, FlightsDoor, InboxDoor, LeasesDoor, MeDoor, OffersDoor,
-    PeersDoor, PeopleDoor, ReceiptsDoor, TasksDoor, Turn, WaysDoor,
+    AlarmsDoor, CarriersDoor, CopiesDoor, DraftsDoor, FlightsDoor, InboxDoor, LeasesDoor, MeDoor,
+    OffersDoor, PeersDoor, PeopleDoor, ReceiptsDoor, SentDoor, TasksDoor, Turn, WaysDoor,
 };
 
 /// When something happens, and what was durable then.
@@ -192,9 +186,9 @@ impl Node {
         &self.people
     }
 
-    /// Our requests that wait for an answer.
-    pub fn sent(&self) -> &Sent {
-        &self.sent
+    /// What we said and wait for.
+    pub fn sent(&self) -> SentView<'_> {
+        SentView::of(self)
     }
 
     /// What waits for our agent.

@@ -25,7 +25,7 @@ use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER};
 use crate::session::Session;
 use crate::time::Timestamp;
 
-use super::request::LocalError;
+use super::LocalError;
 use super::turn::OffersDoor;
 use super::{At, Node, Outcome};
 
@@ -205,7 +205,7 @@ impl OffersDoor<'_, '_> {
         if due.is_none_or(|due| due > now) {
             return;
         }
-        let Some((stamp, to)) = self.turn.node.slot(self.turn.at, peer) else {
+        let Some(slot) = self.turn.node.sent().slot(self.turn.at.now, peer) else {
             return;
         };
         let session = self.turn.node.peers.session(peer, self.turn.at.now);
@@ -216,15 +216,8 @@ impl OffersDoor<'_, '_> {
         }
         let id = self.turn.node.ids.fresh(self.turn.at.now);
         let draft = Draft::call(Method::Offer, peer.clone(), id, body);
-        if let Ok((signed, copy)) = draft.seal_and_sign(
-            self.turn.node.me.identity(),
-            stamp,
-            to,
-            self.turn.node.ids.rng(),
-        ) {
-            self.turn.node.peers.count_own(self.turn.at.now, peer, true);
-            self.turn.write_sealed(signed, copy);
-        }
+        // One that fits into no message is not tried for ever.
+        let _ = self.turn.sent().put_out(draft, slot);
         let offers = self.turn.node.peers.entry(peer).offers_mut();
         offers.pace.note_told(self.turn.at.elapsed);
     }

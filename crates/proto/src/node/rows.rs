@@ -81,10 +81,9 @@ impl Node {
             recorded: self.me.recorded().cloned(),
             rekeyed: self.me.rekeyed(),
             trust: self.trust().clone(),
-            peers: self.peers.snapshot(now, |peer| {
-                let drafts = self.sent.drafts().of_peer(peer);
-                drafts.map_or_else(Vec::new, |drafts| drafts.lost().to_vec())
-            }),
+            peers: self
+                .peers
+                .snapshot(now, |peer| self.sent.drafts().lost(peer).to_vec()),
             inbox: self.inbox.clone(),
             sent: self.sent.clone(),
             tasks: self.tasks.clone(),
@@ -155,7 +154,7 @@ impl Snapshot {
                 }
             }
             REQUESTS => {
-                for (name, open) in self.sent.requests() {
+                for (name, open) in self.sent.requests().iter() {
                     rows.put(REQUESTS, &name.to_string(), open);
                 }
             }

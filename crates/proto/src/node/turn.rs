@@ -17,6 +17,7 @@ use crate::handshake::Established;
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, MessageId};
 use crate::seal::Sealed;
+use crate::time::Timestamp;
 
 use super::{Accepted, Arrival, At, Changed, Effect, Judged, Node, Notice, Outcome, Ruled, State};
 
@@ -71,6 +72,10 @@ doors! {
     inbox: InboxDoor,
     /// Who has which message.
     leases: LeasesDoor,
+    /// What we say.
+    sent: SentDoor,
+    /// What waits to leave.
+    drafts: DraftsDoor,
     /// What programs offer.
     offers: OffersDoor,
     /// What was handed to us, and what we hand on.
@@ -144,6 +149,16 @@ impl Turn<'_> {
         self.alarms().look_for_holes();
         self.offers().end_lapsed_offers();
         self.peers().overdue();
+    }
+
+    /// What the node knows now.
+    pub fn node(&self) -> &Node {
+        self.node
+    }
+
+    /// When the input came.
+    pub fn now(&self) -> Timestamp {
+        self.at.now
     }
 
     /// The lines and effects so far; the next ones begin anew.
@@ -227,14 +242,9 @@ impl Turn<'_> {
         body.insert("received".into(), self.at.now.to_string().into());
         let id = self.node.ids.fresh(self.at.now);
         let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
-        if self.dispatch(draft).is_err() {
-            let line = OutcomeLine {
-                peer: message.headers.agent_id.clone(),
-                message_id: message.headers.message_id,
-                what: Did::AnswerFailed,
-                tries: 1,
-                reason: None,
-            };
+        if self.sent().dispatch(draft, None).is_err() {
+            let (peer, ping) = (&message.headers.agent_id, message.headers.message_id);
+            let line = OutcomeLine::of(peer, ping, Did::AnswerFailed);
             self.write(Entry::Outcome(line));
         }
     }
@@ -257,7 +267,7 @@ impl Turn<'_> {
         self.node.peers.go_on_at(now);
         let peers: Vec<_> = self.node.peers.names().cloned().collect();
         for peer in peers {
-            self.sign_anew(&peer);
+            self.sent().sign_anew(&peer);
         }
     }
 

@@ -48,8 +48,11 @@ pub fn try_send(
     let (at, peer) = (net.at(who), net.agents[to].id());
     let sent = net.agents[who]
         .node
-        .handle_send(at, &peer, Sending::Request(content));
-    sent.map(|(name, outcome)| {
+        .turn(at)
+        .sent()
+        .send(&peer, Sending::Request(content));
+    sent.map(|sent| {
+        let (name, outcome) = (sent.id, sent.outcome);
         let effects = net.agents[who].keep(at, outcome);
         net.perform(who, effects);
         name

@@ -124,10 +124,13 @@ impl Net {
     pub fn send(&mut self, who: usize, to: usize, sending: Sending) -> MessageId {
         let peer = self.agents[to].id();
         let at = self.at(who);
-        let (name, outcome) = self.agents[who]
+        let sent = self.agents[who]
             .node
-            .handle_send(at, &peer, sending)
+            .turn(at)
+            .sent()
+            .send(&peer, sending)
             .unwrap();
+        let (name, outcome) = (sent.id, sent.outcome);
         let effects = self.agents[who].keep(at, outcome);
         self.after_step(who, effects);
         name
@@ -154,7 +157,9 @@ impl Net {
         let at = self.at(who);
         let (_, outcome) = self.agents[who]
             .node
-            .handle_reply(at, None, request, answer.map_err(|why| why.as_str().into()))
+            .turn(at)
+            .sent()
+            .reply(None, request, answer.map_err(|why| why.as_str().into()))
             .unwrap();
         let effects = self.agents[who].keep(at, outcome);
         self.after_step(who, effects);

@@ -56,8 +56,13 @@ pub fn announce(make: impl Fn() -> Identity + 'static, to: &Agent, ms: i64) -> A
         .unwrap();
     agent.keep(at(ms), outcome);
     let sending = signet_proto::node::Sending::Ping;
-    let sent = agent.node.handle_send(at(ms), &to.id(), sending).unwrap();
-    published(&sent.1.effects)[0].1.clone()
+    let sent = agent
+        .node
+        .turn(at(ms))
+        .sent()
+        .send(&to.id(), sending)
+        .unwrap();
+    published(&sent.outcome.effects)[0].1.clone()
 }
 
 /// The revocation of an agent's certificates by its person.
@@ -130,7 +135,7 @@ pub fn decision(agent: &Agent, draft: MessageId, decision: Decision) -> Approval
     let principal = agent.certificate().principal.clone();
     let key = key(&format!("control of {principal}"));
     let control = control(principal.as_str());
-    let mut drafts = agent.node.drafts();
+    let mut drafts = agent.node.sent().drafts();
     let waiter = drafts.find(|waiter| waiter.draft.message_id == draft);
     let hash = hash_of_draft(waiter.unwrap().value.unwrap());
     Approval::sign(hash, decision, at(0).now, &control, &key).unwrap()
@@ -220,6 +225,7 @@ fn knowledge(node: &Node, at: At, sends_alike: bool) -> Vec<String> {
         .map(|item| (item.number, name(&item.message)))
         .collect();
     let drafts: Vec<_> = node
+        .sent()
         .drafts()
         .map(|waiter| {
             let (name, value) = (waiter.draft.message_id, waiter.value);

@@ -250,8 +250,9 @@ pub fn for_task(task: TaskId, capability: Option<&str>, tier: u8) -> Sending {
 
 pub fn sends(net: &mut Net, from: usize, to: usize, sending: Sending) -> Result<MessageId, String> {
     let (at, peer) = (net.at(from), net.agents[to].id());
-    let sent = net.agents[from].node.handle_send(at, &peer, sending);
-    let (name, outcome) = sent.map_err(|error| error.name().to_owned())?;
+    let sent = net.agents[from].node.turn(at).sent().send(&peer, sending);
+    let sent = sent.map_err(|error| error.name().to_owned())?;
+    let (name, outcome) = (sent.id, sent.outcome);
     let effects = net.agents[from].keep(at, outcome);
     net.perform(from, effects);
     Ok(name)

@@ -128,8 +128,8 @@ impl Pair {
         };
         match step {
             Step::Announce(_) => {
-                let sent = agent.node.handle_send(now, &peer, Sending::Ping);
-                agent.keep(now, sent.unwrap().1)
+                let sent = agent.node.turn(now).sent().send(&peer, Sending::Ping);
+                agent.keep(now, sent.unwrap().outcome)
             }
             Step::Hear(flight) => agent.hear(now, &bytes(flight)),
             Step::HearAndCrash(flight) => {

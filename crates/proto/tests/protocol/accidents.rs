@@ -57,7 +57,7 @@ fn answers(
 ) -> Result<MessageId, LocalError> {
     let at = net.at(0);
     let node = &mut net.agents[0].node;
-    let (name, outcome) = node.handle_reply(at, None, request, answer)?;
+    let (name, outcome) = node.turn(at).sent().reply(None, request, answer)?;
     let effects = net.agents[0].keep(at, outcome);
     net.perform(0, effects);
     net.run_for(5_000);
@@ -66,7 +66,9 @@ fn answers(
 
 fn decides(net: &mut Net, draft: MessageId, word: Decision) {
     let said = decision(&net.agents[0], draft, word);
-    does(net, 0, |node, at| node.handle_decision(at, &said).unwrap());
+    does(net, 0, |node, at| {
+        node.turn(at).drafts().decide(&said).unwrap()
+    });
     net.run_for(5_000);
 }
 
@@ -123,7 +125,7 @@ fn a_draft_of_before_its_person_asked_to_see_its_tier_does_not_leave() {
     net.cut = Some((0, 1));
     let [secret, plain] = [4, 1].map(|tier| net.send(0, 1, Sending::Notification(of_tier(tier))));
     net.run_for(60_000);
-    assert_eq!(net.agents[0].node.drafts().count(), 2);
+    assert_eq!(net.agents[0].node.sent().drafts().count(), 2);
     policy.borrow_mut().approve = vec![4];
     net.restart(0);
     net.cut = None;
@@ -155,7 +157,7 @@ fn work_handed_over_twice_to_the_same_peer_does_not_take_its_own_place() {
     let twice = |net: &mut Net| {
         let (at, carol) = (net.at(BOB), net.agents[CAROL].id());
         let node = &mut net.agents[BOB].node;
-        node.handle_send(at, &carol, on(task)).map(drop)
+        node.turn(at).sent().send(&carol, on(task)).map(drop)
     };
     net.send(BOB, CAROL, on(task));
     for state in [TaskState::Offered, TaskState::Accepted] {

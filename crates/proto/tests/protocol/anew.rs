@@ -50,7 +50,7 @@ pub(crate) fn forms(net: &Net, name: MessageId) -> Vec<Arc<[u8]>> {
 }
 
 pub(crate) fn state(net: &Net, who: usize, name: MessageId) -> State {
-    net.agents[who].node.status(name).unwrap().state
+    net.agents[who].node.sent().status(name).unwrap().state
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn an_answer_refused_while_the_clock_was_ahead_for_four_seconds_arrives_when_it_
     let (mut net, asked, answer) = answered_ahead(HOUR);
     let refused = State::Refused("timestamp-in-future".into());
     assert_eq!(state(&net, BOB, answer), refused);
-    let shown = net.agents[ALICE].node.status(asked).unwrap();
+    let shown = net.agents[ALICE].node.sent().status(asked).unwrap();
     assert_eq!(
         (shown.state, shown.answer_refused),
         (State::Received, Some(Reason::TimestampInFuture)),
@@ -68,7 +68,7 @@ fn an_answer_refused_while_the_clock_was_ahead_for_four_seconds_arrives_when_it_
     net.run_for(2 * SECOND);
     assert_eq!(state(&net, ALICE, asked), State::Answered);
     assert_eq!(state(&net, BOB, answer), State::Received);
-    let shown = net.agents[ALICE].node.status(asked).unwrap();
+    let shown = net.agents[ALICE].node.sent().status(asked).unwrap();
     assert_eq!(shown.answer_refused, None);
     remembered(&net);
     // The former form is never taken, not when its time has come either, nor behind a start.

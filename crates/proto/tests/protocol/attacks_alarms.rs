@@ -54,7 +54,12 @@ fn rung(net: &Net) -> Vec<(Alarm, String)> {
 }
 
 fn waits_for(net: &Net, name: MessageId) -> Option<WaitsFor> {
-    net.agents[ALICE].node.status(name).unwrap().waits_for
+    net.agents[ALICE]
+        .node
+        .sent()
+        .status(name)
+        .unwrap()
+        .waits_for
 }
 
 fn held(net: &Net, for_whom: usize) -> Vec<String> {

@@ -48,7 +48,7 @@ fn restricted() -> Sending {
 /// What Alice's node says of a decision.
 fn decides(net: &mut Net, approval: &Approval) -> Result<(), LocalError> {
     let at = net.at(0);
-    let outcome = net.agents[0].node.handle_decision(at, approval)?;
+    let outcome = net.agents[0].node.turn(at).drafts().decide(approval)?;
     let effects = net.agents[0].keep(at, outcome);
     net.perform(0, effects);
     Ok(())
@@ -60,7 +60,7 @@ fn approved(net: &Net, draft: MessageId) -> Approval {
 
 /// A decision under another control certificate.
 fn by(net: &Net, draft: MessageId, control: &ControlCertificate, signer: &str) -> Approval {
-    let mut drafts = net.agents[0].node.drafts();
+    let mut drafts = net.agents[0].node.sent().drafts();
     let waiter = drafts
         .find(|waiter| waiter.draft.message_id == draft)
         .unwrap();
@@ -86,7 +86,7 @@ fn other_control(root: &str, serial: u64, days: i64) -> ControlCertificate {
 fn stays(net: &mut Net, draft: MessageId) {
     net.run_for(60_000);
     assert_eq!(times_taken(&net.agents[1], draft), 0);
-    let mut drafts = net.agents[0].node.drafts();
+    let mut drafts = net.agents[0].node.sent().drafts();
     let waiter = drafts.find(|waiter| waiter.draft.message_id == draft);
     assert_eq!(waiter.unwrap().waits_for, WaitsFor::Approval);
 }
@@ -325,7 +325,14 @@ fn an_answer_of_that_tier_waits_as_well() {
     let asked = net.send(1, 0, restricted());
     net.run_for(5_000);
     net.reply(0, asked);
-    let draft = net.agents[0].node.drafts().next().unwrap().draft.message_id;
+    let draft = net.agents[0]
+        .node
+        .sent()
+        .drafts()
+        .next()
+        .unwrap()
+        .draft
+        .message_id;
     stays(&mut net, draft);
     let approval = approved(&net, draft);
     decides(&mut net, &approval).unwrap();
@@ -340,7 +347,11 @@ fn a_restricted_message_to_a_stranger_is_not_taken() {
     let mut net = acquainted();
     let stranger = "agent-stranger".parse().unwrap();
     let (at, node) = (net.at(0), &mut net.agents[0].node);
-    let error = node.handle_send(at, &stranger, restricted()).unwrap_err();
+    let error = node
+        .turn(at)
+        .sent()
+        .send(&stranger, restricted())
+        .unwrap_err();
     assert_eq!(error.name(), "peer-unknown");
 }
 

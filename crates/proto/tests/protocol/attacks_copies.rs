@@ -51,10 +51,13 @@ fn a_second_copy_that_announces_is_noticed_by_the_first_and_nobody_announces_any
     let now = net.at(0);
     copy.restart(now);
     let bob = net.agents[1].id();
-    let (_, outcome) = copy
+    let outcome = copy
         .node
-        .handle_send(now, &bob, Sending::Notification(Content::default()))
-        .unwrap();
+        .turn(now)
+        .sent()
+        .send(&bob, Sending::Notification(Content::default()))
+        .unwrap()
+        .outcome;
     let flights = household::published(&copy.keep(now, outcome));
     assert_eq!(flights.len(), 1, "the copy announces");
     for (_, flight) in &flights {
@@ -92,7 +95,7 @@ fn while_a_second_copy_rings_no_announce_goes_out_until_a_person_clears_it() {
     let waiting = tell(&mut net, 0);
     net.run_for(30 * MINUTE);
     assert_eq!(announces(&net), 0);
-    let waits_for = net.agents[0].node.status(waiting).unwrap().waits_for;
+    let waits_for = net.agents[0].node.sent().status(waiting).unwrap().waits_for;
     assert_eq!(waits_for, Some(WaitsFor::Alarm));
     let now = net.at(0);
     let outcome = net.agents[0].node.turn(now).alarms().clear();
@@ -133,7 +136,7 @@ fn an_agent_put_back_to_an_older_copy_learns_it_by_the_first_receipt_and_says_wh
             .iter()
             .all(|what| *what == Alarm::SequenceReuse)
     );
-    let fate = net.agents[0].node.status(reused).unwrap().state;
+    let fate = net.agents[0].node.sent().status(reused).unwrap().state;
     assert_eq!(fate, State::Unknown(Lost::RestoredBackup));
     net.run_for(10 * MINUTE);
     let later = tell(&mut net, 0);

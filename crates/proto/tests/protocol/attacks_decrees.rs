@@ -223,11 +223,11 @@ fn an_agent_whose_person_took_its_certificate_back_sends_nothing_and_a_sister_te
         Sending::Notification(Content::default()),
         Sending::Ping,
     ] {
-        let error = node.handle_send(at, &bob, sending).unwrap_err();
+        let error = node.turn(at).sent().send(&bob, sending).unwrap_err();
         assert_eq!(error, LocalError::Revoked);
     }
     for answer in [Ok(Content::default()), Err("no".into())] {
-        let error = node.handle_reply(at, None, asked, answer).unwrap_err();
+        let error = node.turn(at).sent().reply(None, asked, answer).unwrap_err();
         assert_eq!(error, LocalError::Revoked);
     }
     assert_eq!(node.inbox().named(asked).len(), 1, "it still waits");

@@ -283,7 +283,13 @@ fn flights_of_a_bound_peer_and_ours_to_it() {
     let mut twin = Agent::new("agent-bob", "bob");
     twin.knows(&net.agents[0]);
     let alice = net.agents[0].id();
-    let (_, outcome) = twin.node.handle_send(at(0), &alice, told).unwrap();
+    let outcome = twin
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&alice, told)
+        .unwrap()
+        .outcome;
     let announce = message_of(&published(&outcome.effects)[0].1);
     let from = pour(&mut net, 3_000, 4_000, |net, n| {
         let now = net.at(0).now.saturating_add(Duration::from_millis(n));

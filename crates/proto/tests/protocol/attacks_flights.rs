@@ -18,8 +18,8 @@ fn first(effects: &[Effect]) -> Bytes {
 }
 
 fn announce(from: &mut Agent, to: &Agent) -> Bytes {
-    let sent = from.node.handle_send(at(0), &to.id(), Sending::Ping);
-    let effects = from.keep(at(0), sent.unwrap().1);
+    let sent = from.node.turn(at(0)).sent().send(&to.id(), Sending::Ping);
+    let effects = from.keep(at(0), sent.unwrap().outcome);
     first(&effects)
 }
 

@@ -136,7 +136,13 @@ fn announces_of_strangers_cost_lines_and_nothing_else() {
     mallory.knows(&net.agents[0]);
     let alice = net.agents[0].id();
     let content = signet_proto::node::Sending::Ping;
-    let (_, outcome) = mallory.node.handle_send(at(0), &alice, content).unwrap();
+    let outcome = mallory
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&alice, content)
+        .unwrap()
+        .outcome;
     let announce = message_of(&published(&outcome.effects)[0].1);
     let keys = identity("agent-mallory", "mallory");
     for n in 0..1_300u64 {
@@ -161,7 +167,13 @@ fn announces_of_strangers_cost_lines_and_nothing_else() {
 fn announces_of_a_bound_peer_hold_one_half_open_handshake() {
     let (mut alice, mut bob) = alice_and_bob();
     let told = signet_proto::node::Sending::Notification(Default::default());
-    let (_, outcome) = bob.node.handle_send(at(0), &alice.id(), told).unwrap();
+    let outcome = bob
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&alice.id(), told)
+        .unwrap()
+        .outcome;
     let announce = message_of(&published(&outcome.effects)[0].1);
     bob.keep(at(0), outcome);
     let keys = identity("agent-bob", "bob");
@@ -194,7 +206,13 @@ fn the_sixty_fifth_half_open_handshake() {
         peer.knows(&alice);
         alice.knows(&peer);
         let ping = signet_proto::node::Sending::Ping;
-        let (_, outcome) = peer.node.handle_send(at(0), &alice.id(), ping).unwrap();
+        let outcome = peer
+            .node
+            .turn(at(0))
+            .sent()
+            .send(&alice.id(), ping)
+            .unwrap()
+            .outcome;
         let effects = alice.hear(at(1), &published(&outcome.effects)[0].1);
         assert_eq!(effects.len(), usize::from(n < 64));
     }

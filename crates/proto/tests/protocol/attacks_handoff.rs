@@ -585,7 +585,9 @@ fn an_agent_that_reports_by_hand_or_answers_a_handoff_as_a_request() {
     let offer = net.agents[BOB].node.tasks().held(task).unwrap().offer;
     let reply = net.agents[BOB]
         .node
-        .handle_reply(at, None, offer, Err("no".into()));
+        .turn(at)
+        .sent()
+        .reply(None, offer, Err("no".into()));
     assert_eq!(reply.unwrap_err().name(), "is-handoff");
     assert_eq!(held(&net, BOB, task), TaskState::Offered);
 }

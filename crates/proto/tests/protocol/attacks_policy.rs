@@ -171,7 +171,13 @@ fn a_grant_widened_in_flight_breaks_the_handshake() {
     let (mut alice, mut bob) = household::alice_and_bob();
     let sending = Sending::Notification(Content::default());
     let at = household::at(0);
-    let outcome = bob.node.handle_send(at, &alice.id(), sending).unwrap().1;
+    let outcome = bob
+        .node
+        .turn(at)
+        .sent()
+        .send(&alice.id(), sending)
+        .unwrap()
+        .outcome;
     let announce = published(&bob.keep(at, outcome)).remove(0).1;
     let verify = published(&alice.hear(at, &announce)).remove(0).1;
     let capability = published(&bob.hear(at, &verify)).remove(0).1;
@@ -295,7 +301,9 @@ fn the_ninth_hop_of_a_loop_is_refused_whoever_forgot_to_count() {
     let sending = Sending::Request(content);
     let error = net.agents[0]
         .node
-        .handle_send(at, &bob, sending)
+        .turn(at)
+        .sent()
+        .send(&bob, sending)
         .unwrap_err();
     assert_eq!(error.name(), "hops-exceeded");
 }

@@ -43,7 +43,13 @@ fn offered(change: impl FnOnce(&mut Value)) -> Result<Kept, &'static str> {
     let (mut alice, mut bob) = household::alice_and_bob();
     let sending = Sending::Notification(Content::default());
     let at = household::at(0);
-    let outcome = bob.node.handle_send(at, &alice.id(), sending).unwrap().1;
+    let outcome = bob
+        .node
+        .turn(at)
+        .sent()
+        .send(&alice.id(), sending)
+        .unwrap()
+        .outcome;
     let announce = published(&bob.keep(at, outcome)).remove(0).1;
     let verify = published(&alice.hear(at, &announce)).remove(0).1;
     let capability = published(&bob.hear(at, &verify)).remove(0).1;

@@ -165,10 +165,13 @@ fn announce(net: &Net) -> Vec<u8> {
     let mut mallory = Agent::new("agent-mallory", "mallory");
     mallory.knows(&net.agents[0]);
     let alice = net.agents[0].id();
-    let (_, outcome) = mallory
+    let outcome = mallory
         .node
-        .handle_send(net.at(0), &alice, Sending::Ping)
-        .unwrap();
+        .turn(net.at(0))
+        .sent()
+        .send(&alice, Sending::Ping)
+        .unwrap()
+        .outcome;
     let announce = message_of(&published(&outcome.effects)[0].1);
     let now = net.at(0).now;
     resign(

@@ -87,7 +87,7 @@ fn what_our_agent_tried_and_was_refused_leaves_a_line_and_nothing_of_its_content
     let nobody = Sending::Ping;
     let at = net.at(0);
     let unknown = "agent-nobody".parse().unwrap();
-    let slip = net.agents[0].node.handle_send(at, &unknown, nobody);
+    let slip = net.agents[0].node.turn(at).sent().send(&unknown, nobody);
     assert_eq!(slip.unwrap_err().name(), "peer-unknown");
     write_attempts(&mut net);
     let lines = attempts(&net);

@@ -130,8 +130,11 @@ impl Pair {
         let agent = &mut self.agents[ALICE];
         let sent = agent
             .node
-            .handle_send(at, &peer, Sending::Notification(content));
-        let (name, outcome) = sent.unwrap();
+            .turn(at)
+            .sent()
+            .send(&peer, Sending::Notification(content));
+        let sent = sent.unwrap();
+        let (name, outcome) = (sent.id, sent.outcome);
         let effects = agent.keep(at, outcome);
         self.perform(ALICE, effects);
         name
@@ -160,7 +163,7 @@ impl Pair {
     }
 
     fn state(&self, name: MessageId) -> State {
-        self.agents[ALICE].node.status(name).unwrap().state
+        self.agents[ALICE].node.sent().status(name).unwrap().state
     }
 
     fn receipts(&self, who: usize, from: usize) -> Vec<CarrierId> {
@@ -187,7 +190,13 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 fn a_peer_without_routes_of_its_own_is_reached_by_nats_alone() {
     let (mut alice, bob) = alice_and_bob();
     let sending = Sending::Notification(Content::default());
-    let (_, outcome) = alice.node.handle_send(at(0), &bob.id(), sending).unwrap();
+    let outcome = alice
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), sending)
+        .unwrap()
+        .outcome;
     let parcels = outcome.effects.iter().filter_map(|effect| match effect {
         Effect::Publish(parcel) => Some((parcel.carrier().clone(), parcel.address().to_owned())),
         _ => None,
@@ -258,7 +267,7 @@ fn a_carrier_that_calls_everything_stored_stops_no_other_and_gives_up_no_number(
     let (at, bob) = (pair.at(), pair.agents[BOB].id());
     let node = &mut pair.agents[ALICE].node;
     node.turn(at).carriers().stored(&post(), &bob, name);
-    assert!(node.status(name).unwrap().stored);
+    assert!(node.sent().status(name).unwrap().stored);
     pair.run_for(6_000);
     assert_eq!(pair.ways_of(name), [post(), NATS]);
     assert_eq!(pair.state(name), State::Received);
@@ -356,14 +365,14 @@ fn a_store_that_one_carrier_lost_says_nothing_of_the_others() {
     node.turn(at).carriers().stored(&NATS, &bob, name);
     let outcome = node.turn(at).carriers().mailbox_lost(&post());
     pair.agents[ALICE].keep(at, outcome);
-    assert!(pair.agents[ALICE].node.status(name).unwrap().stored);
+    assert!(pair.agents[ALICE].node.sent().status(name).unwrap().stored);
     let outcome = pair.agents[ALICE]
         .node
         .turn(at)
         .carriers()
         .mailbox_lost(&NATS);
     pair.agents[ALICE].keep(at, outcome);
-    assert!(!pair.agents[ALICE].node.status(name).unwrap().stored);
+    assert!(!pair.agents[ALICE].node.sent().status(name).unwrap().stored);
 }
 
 /// A gateway that is only starting takes nothing: without another try the receipt would come with the peer's next

@@ -29,7 +29,7 @@ fn word() -> Sending {
 }
 
 fn is_received(net: &Net, who: usize, name: MessageId) -> bool {
-    let out = net.agents[who].node.status(name).unwrap();
+    let out = net.agents[who].node.sent().status(name).unwrap();
     out.state == State::Received
 }
 
@@ -203,7 +203,7 @@ fn what_was_sent_while_nobody_listened_goes_out_again_when_the_clock_is_put_righ
     net.cut = None;
     net.run_for(10_000);
     // The first was signed two hours ahead: it is refused, and its number holds up nothing.
-    let state = net.agents[0].node.status(lost).unwrap().state;
+    let state = net.agents[0].node.sent().status(lost).unwrap().state;
     assert_eq!(state, State::Refused("timestamp-in-future".into()));
     assert!(is_received(&net, 0, later));
     assert_eq!(put_back(&net.agents[0]), 1);
@@ -225,7 +225,7 @@ fn lasting(from: i64, to: i64) -> Net {
 }
 
 fn waits_for(net: &Net) -> Vec<WaitsFor> {
-    let drafts = net.agents[0].node.drafts();
+    let drafts = net.agents[0].node.sent().drafts();
     drafts.map(|draft| draft.waits_for).collect()
 }
 
@@ -398,7 +398,7 @@ fn a_clock_that_is_forty_days_ahead_for_a_moment_closes_no_open_request() {
     net.reply(1, asked);
     net.run_for(3_000);
     assert_eq!(net.agents[0].refusals(), Vec::<&str>::new());
-    let state = net.agents[0].node.status(asked).unwrap().state;
+    let state = net.agents[0].node.sent().status(asked).unwrap().state;
     assert_eq!(state, State::Answered);
     remembered(&net);
 }

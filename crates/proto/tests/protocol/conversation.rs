@@ -14,10 +14,13 @@ fn request(body: serde_json::Value) -> Sending {
 }
 
 fn ask(alice: &mut Agent, bob: &mut Agent, ms: i64) -> signet_proto::ids::MessageId {
-    let (name, outcome) = alice
+    let sent = alice
         .node
-        .handle_send(at(ms), &bob.id(), request(json!({"week": "2026-W07"})))
+        .turn(at(ms))
+        .sent()
+        .send(&bob.id(), request(json!({"week": "2026-W07"})))
         .unwrap();
+    let (name, outcome) = (sent.id, sent.outcome);
     let effects = alice.keep(at(ms), outcome);
     settle(at(ms), &mut [alice, bob], effects);
     name
@@ -40,7 +43,9 @@ fn a_first_request_makes_a_session_and_is_answered() {
     };
     let (_, outcome) = bob
         .node
-        .handle_reply(at(5), None, name, Ok(answer))
+        .turn(at(5))
+        .sent()
+        .reply(None, name, Ok(answer))
         .unwrap();
     let effects = bob.keep(at(5), outcome);
     let effects = settle(at(5), &mut [&mut alice, &mut bob], effects);
@@ -86,10 +91,13 @@ fn a_restart_from_the_log_keeps_the_session_and_refuses_the_replay() {
 #[test]
 fn a_ping_is_answered_by_the_daemon_itself() {
     let (mut alice, mut bob) = alice_and_bob();
-    let (_, outcome) = alice
+    let outcome = alice
         .node
-        .handle_send(at(0), &bob.id(), Sending::Ping)
-        .unwrap();
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), Sending::Ping)
+        .unwrap()
+        .outcome;
     let effects = alice.keep(at(0), outcome);
     let effects = settle(at(0), &mut [&mut alice, &mut bob], effects);
     assert!(

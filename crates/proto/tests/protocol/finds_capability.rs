@@ -34,7 +34,7 @@ fn ask(net: &mut Net, finds_capability: bool) -> MessageId {
 }
 
 fn state(net: &Net, name: MessageId) -> State {
-    net.agents[ALICE].node.status(name).unwrap().state
+    net.agents[ALICE].node.sent().status(name).unwrap().state
 }
 
 /// For what Alice's request left; `None` where it did not leave.

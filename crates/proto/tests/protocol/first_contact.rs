@@ -39,7 +39,7 @@ fn mail_to_a_stranger_arrives_once_when_both_persons_have_approved() {
             net.run_for(3_600_000);
         };
         let mail = [net.ask(0, 1), net.ask(0, 1)];
-        let waiter = net.agents[0].node.drafts().next().unwrap().waits_for;
+        let waiter = net.agents[0].node.sent().drafts().next().unwrap().waits_for;
         assert_eq!(waiter, WaitsFor::Introduction);
         net.run_for(10_000);
         assert_eq!(pending(&net.agents[1], net.now), ["agent-alice"]);
@@ -91,7 +91,7 @@ fn mail_to_whom_the_other_person_refused_says_that_it_expired() {
         }
         net.run_for(3 * DAY);
         assert_eq!(states(&net, 0, mail), [State::Expired]);
-        assert_eq!(net.agents[0].node.drafts().count(), 0);
+        assert_eq!(net.agents[0].node.sent().drafts().count(), 0);
         assert_eq!(net.sent.iter().filter(|(_, who, _)| *who == 1).count(), 0);
         let quiet = net.now;
         net.run_for(3 * DAY);
@@ -122,8 +122,10 @@ fn mail_waits_for_no_more_than_sixty_four_strangers() {
     let send = |alice: &mut Agent, name: &str, ms| {
         let sent = alice
             .node
-            .handle_send(at(ms), &name.parse().unwrap(), mail());
-        sent.map(|(_, outcome)| drop(alice.keep(at(ms), outcome)))
+            .turn(at(ms))
+            .sent()
+            .send(&name.parse().unwrap(), mail());
+        sent.map(|sent| drop(alice.keep(at(ms), sent.outcome)))
     };
     for n in 0..64 {
         send(&mut alice, &format!("agent-{n}"), 0).unwrap();
@@ -147,7 +149,9 @@ fn nobody_pings_a_stranger_nor_writes_to_themselves() {
     for (name, sending) in [("agent-stranger", Sending::Ping), ("agent-alice", mail)] {
         let sent = alice
             .node
-            .handle_send(at(0), &name.parse().unwrap(), sending);
+            .turn(at(0))
+            .sent()
+            .send(&name.parse().unwrap(), sending);
         assert_eq!(sent.unwrap_err().name(), "peer-unknown");
     }
 }

@@ -141,8 +141,8 @@ fn one_way_loss_of_the_lower_agents_announces_heals() {
 fn a_peer_that_answers_only_the_first_flight_is_announced_to_ever_more_rarely() {
     let (mut alice, mut bob) = alice_and_bob();
     let told = signet_proto::node::Sending::Notification(Default::default());
-    let sent = alice.node.handle_send(at(0), &bob.id(), told);
-    let mut effects = alice.keep(at(0), sent.unwrap().1);
+    let sent = alice.node.turn(at(0)).sent().send(&bob.id(), told);
+    let mut effects = alice.keep(at(0), sent.unwrap().outcome);
     let (mut announces, mut now) = (0, 0);
     while now < 3_600_000 {
         for (_, bytes) in published(&effects) {

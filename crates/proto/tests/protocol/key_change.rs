@@ -387,10 +387,13 @@ fn a_thief_of_the_old_key_is_refused_once_the_new_certificate_is_known() {
     let mut thief = Agent::new("agent-alice", "alice");
     thief.knows(&net.agents[1]);
     let now = net.at(0);
-    let (_, outcome) = thief
+    let outcome = thief
         .node
-        .handle_send(now, &net.agents[1].id(), tell())
-        .unwrap();
+        .turn(now)
+        .sent()
+        .send(&net.agents[1].id(), tell())
+        .unwrap()
+        .outcome;
     for (_, bytes) in published(&thief.keep(now, outcome)) {
         net.put(1, bytes, 1);
     }

@@ -13,7 +13,7 @@ use signet_proto::entry::{Did, Entry};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{MessageId, Version};
 use signet_proto::node::{
-    CallerKey, Content, HandedOut, LocalError, Once, Sending, State, TRIES, Wanted,
+    CallerKey, Content, HandedOut, LocalError, Sending, SentMessage, State, TRIES, Wanted,
 };
 use signet_proto::policy::{Capability, Policy};
 
@@ -111,10 +111,10 @@ fn key(text: &str) -> CallerKey {
     text.parse().unwrap()
 }
 
-fn once(net: &mut Net, text: &str, sending: Sending) -> Result<Once, LocalError> {
+fn once(net: &mut Net, text: &str, sending: Sending) -> Result<SentMessage, LocalError> {
     let (at, peer) = (net.at(ALICE), net.agents[BOB].id());
     let node = &mut net.agents[ALICE].node;
-    let mut sent = node.handle_send_once(at, &peer, sending, &key(text))?;
+    let mut sent = node.turn(at).sent().send_once(&peer, sending, &key(text))?;
     let outcome = std::mem::take(&mut sent.outcome);
     let effects = net.agents[ALICE].keep(at, outcome);
     net.perform(ALICE, effects);
@@ -142,7 +142,7 @@ fn what_is_handed_out_is_nobody_else_s_until_it_is_answered() {
     respond(&mut net, &handed).unwrap();
     net.run_for(1_000);
     assert_eq!(
-        net.agents[ALICE].node.status(request).unwrap().state,
+        net.agents[ALICE].node.sent().status(request).unwrap().state,
         State::Answered
     );
     assert_eq!(
@@ -290,7 +290,7 @@ fn a_kill_hands_it_out_again_as_another_try_under_the_same_name() {
     assert!(receive(&mut net, &anything(1)).is_none());
     net.run_for(20_000);
     assert_eq!(
-        net.agents[ALICE].node.status(request).unwrap().state,
+        net.agents[ALICE].node.sent().status(request).unwrap().state,
         State::Answered
     );
     assert_eq!(said(&net, request), [(Did::Started, 1), (Did::Started, 2)]);
@@ -314,7 +314,7 @@ fn what_a_consumer_keeps_waits_for_somebody_s_answer_and_is_received_no_more() {
     net.reply(BOB, request);
     net.run_for(20_000);
     assert_eq!(
-        net.agents[ALICE].node.status(request).unwrap().state,
+        net.agents[ALICE].node.sent().status(request).unwrap().state,
         State::Answered
     );
 }
@@ -443,17 +443,17 @@ fn the_same_call_again_is_the_same_message_and_sends_once() {
     assert!(!first.again);
     net.run_for(1_000);
     let again = once(&mut net, "order-1", question("milk?")).unwrap();
-    assert_eq!((again.message_id, again.again), (first.message_id, true));
+    assert_eq!((again.id, again.again), (first.id, true));
     net.restart(ALICE);
     let again = once(&mut net, "order-1", question("milk?")).unwrap();
-    assert_eq!((again.message_id, again.again), (first.message_id, true));
+    assert_eq!((again.id, again.again), (first.id, true));
     net.run_for(10_000);
-    assert_eq!(times_taken(&net.agents[BOB], first.message_id), 1);
+    assert_eq!(times_taken(&net.agents[BOB], first.id), 1);
     let calls = net.agents[BOB].node.inbox().after(0);
     let calls = calls.filter(|item| item.message.form == Form::Call(Method::Request));
     assert_eq!(calls.count(), 1);
     let other = once(&mut net, "order-2", question("milk?")).unwrap();
-    assert_ne!(other.message_id, first.message_id);
+    assert_ne!(other.id, first.id);
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn a_key_with_another_content_is_refused_also_when_it_was_sealed_and_after_a_res
             net.restart(ALICE);
         }
         let refused = once(&mut net, "k", question("other")).unwrap_err();
-        assert_eq!(refused, LocalError::KeyReused(sealed.message_id));
+        assert_eq!(refused, LocalError::KeyReused(sealed.id));
         let again = once(&mut net, "k", Sending::Request(secret())).unwrap();
         assert!(again.again);
     }
@@ -493,7 +493,9 @@ fn a_kill_between_the_draft_and_the_message_sends_once() {
     let (at, peer) = (net.at(ALICE), net.agents[BOB].id());
     let node = &mut net.agents[ALICE].node;
     let sent = node
-        .handle_send_once(at, &peer, question("milk?"), &key("k"))
+        .turn(at)
+        .sent()
+        .send_once(&peer, question("milk?"), &key("k"))
         .unwrap();
     let lines = sent.outcome.entries.len();
     assert!(lines >= 2, "the draft, and the message");
@@ -502,7 +504,9 @@ fn a_kill_between_the_draft_and_the_message_sends_once() {
         let (at, peer) = (net.at(ALICE), net.agents[BOB].id());
         let node = &mut net.agents[ALICE].node;
         let sent = node
-            .handle_send_once(at, &peer, question("milk?"), &key("k"))
+            .turn(at)
+            .sent()
+            .send_once(&peer, question("milk?"), &key("k"))
             .unwrap();
         let entries = sent.outcome.entries.into_iter().take(kept);
         net.agents[ALICE]
@@ -535,7 +539,7 @@ fn a_key_is_forgotten_after_thirty_days() {
     assert!(once(&mut net, "k", question("milk?")).unwrap().again);
     net.run_for(2 * day);
     let later = once(&mut net, "k", question("milk?")).unwrap();
-    assert!(!later.again && later.message_id != first.message_id);
+    assert!(!later.again && later.id != first.id);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn ask(net: &mut Net) -> Result<MessageId, LocalError> {
 }
 
 fn state(net: &Net, request: MessageId) -> State {
-    net.agents[ALICE].node.status(request).unwrap().state
+    net.agents[ALICE].node.sent().status(request).unwrap().state
 }
 
 /// How often Bob told anybody of offers.

@@ -225,7 +225,7 @@ fn exchange(net: &mut Net, from: usize, to: usize) -> Option<i64> {
             net.reply(to, asked);
             replied = true;
         }
-        if replied && net.agents[from].node.status(asked).unwrap().state == State::Answered {
+        if replied && net.agents[from].node.sent().status(asked).unwrap().state == State::Answered {
             return Some(net.now - began);
         }
     }

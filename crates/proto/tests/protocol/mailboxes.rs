@@ -95,7 +95,7 @@ impl Mailbox {
 
     fn missing(&self) -> usize {
         let node = &self.net.agents[0].node;
-        let state = |name: &&MessageId| node.status(**name).unwrap().state;
+        let state = |name: &&MessageId| node.sent().status(**name).unwrap().state;
         let missing = self
             .names
             .iter()
@@ -126,7 +126,7 @@ fn what_is_falsely_called_stored_goes_out_again_after_a_minute() {
     assert_eq!(sent(&net), 0, "the mailbox's word delays it");
     net.run_for(2_000);
     assert_eq!(
-        net.agents[0].node.status(name).unwrap().state,
+        net.agents[0].node.sent().status(name).unwrap().state,
         State::Received
     );
     assert_eq!(sent(&net), 1);
@@ -162,7 +162,7 @@ fn what_is_falsely_called_stored_with_a_short_life_arrives_before_its_end() {
         assert_eq!(early.count(), 0, "the mailbox's word delays them");
         net.run_for(2_000);
         for name in names {
-            let state = net.agents[0].node.status(name).unwrap().state;
+            let state = net.agents[0].node.sent().status(name).unwrap().state;
             assert_eq!(state, State::Received, "of {life} s");
         }
     }

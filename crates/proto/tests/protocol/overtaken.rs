@@ -90,7 +90,7 @@ fn three() -> (Net, [MessageId; 3]) {
 }
 
 fn states(net: &Net, names: [MessageId; 3]) -> [State; 3] {
-    names.map(|name| net.agents[ALICE].node.status(name).unwrap().state)
+    names.map(|name| net.agents[ALICE].node.sent().status(name).unwrap().state)
 }
 
 fn rings(net: &Net) -> Vec<Alarm> {

@@ -97,7 +97,9 @@ fn try_tell(
     let at = net.at(who);
     let told = net.agents[who]
         .node
-        .handle_progress(at, None, request, progress);
+        .turn(at)
+        .sent()
+        .progress(None, request, progress);
     told.map(|(name, outcome)| {
         let effects = net.agents[who].keep(at, outcome);
         net.perform(who, effects);
@@ -310,13 +312,13 @@ fn progress_reaches_whoever_asked_and_settles_nothing() {
         let told = node.sent().progress_of(request).unwrap();
         assert_eq!(told.state, Some(ProgressState::InputRequired));
         assert_eq!(told.note.as_deref(), Some("Which week?"));
-        assert_eq!(node.status(request).unwrap().state, State::Received);
+        assert_eq!(node.sent().status(request).unwrap().state, State::Received);
         assert!(node.inbox().is_empty());
     }
     net.reply(BOB, request);
     net.run_for(1_000);
     assert_eq!(
-        net.agents[ALICE].node.status(request).unwrap().state,
+        net.agents[ALICE].node.sent().status(request).unwrap().state,
         State::Answered
     );
     assert!(net.agents.iter().all(|agent| agent.refusals().is_empty()));
@@ -329,8 +331,11 @@ fn progress_on_a_sealed_request_travels_sealed_and_stands_nowhere_in_clear() {
     let secret = crate::household::sealing::secret();
     let sent = net.agents[ALICE]
         .node
-        .handle_send(at, &bob, Sending::Request(secret));
-    let (request, outcome) = sent.unwrap();
+        .turn(at)
+        .sent()
+        .send(&bob, Sending::Request(secret));
+    let sent = sent.unwrap();
+    let (request, outcome) = (sent.id, sent.outcome);
     let effects = net.agents[ALICE].keep(at, outcome);
     net.perform(ALICE, effects);
     net.run_for(1_000);
@@ -461,7 +466,9 @@ fn what_a_refusal_says_for_programs_arrives_and_is_sealed_with_its_words() {
             body: Some(body),
         };
         let (_, outcome) = node
-            .handle_reply(at, Some(&alice), request, Err(declined))
+            .turn(at)
+            .sent()
+            .reply(Some(&alice), request, Err(declined))
             .unwrap();
         let effects = net.agents[BOB].keep(at, outcome);
         net.perform(BOB, effects);
@@ -517,7 +524,7 @@ fn progress_after_the_answer_is_refused() {
         Some("response-unsolicited")
     );
     assert_eq!(
-        net.agents[ALICE].node.status(request).unwrap().state,
+        net.agents[ALICE].node.sent().status(request).unwrap().state,
         State::Answered
     );
 }
@@ -683,12 +690,12 @@ fn an_offer_is_told_within_a_second_used_and_taken_back_when_its_program_goes() 
     let unfit = ask_for(&mut net, "lamp.switch", json!({"off": true})).unwrap();
     net.run_for(1_000);
     assert_eq!(
-        net.agents[ALICE].node.status(request).unwrap().state,
+        net.agents[ALICE].node.sent().status(request).unwrap().state,
         State::Received
     );
     assert_eq!(net.agents[BOB].refusals(), ["body-unfit"]);
     assert_eq!(
-        net.agents[ALICE].node.status(unfit).unwrap().state,
+        net.agents[ALICE].node.sent().status(unfit).unwrap().state,
         State::Refused("body-unfit".into())
     );
     offer_end(&mut net, BOB, PROGRAM.connection);
@@ -956,7 +963,7 @@ fn what_a_program_says_of_its_offer_stays_with_its_own_peers_beside_another_of_t
         // Alice's request is not held against what Carol was told.
         let request = ask_for(&mut net, "lamp.switch", json!({"on": true})).unwrap();
         net.run_for(1_000);
-        let status = net.agents[ALICE].node.status(request).unwrap();
+        let status = net.agents[ALICE].node.sent().status(request).unwrap();
         assert_eq!(status.state, State::Received);
         for program in [PROGRAM, other] {
             offer_end(&mut net, BOB, program.connection);
@@ -981,13 +988,13 @@ fn a_program_that_joins_an_offer_changes_nothing_for_the_peers_of_the_first() {
     net.run_for(2_000);
     let request = ask_for(&mut net, "lamp.switch", json!({"on": true})).unwrap();
     net.run_for(1_000);
-    let status = net.agents[ALICE].node.status(request).unwrap();
+    let status = net.agents[ALICE].node.sent().status(request).unwrap();
     assert_eq!(status.state, State::Received);
     // Once the first has gone, the second's word is what counts.
     offer_end(&mut net, BOB, PROGRAM.connection);
     net.run_for(2_000);
     let request = ask_for(&mut net, "lamp.switch", json!({"on": true})).unwrap();
     net.run_for(1_000);
-    let status = net.agents[ALICE].node.status(request).unwrap();
+    let status = net.agents[ALICE].node.sent().status(request).unwrap();
     assert_eq!(status.state, State::Refused("body-unfit".into()));
 }

@@ -257,7 +257,13 @@ proptest! {
 fn announce(mut alice: Agent) -> Value {
     let sending = signet_proto::node::Sending::Ping;
     let bob = recipient("agent-bob");
-    let outcome = alice.node.handle_send(at(0), &bob, sending).unwrap().1;
+    let outcome = alice
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&bob, sending)
+        .unwrap()
+        .outcome;
     let effects = alice.keep(at(0), outcome);
     forge::read(&household::published(&effects)[0].1)
 }

@@ -198,7 +198,13 @@ fn the_sixty_fifth_half_open_handshake_is_refused() {
         peer.knows(&bob);
         bob.knows(&peer);
         let sending = Sending::Notification(Content::default());
-        let outcome = peer.node.handle_send(at(0), &bob.id(), sending).unwrap().1;
+        let outcome = peer
+            .node
+            .turn(at(0))
+            .sent()
+            .send(&bob.id(), sending)
+            .unwrap()
+            .outcome;
         let effects = peer.keep(at(0), outcome);
         let (_, announce) = household::published(&effects).remove(0);
         let answers = bob.hear(at(0), &announce).len();

@@ -92,7 +92,12 @@ fn a_node_rebuilt_from_its_log_is_the_node_that_wrote_it() {
                 assert_eq!(verdicts[0], verdicts[1], "seed {seed}");
             }
             let next = [live, &mut again].map(|node| {
-                let sent = node.handle_send(now, &peer, Sending::Ping).unwrap().1;
+                let sent = node
+                    .turn(now)
+                    .sent()
+                    .send(&peer, Sending::Ping)
+                    .unwrap()
+                    .outcome;
                 let headers = |(_, bytes): &(_, std::sync::Arc<[u8]>)| {
                     let headers = message_of(bytes).headers;
                     (headers.session, headers.sequence)

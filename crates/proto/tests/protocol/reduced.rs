@@ -71,7 +71,7 @@ fn a_draft_lives_no_longer_for_a_clock_that_is_set_back() {
 }
 
 fn state(net: &Net, name: MessageId) -> Option<State> {
-    let out = net.agents[0].node.status(name);
+    let out = net.agents[0].node.sent().status(name);
     out.map(|out| out.state)
 }
 

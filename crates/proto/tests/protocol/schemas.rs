@@ -130,7 +130,13 @@ fn conversation() -> (Agent, Agent) {
         (20, Sending::Notification(content(None))),
         (30, Sending::Ping),
     ] {
-        let (name, outcome) = alice.node.handle_send(at(ms), &bob.id(), sending).unwrap();
+        let sent = alice
+            .node
+            .turn(at(ms))
+            .sent()
+            .send(&bob.id(), sending)
+            .unwrap();
+        let (name, outcome) = (sent.id, sent.outcome);
         let effects = alice.keep(at(ms), outcome);
         settle(at(ms), &mut [&mut alice, &mut bob], effects);
         names.push(name);
@@ -138,7 +144,9 @@ fn conversation() -> (Agent, Agent) {
     let answer = Ok(content(None));
     let (_, outcome) = bob
         .node
-        .handle_reply(at(40), None, names[0], answer)
+        .turn(at(40))
+        .sent()
+        .reply(None, names[0], answer)
         .unwrap();
     let effects = bob.keep(at(40), outcome);
     settle(at(40), &mut [&mut alice, &mut bob], effects);
@@ -163,7 +171,13 @@ fn hand_work_over(alice: &mut Agent, bob: &mut Agent) {
     for end in [Some(TaskState::Completed), None] {
         let handing = household::tasks::handing("Find an evening");
         let sending = Sending::Handoff(Box::new(handing));
-        let (offer, outcome) = alice.node.handle_send(at(42), &bob.id(), sending).unwrap();
+        let sent = alice
+            .node
+            .turn(at(42))
+            .sent()
+            .send(&bob.id(), sending)
+            .unwrap();
+        let (offer, outcome) = (sent.id, sent.outcome);
         let effects = alice.keep(at(42), outcome);
         settle(at(42), &mut [alice, bob], effects);
         let mut tasks = alice.node.tasks().iter();

@@ -17,7 +17,13 @@ use crate::household::{START, alice_and_bob, at, identity, published};
 fn announced(change: impl FnOnce(&mut Value)) -> (Vec<&'static str>, Vec<Option<Method>>) {
     let (mut alice, mut bob) = alice_and_bob();
     let sending = Sending::Notification(Content::default());
-    let (_, outcome) = alice.node.handle_send(at(0), &bob.id(), sending).unwrap();
+    let outcome = alice
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), sending)
+        .unwrap()
+        .outcome;
     let effects = alice.keep(at(0), outcome);
     let mut flight = read(&published(&effects).remove(0).1);
     change(&mut flight);

@@ -298,7 +298,10 @@ fn a_message_that_only_sealing_makes_too_large_is_refused_at_once() {
             };
             let (at, bob) = (net.at(0), net.agents[1].id());
             let node = &mut net.agents[0].node;
-            let sent = node.handle_send(at, &bob, Sending::Notification(content));
+            let sent = node
+                .turn(at)
+                .sent()
+                .send(&bob, Sending::Notification(content));
             let told = sent.map(|_| ());
             let refused = Err(LocalError::Message(Reason::TooLarge));
             assert_eq!(told, if fits { Ok(()) } else { refused });

@@ -19,8 +19,8 @@ fn first(effects: &[Effect]) -> Bytes {
 /// Alice's and Bob's four flights, and the session that each then has.
 fn four_flights() -> ([Bytes; 4], [Option<String>; 2]) {
     let (mut alice, mut bob) = alice_and_bob();
-    let sent = alice.node.handle_send(at(0), &bob.id(), Sending::Ping);
-    let one = first(&alice.keep(at(0), sent.unwrap().1));
+    let sent = alice.node.turn(at(0)).sent().send(&bob.id(), Sending::Ping);
+    let one = first(&alice.keep(at(0), sent.unwrap().outcome));
     let two = first(&bob.hear(at(1), &one));
     let three = first(&alice.hear(at(2), &two));
     let four = first(&bob.hear(at(3), &three));

@@ -101,19 +101,23 @@ fn a_withdrawn_peers_drafts_end_and_new_ones_are_not_taken() {
     let sending = Sending::Ping;
     let sent = bob
         .node
-        .handle_send(at(0), &alice.id(), sending.clone())
+        .turn(at(0))
+        .sent()
+        .send(&alice.id(), sending.clone())
         .unwrap();
-    bob.keep(at(0), sent.1);
+    bob.keep(at(0), sent.outcome);
     let outcome = bob.node.turn(at(1)).people().withdraw(&alice.id()).unwrap();
     let effects = bob.keep(at(1), outcome);
     let settled = |effect: &signet_proto::node::Effect| {
         matches!(effect, signet_proto::node::Effect::Settle { message_id, state, .. }
-            if *message_id == sent.0 && *state == revoked())
+            if *message_id == sent.id && *state == revoked())
     };
     assert!(effects.iter().any(settled), "{effects:?}");
     let error = bob
         .node
-        .handle_send(at(2), &alice.id(), sending)
+        .turn(at(2))
+        .sent()
+        .send(&alice.id(), sending)
         .unwrap_err();
     assert_eq!(error.name(), "peer-revoked");
     same(&bob.node, &bob.retold(), at(2));

@@ -69,9 +69,10 @@ impl Town {
         };
         let sending = Sending::Notification(content);
         let agent = &mut self.agents[who];
-        let Ok((name, outcome)) = agent.node.handle_send(at(self.now), to, sending) else {
+        let Ok(sent) = agent.node.turn(at(self.now)).sent().send(to, sending) else {
             return;
         };
+        let (name, outcome) = (sent.id, sent.outcome);
         let effects = agent.keep(at(self.now), outcome);
         if who == ALICE {
             self.sent.push(name);
@@ -146,7 +147,7 @@ fn a_second_copy_of_an_agent_rings_an_alarm_and_no_message_is_called_what_it_is_
         }
         let alice = &town.agents[ALICE].node;
         for name in &town.sent {
-            let state = alice.status(*name).unwrap().state;
+            let state = alice.sent().status(*name).unwrap().state;
             assert!(state.is_settled(), "seed {seed}: {name} is {state:?}");
         }
     }

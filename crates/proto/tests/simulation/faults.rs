@@ -196,7 +196,7 @@ impl World {
         crate::tale::same_rows(node, &again, agent.at(self.now));
         let ours = self.sent.iter().filter(|(_, sent)| sent.from == who);
         for name in ours.map(|(name, _)| *name) {
-            let [live, told] = [node, &again].map(|node| node.status(name).map(lasting));
+            let [live, told] = [node, &again].map(|node| node.sent().status(name).map(lasting));
             assert_eq!(live, told, "{} remembers another fate", NAMES[who]);
         }
     }

@@ -97,7 +97,10 @@ fn more_refusals_than_a_receipt_has_room_for_are_all_told() {
         world.run_until(world.now + HOUR);
         ends_well(&mut world);
         let node = world.agents[0].node.as_ref().unwrap();
-        let states = world.sent.keys().filter_map(|name| node.status(*name));
+        let states = world
+            .sent
+            .keys()
+            .filter_map(|name| node.sent().status(*name));
         let ended = states.filter(|out| {
             out.state == State::Expired || out.state == State::Refused("expired".to_owned())
         });

@@ -61,11 +61,11 @@ impl World {
         let (at, peer) = (self.agents[from].at(self.now), self.agents[to].id().clone());
         let node = self.agents[from].node.as_mut().unwrap();
         let ping = matches!(sending, Sending::Ping);
-        match node.handle_send(at, &peer, sending) {
-            Ok((name, outcome)) => {
-                self.remember(from, to, name, ping);
-                self.keep(from, outcome, Vec::new());
-                Some(name)
+        match node.turn(at).sent().send(&peer, sending) {
+            Ok(sent) => {
+                self.remember(from, to, sent.id, ping);
+                self.keep(from, sent.outcome, Vec::new());
+                Some(sent.id)
             }
             Err(error) => {
                 note!(self, "{} may not: {}", NAMES[from], error.name());
@@ -161,7 +161,7 @@ impl World {
         };
         let at = self.agents[who].at(self.now);
         let node = self.agents[who].node.as_mut().unwrap();
-        Some(node.handle_reply(at, Some(peer), name, answer))
+        Some(node.turn(at).sent().reply(Some(peer), name, answer))
     }
 
     fn decide(&mut self, who: usize, name: MessageId) -> Option<Answer> {

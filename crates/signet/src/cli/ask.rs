@@ -99,9 +99,9 @@ pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<R::Answer, 
     let mut memory = Memory::open(&lock, &config)?;
     let at = clock::at();
     let call = request.clone().into();
-    let signed = verify_decision(config.people_sign, &memory.node, at, &call);
+    let signed = verify_decision(config.people_sign, &memory.node, at.now, &call);
     signed.map_err(ClientError::Refused)?;
-    let served = request.serve(&mut memory.node, at, &Reach::default());
+    let served = request.serve(&mut memory.node.turn(at), &Reach::default());
     let (answer, outcome) = served.map_err(ClientError::Refused)?;
     memory.write(at.now, &outcome)?;
     Ok(answer)

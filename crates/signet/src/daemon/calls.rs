@@ -61,7 +61,7 @@ trait AnswerCall: Request {
 impl<R: Serve> AnswerCall for R {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let at = state.at();
-        let done = self.serve(&mut state.node, at, &asker.caller.reach);
+        let done = self.serve(&mut state.node.turn(at), &asker.caller.reach);
         let made = done.as_ref().ok().and_then(|(answer, _)| R::makes(answer));
         let made = made.map(str::to_owned);
         state.answer::<R>(at.now, done, asker.reply, made.as_deref())
@@ -119,7 +119,7 @@ fn admit(
     }
     let call = Call::parse(method, params)?;
     let admitted = reach::admit(&caller.reach, node, &call);
-    let admitted = admitted.and_then(|()| state.decisions.admit(node, at, &call));
+    let admitted = admitted.and_then(|()| state.decisions.admit(node, at.now, &call));
     if let Err(error) = &admitted
         && let Some(reason) = reason_of(error)
     {

@@ -205,7 +205,7 @@ fn a_draft_behind_a_crash_that_the_agent_would_sign() {
     });
     victim.append(&[draft]);
     let memory = starts_without_it(&victim);
-    assert_eq!(memory.node.drafts().count(), 0);
+    assert_eq!(memory.node.sent().drafts().count(), 0);
 }
 
 #[test]

@@ -405,8 +405,10 @@ fn a_clock_put_back_after_a_start_leaves_the_rows_that_the_log_says() {
         let alice = alice.agent.parse().unwrap();
         let sent = memory
             .node
-            .handle_send(at, &alice, Sending::Notification(content));
-        let (_, outcome) = sent.unwrap();
+            .turn(at)
+            .sent()
+            .send(&alice, Sending::Notification(content));
+        let outcome = sent.unwrap().outcome;
         assert!(
             outcome
                 .entries

@@ -186,7 +186,7 @@ fn the_demonstration_of_the_readme_is_the_one_that_runs() {
 /// the protocol's.
 #[test]
 fn every_name_of_an_error_of_the_node_is_one_that_the_api_knows() {
-    let source = text("crates/proto/src/node/request.rs");
+    let source = text("crates/proto/src/node/local_error.rs");
     let names = source.split_once("pub const fn name(&self)").unwrap().1;
     let names = names.split_once("\n    }\n").unwrap().0;
     let names: BTreeSet<&str> = names.split('"').skip(1).step_by(2).collect();

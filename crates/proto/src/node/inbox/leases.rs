@@ -24,8 +24,8 @@ use crate::seal::Opened;
 use crate::time::Timestamp;
 
 use crate::node::Outcome;
-use crate::node::request::{Content, Declining, LocalError};
 use crate::node::turn::LeasesDoor;
+use crate::node::{Content, Declining, LocalError};
 
 use super::Inbox;
 use super::quarantine::TRIES;
@@ -270,7 +270,7 @@ impl LeasesDoor<'_, '_> {
         (None, self.turn.take())
     }
 
-    /// Answers the request that a lease names, as [`crate::node::Node::handle_reply`] does.
+    /// Answers the request that a lease names, as [`crate::node::turn::SentDoor::reply`] does.
     ///
     /// # Errors
     /// When the lease has ended, what it names is no request, or the answer is at fault: then it is kept.
@@ -280,10 +280,7 @@ impl LeasesDoor<'_, '_> {
         answer: Result<Content, Declining>,
     ) -> Result<(MessageId, Outcome), LocalError> {
         let (peer, request) = self.leased(lease)?;
-        let replied = self
-            .turn
-            .node
-            .handle_reply(self.turn.at, Some(&peer), request, answer)?;
+        let replied = self.turn.sent().reply(Some(&peer), request, answer)?;
         self.turn.node.inbox.leases.end(lease);
         Ok(replied)
     }
@@ -451,6 +448,7 @@ impl LeasesDoor<'_, '_> {
 
     /// What cannot be told is no fault: the answer will come all the same.
     fn tell_working(&mut self, peer: &AgentId, id: MessageId) {
-        let _ = self.turn.progress(Some(peer), id, &Progress::working());
+        let working = Progress::working();
+        let _ = self.turn.sent().tell_progress(Some(peer), id, &working);
     }
 }

@@ -10,8 +10,8 @@ use crate::envelope::{Form, Message, Method};
 use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
 
+use crate::node::LocalError;
 use crate::node::answers::decline;
-use crate::node::request::LocalError;
 use crate::node::turn::InboxDoor;
 use crate::node::{Notice, Outcome};
 
@@ -236,7 +236,7 @@ impl InboxDoor<'_, '_> {
         if matches!(message.form, Form::Call(Method::Request)) {
             let id = self.turn.node.ids.fresh(self.turn.at.now);
             let draft = decline(&message, id, GIVEN_UP.to_owned());
-            self.turn.dispatch(draft)?;
+            self.turn.sent().dispatch(draft, None)?;
         }
         let sender = &message.headers.agent_id;
         self.write_try(sender, message_id, Did::Dropped, 1, None);
@@ -258,7 +258,7 @@ impl InboxDoor<'_, '_> {
             let message = self.turn.node.inbox.find(peer, message_id).cloned();
             self.write_try(peer, message_id, Did::SetAside, tries.begun, why);
             if let Some(message) = message {
-                self.turn.tell_that_a_person_decides(&message);
+                self.turn.sent().tell_that_a_person_decides(&message);
             }
             return Ok(None);
         }
@@ -280,7 +280,7 @@ impl InboxDoor<'_, '_> {
         self.write_try(peer, message_id, Did::Failed, number, Some(reason));
         let is_spent = number >= TRIES;
         if let Some(message) = message.filter(|_| is_spent) {
-            self.turn.tell_that_a_person_decides(&message);
+            self.turn.sent().tell_that_a_person_decides(&message);
         }
         Ok(is_spent)
     }
@@ -294,11 +294,9 @@ impl InboxDoor<'_, '_> {
         reason: Option<String>,
     ) {
         let line = OutcomeLine {
-            peer: peer.clone(),
-            message_id,
-            what,
             tries,
             reason,
+            ..OutcomeLine::of(peer, message_id, what)
         };
         let spent = what == Did::SetAside || (what == Did::Failed && tries >= TRIES);
         if spent {

@@ -11,8 +11,8 @@ use crate::policy::PING;
 use crate::time::Timestamp;
 
 use crate::node::Outcome;
-use crate::node::request::{LocalError, Sending};
 use crate::node::turn::MeDoor;
+use crate::node::{LocalError, Sending};
 
 /// So many lines a minute tell of one attempt each; the rest is counted.
 const LINES: u32 = 20;

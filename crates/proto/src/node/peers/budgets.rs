@@ -15,8 +15,8 @@ use crate::time::Timestamp;
 
 use super::bytes::Bytes;
 use super::{Peer, Peers};
+use crate::node::LocalError;
 use crate::node::Notice;
-use crate::node::request::LocalError;
 use crate::node::turn::PeersDoor;
 
 /// People are told of an exceeded budget at most this often.

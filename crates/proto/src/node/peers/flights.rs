@@ -12,7 +12,6 @@ use crate::ids::{AgentId, Version};
 use crate::reject::Reason;
 
 use super::{Peer, Peers};
-use crate::node::State;
 use crate::node::clock::after;
 use crate::node::people::carried_revocations;
 use crate::node::turn::FlightsDoor;
@@ -99,7 +98,10 @@ impl FlightsDoor<'_, '_> {
                         self.turn.alarms().suspect_clock(flight);
                         self.send_capability(&peer);
                     }
-                    _ => self.refuse_drafts(&peer, Reason::VersionUnsupported),
+                    _ => self
+                        .turn
+                        .drafts()
+                        .refuse_all(&peer, Reason::VersionUnsupported),
                 }
             }
             Some(Method::Capability) => {
@@ -110,9 +112,9 @@ impl FlightsDoor<'_, '_> {
                 Some(session) if session.answers_flight(flight) => {
                     let id = session.id;
                     self.turn.receipts().send(&peer, id);
-                    self.turn.release(&peer);
+                    self.turn.drafts().release(&peer);
                 }
-                _ => self.refuse_drafts(&peer, Reason::PeerRefused),
+                _ => self.turn.drafts().refuse_all(&peer, Reason::PeerRefused),
             },
         }
     }
@@ -181,15 +183,6 @@ impl FlightsDoor<'_, '_> {
                 self.turn.write_sent(signed);
             }
             None => self.turn.node.peers.entry(peer).handshake.give_up(),
-        }
-    }
-
-    fn refuse_drafts(&mut self, peer: &AgentId, reason: Reason) {
-        let drafts = self.turn.node.sent.drafts().of(peer);
-        let names: Vec<_> = drafts.map(|waiting| waiting.draft.message_id).collect();
-        for message_id in names {
-            let state = State::RefusedHere(reason.name().to_owned());
-            self.turn.end_draft(peer, message_id, state);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 
 use super::{Peer, Peers};
 use crate::node::clock::Clock;
-use crate::node::request::{Content, Continues, LocalError};
+use crate::node::{Content, Continues, LocalError};
 
 /// How many calls from one peer are remembered, and how many to it.
 const STEPS: usize = 1_024;

@@ -14,8 +14,8 @@ use crate::ids::{AgentId, Digest, MessageId};
 use crate::reject::Reason;
 use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
+use crate::node::LocalError;
 use crate::node::clock::after;
-use crate::node::request::LocalError;
 use crate::node::rule::is_tiered;
 use crate::node::turn::PeersDoor;
 use crate::node::{Disposition, Polled};

@@ -262,7 +262,7 @@ impl ReceiptsDoor<'_, '_> {
             |(_, except): &(u64, Exception)| except.reason == Reason::TimestampInFuture.name();
         if receipt.except.iter().any(clock) {
             self.turn.alarms().note_clock(message);
-            self.turn.sign_anew(&peer);
+            self.turn.sent().sign_anew(&peer);
         }
         let known = self.turn.node.peers.entry(&peer);
         let lately = self.turn.at.elapsed < known.receipts.pace.answer_at();

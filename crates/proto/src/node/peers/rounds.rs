@@ -8,7 +8,6 @@ use crate::ids::AgentId;
 use crate::time::Timestamp;
 
 use super::Peer;
-use crate::node::State;
 use crate::node::turn::PeersDoor;
 
 impl PeersDoor<'_, '_> {
@@ -17,9 +16,9 @@ impl PeersDoor<'_, '_> {
         let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
         for peer in peers {
             self.turn.flights().resend(&peer);
-            self.turn.resend_messages(&peer);
-            self.turn.sign_anew(&peer);
-            self.turn.end_drafts(&peer);
+            self.turn.sent().resend(&peer);
+            self.turn.sent().sign_anew(&peer);
+            self.turn.drafts().overdue(&peer);
             self.turn.receipts().send_due(&peer);
             self.turn.receipts().resend(&peer);
             self.turn.offers().tell_offers(&peer);
@@ -40,13 +39,7 @@ impl PeersDoor<'_, '_> {
             for id in open {
                 self.turn.receipts().send(peer, id);
             }
-            // Drafts of the log whose content cannot be opened any more say so, and end.
-            let drafts = self.turn.node.sent.drafts().of_peer(peer);
-            let lost = drafts.map(|drafts| drafts.lost().to_vec());
-            for (message_id, reason) in lost.unwrap_or_default() {
-                let state = State::RefusedHere(reason.name().to_owned());
-                self.turn.end_draft(peer, message_id, state);
-            }
+            self.turn.drafts().end_lost(peer);
             // No program is connected yet: what does not linger is offered no more.
             self.turn.offers().mark_offers(peer);
             self.turn.offers().tell_offers(peer);

@@ -15,8 +15,8 @@ use crate::statement::{PauseStatement, Revocation};
 use crate::time::Timestamp;
 use crate::verify::Payload;
 
+use crate::node::LocalError;
 use crate::node::peers::Peer;
-use crate::node::request::LocalError;
 use crate::node::rule::ruled::{Rejected, Ruled};
 use crate::node::turn::PeopleDoor;
 use crate::node::{Node, Notice, Outcome, RuleContext};
@@ -302,7 +302,7 @@ impl PeopleDoor<'_, '_> {
         }
         let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
         for peer in peers {
-            self.turn.release(&peer);
+            self.turn.drafts().release(&peer);
         }
     }
 

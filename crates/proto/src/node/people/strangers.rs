@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 use crate::trust::BindError;
 use crate::verify::prove_stranger;
 
-use crate::node::request::LocalError;
+use crate::node::LocalError;
 use crate::node::rule::admit_time;
 use crate::node::turn::PeopleDoor;
 use crate::node::{Notice, Outcome};

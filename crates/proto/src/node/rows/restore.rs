@@ -104,7 +104,7 @@ impl Restoring<'_> {
         }
         for (peer, lost) in node.peers.put_back(tables)? {
             for (name, why) in lost {
-                node.sent.put_back_lost(&peer, name, why);
+                node.sent.drafts_mut().lose(&peer, name, why);
             }
         }
         if let Some(step) = node.peers.newest_step() {
@@ -128,10 +128,10 @@ impl Restoring<'_> {
         }
         for ((peer, name), (since, state)) in tables.read::<(AgentId, MessageId), _>(FATES)? {
             node.peers.entry(&peer);
-            node.sent.put_back_result(&peer, name, since, state);
+            node.sent.results_mut().put_back(&peer, name, since, state);
         }
         for ((name,), open) in tables.read::<(MessageId,), OpenRequest>(REQUESTS)? {
-            node.sent.put_back(name, open);
+            node.sent.requests_mut().put_back(name, open);
         }
         for (_, ping) in tables.read_stored::<(AgentId, MessageId), _>(PINGS)? {
             node.sent.apply_ping(&ping);
@@ -140,7 +140,7 @@ impl Restoring<'_> {
             let tag = HEXLOWER.decode(key.as_bytes()).ok();
             let tag = tag.and_then(|tag| tag.try_into().ok());
             let tag = tag.ok_or_else(|| unread(KEYED, &key))?;
-            node.sent.put_back_key(tag, keyed);
+            node.sent.keys_mut().put(tag, keyed);
         }
         Ok(())
     }

@@ -155,7 +155,7 @@ impl<'n> Judge<'n> {
         if is_reused {
             return Err(Reason::MessageIdReuse.into());
         }
-        self.node.sent.rule(self.now, message)?;
+        self.node.sent.requests().rule(self.now, message)?;
         self.permit(link, session, message)?;
         let mut payload = payload?;
         if let Payload::Offers(offers) = &payload {

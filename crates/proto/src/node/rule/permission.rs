@@ -15,12 +15,11 @@ use crate::reject::Reason;
 use crate::session::Session;
 use crate::time::Timestamp;
 
+use crate::node::LocalError;
 use crate::node::peers::Peer;
-use crate::node::request::LocalError;
 use crate::node::rule::ruled::Fault;
 
 use super::judge::Judge;
-use crate::node::At;
 
 /// Which way a message would go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,10 +134,10 @@ impl<'n> Judge<'n> {
         elapsed: Duration,
         peer: &AgentId,
     ) -> Option<Timestamp> {
-        let (now, head) = (self.now, None);
+        let now = self.now;
         let due = self.node.peers.get(peer)?.offers().due()?;
-        let (stamp, _) = self.node.slot(At { now, elapsed, head }, peer)?;
-        if stamp.version < Version::PROGRESS {
+        let slot = self.node.sent().slot(now, peer)?;
+        if slot.version() < Version::PROGRESS {
             return None;
         }
         let paced = now.saturating_add(due.saturating_sub(elapsed));

@@ -10,15 +10,18 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use signet_json::{Map, Value, canonical};
+use serde_json::json;
+use signet_json::Value;
 
-use crate::entry::{ClientKey, Tried};
+use crate::draft::Identity;
+use crate::entry::ClientKey;
 use crate::ids::{AgentId, Digest, MessageId};
 use crate::keys::{Purpose, SigningKey};
 use crate::time::Timestamp;
 
-use crate::node::request::{Content, Handing, LocalError, Sending};
-use crate::node::{At, Node, Outcome};
+use crate::node::LocalError;
+
+use super::request::{Content, Handing, Sending};
 
 /// How long a key is remembered, counted from its line.
 const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -49,17 +52,6 @@ impl fmt::Debug for CallerKey {
     }
 }
 
-/// What came of a call with a key.
-#[derive(Debug)]
-pub struct Once {
-    /// The message.
-    pub message_id: MessageId,
-    /// Whether an earlier call made it: then nothing happened now.
-    pub again: bool,
-    /// What is to be written and done.
-    pub outcome: Outcome,
-}
-
 /// The message that a key stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::node) struct Keyed {
@@ -77,7 +69,7 @@ pub(in crate::node) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn note(&mut self, now: Timestamp, message_id: MessageId, tag: &ClientKey) {
+    pub(in crate::node) fn note(&mut self, now: Timestamp, message_id: MessageId, tag: &ClientKey) {
         let (key, content) = halves(tag);
         self.put(
             key,
@@ -97,7 +89,7 @@ impl Keys {
     }
 
     /// Puts back a key as it was remembered.
-    pub(super) fn put(&mut self, key: [u8; HALF], keyed: Keyed) {
+    pub(in crate::node) fn put(&mut self, key: [u8; HALF], keyed: Keyed) {
         if let Some(before) = self.known.insert(key, keyed) {
             self.order.remove(&(before.since, before.message_id, key));
         }
@@ -109,61 +101,61 @@ impl Keys {
     }
 }
 
-impl Node {
-    /// Sends a new message under its caller's key, or tells which message an earlier call with the key and
-    /// the same content made. Remembered for 30 days, and of more than 65,536 the newest.
-    ///
-    /// # Errors
-    /// `key-reused` when the earlier call had another content; else as for [`Node::handle_send`], and
-    /// nothing is remembered.
-    pub fn handle_send_once(
-        &mut self,
-        at: At,
-        peer: &AgentId,
-        sending: Sending,
+/// What is known of a call with a key.
+pub(super) enum Known {
+    /// An earlier call with the same content made this message.
+    Same(MessageId),
+    /// An earlier call with another content made this message.
+    Other(MessageId),
+    /// No call made any: the line of the draft gets this tag.
+    New(ClientKey),
+}
+
+impl Keys {
+    /// What is known of a call by us with that key and content.
+    pub(super) fn look_up(
+        &self,
+        own: &Identity,
+        now: Timestamp,
         key: &CallerKey,
-    ) -> Result<Once, LocalError> {
-        let text = canonical(&content_of(peer, &sending));
-        let signing = &self.me.identity().signing;
-        let tag = tag_of(signing, key, &text);
+        content: &[u8],
+    ) -> Known {
+        let tag = tag_of(&own.signing, key, content);
         // The signing key may have changed since.
-        let tags = self.me.identity().former.iter();
-        let mut tags = std::iter::once(tag).chain(tags.map(|former| tag_of(former, key, &text)));
+        let former = own.former.iter();
+        let mut tags =
+            std::iter::once(tag).chain(former.map(|key_before| tag_of(key_before, key, content)));
         let known = tags.find_map(|tag| {
             let (key, content) = halves(&tag);
-            let known = self.sent.keys.known.get(&key)?;
-            let fresh = at.now.since(known.since) < REMEMBERED;
-            fresh.then_some((known.message_id, known.content == content))
+            let known = self.known.get(&key)?;
+            known
+                .is_fresh(now)
+                .then_some((known.message_id, known.content == content))
         });
         match known {
-            Some((message_id, true)) => Ok(Once {
-                message_id,
-                again: true,
-                outcome: Outcome::default(),
-            }),
-            Some((message_id, false)) => Err(LocalError::KeyReused(message_id)),
-            None => {
-                let tried = Tried::to_send(&sending);
-                let mut turn = self.turn(at);
-                let sent = turn.try_send(peer, sending, Some(tag));
-                Ok(Once {
-                    message_id: turn.me().note_attempt(peer, tried, sent)?,
-                    again: false,
-                    outcome: turn.out,
-                })
-            }
+            Some((message_id, true)) => Known::Same(message_id),
+            Some((message_id, false)) => Known::Other(message_id),
+            None => Known::New(tag),
         }
     }
 
-    /// The message that a call with that key made; `None` where none did, or longer ago than 30 days.
-    pub fn sent_under(&self, now: Timestamp, key: &CallerKey) -> Option<MessageId> {
-        let signing =
-            std::iter::once(&self.me.identity().signing).chain(&self.me.identity().former);
-        let mut tags = signing.map(|signing| tag_of(signing, key, &[]));
-        tags.find_map(|tag| {
-            let known = self.sent.keys.known.get(&halves(&tag).0)?;
-            (now.since(known.since) < REMEMBERED).then_some(known.message_id)
-        })
+    /// The message that a call of ours with that key made, whatever it said.
+    pub(super) fn made_under(
+        &self,
+        own: &Identity,
+        now: Timestamp,
+        key: &CallerKey,
+    ) -> Option<MessageId> {
+        match self.look_up(own, now, key, &[]) {
+            Known::Same(message_id) | Known::Other(message_id) => Some(message_id),
+            Known::New(_) => None,
+        }
+    }
+}
+
+impl Keyed {
+    fn is_fresh(&self, now: Timestamp) -> bool {
+        now.since(self.since) < REMEMBERED
     }
 }
 
@@ -192,66 +184,42 @@ fn tag_of(signing: &SigningKey, key: &CallerKey, content: &[u8]) -> ClientKey {
 }
 
 /// All that a caller says of a message.
-fn content_of(peer: &AgentId, sending: &Sending) -> Value {
-    let (kind, value) = match sending {
+pub(super) fn content_of(peer: &AgentId, sending: &Sending) -> Value {
+    let (kind, content) = match sending {
         Sending::Request(content) => ("request", of_content(content)),
         Sending::Notification(content) => ("notification", of_content(content)),
         Sending::Ping => ("ping", Value::Null),
         Sending::Handoff(handing) => ("handoff", of_handing(handing)),
     };
-    let mut members = Map::new();
-    members.insert("peer".into(), peer.as_str().into());
-    members.insert("kind".into(), kind.into());
-    members.insert("content".into(), value);
-    Value::Object(members)
+    json!({"peer": peer.as_str(), "kind": kind, "content": content})
 }
 
 fn of_content(content: &Content) -> Value {
-    let text = |text: Option<&str>| text.map_or(Value::Null, Value::from);
     let continues = content.continues.as_ref();
-    let mut members = Map::new();
-    let mut put = |name: &str, value: Value| drop(members.insert(name.into(), value));
-    put("summary", text(content.summary.as_deref()));
-    put("body", content.body.clone());
-    let capability = content.capability.as_ref();
-    put("capability", text(capability.map(|name| name.as_str())));
-    let conversation = content.conversation_id.as_ref();
-    put("conversation", text(conversation.map(|id| id.as_str())));
-    put("tier", content.data_tier.unwrap_or(1).into());
-    put(
-        "life",
-        content
-            .life
-            .map_or(Value::Null, |life| life.as_secs().into()),
-    );
-    let continued = continues.map(|continues| continues.message.to_string());
-    put("continues", text(continued.as_deref()));
-    let from = continues.and_then(|continues| continues.from.as_ref());
-    put("continues-from", text(from.map(|from| from.as_str())));
-    Value::Object(members)
+    json!({
+        "summary": content.summary,
+        "body": content.body,
+        "capability": content.capability.as_ref().map(|name| name.as_str()),
+        "conversation": content.conversation_id.as_ref().map(|id| id.as_str()),
+        "tier": content.data_tier.unwrap_or(1),
+        "life": content.life.map(|life| life.as_secs()),
+        "continues": continues.map(|continues| continues.message.to_string()),
+        "continues-from": continues.and_then(|continues| continues.from.as_ref()).map(AgentId::as_str),
+    })
 }
 
 /// Of the limits the time is left out: it is told as a span, and a later call names another end.
 fn of_handing(handing: &Handing) -> Value {
-    let text = |text: Option<&str>| text.map_or(Value::Null, Value::from);
-    let mut members = Map::new();
-    let mut put = |name: &str, value: Value| drop(members.insert(name.into(), value));
-    put("goal", handing.goal.as_str().into());
-    put("input", handing.input.clone().unwrap_or_default());
-    let parent = handing.parent.map(|task| task.to_string());
-    put("parent", text(parent.as_deref()));
-    put("summary", text(handing.summary.as_deref()));
-    put("tier", handing.data_tier.unwrap_or(1).into());
     let limits = &handing.limits;
     let names = limits.capabilities.as_ref();
-    let names = names.map(|names| {
-        names
-            .iter()
-            .map(|name| Value::from(name.as_str()))
-            .collect()
-    });
-    put("capabilities", names.unwrap_or_default());
-    put("limit-tier", limits.tier.map_or(Value::Null, Value::from));
-    put("depth", limits.depth.map_or(Value::Null, Value::from));
-    Value::Object(members)
+    json!({
+        "goal": handing.goal,
+        "input": handing.input,
+        "parent": handing.parent.map(|task| task.to_string()),
+        "summary": handing.summary,
+        "tier": handing.data_tier.unwrap_or(1),
+        "capabilities": names.map(|names| names.iter().map(|name| name.as_str()).collect::<Vec<_>>()),
+        "limit-tier": limits.tier,
+        "depth": limits.depth,
+    })
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::ids::{AgentId, MessageId};
-use crate::node::State;
 use crate::time::Timestamp;
+
+use super::state::State;
 
 /// How many ends of messages to one peer are remembered; the log has them all.
 const REMEMBERED: usize = 10_000;
@@ -26,7 +27,7 @@ type End = (Timestamp, State);
 
 impl Results {
     /// Notes an end, unless a better one is known. Says whether it was news.
-    pub(super) fn note(
+    pub(in crate::node) fn note(
         &mut self,
         now: Timestamp,
         peer: &AgentId,
@@ -37,14 +38,14 @@ impl Results {
     }
 
     /// It was no end.
-    pub(super) fn forget(&mut self, peer: &AgentId, name: MessageId) {
+    pub(in crate::node) fn forget(&mut self, peer: &AgentId, name: MessageId) {
         if let Some(results) = self.0.get_mut(peer) {
             results.forget(name);
         }
     }
 
     /// Notes an end as it was noted before.
-    pub(super) fn put_back(
+    pub(in crate::node) fn put_back(
         &mut self,
         peer: &AgentId,
         name: MessageId,
@@ -60,7 +61,7 @@ impl Results {
     }
 
     /// Where a message is, and since when; and whose it is.
-    pub(in crate::node) fn of(&self, name: MessageId) -> Option<(&AgentId, &End)> {
+    pub(super) fn of(&self, name: MessageId) -> Option<(&AgentId, &End)> {
         let mut peers = self.0.iter();
         peers.find_map(|(peer, results)| Some((peer, results.ends.get(&name)?)))
     }
@@ -75,6 +76,7 @@ impl PeerResults {
         match self.ends.get(&name) {
             Some((_, known)) if !state.outranks(known) => return false,
             Some((since, _)) => drop(self.order.remove(&(*since, name))),
+            // The log has every end: the oldest makes room for a newer one, which somebody may still ask for.
             None if self.order.len() >= REMEMBERED => {
                 let oldest = self.order.pop_first();
                 oldest.map(|(_, oldest)| self.ends.remove(&oldest));

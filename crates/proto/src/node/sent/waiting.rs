@@ -33,6 +33,7 @@ pub(in crate::node) struct PeerDrafts {
 /// A draft and when its life ends.
 #[derive(Clone, Debug)]
 pub(in crate::node) struct Waiting {
+    // Snapshots for the state share it: a copy of all that waits would stop the event loop for as long as it takes.
     pub(in crate::node) draft: Arc<Draft>,
     pub(in crate::node) until: Timestamp,
     /// The draft as its line holds it: what was sealed is sealed.
@@ -40,12 +41,12 @@ pub(in crate::node) struct Waiting {
     /// When its person must approve it.
     pub(in crate::node) approval: Option<Approving>,
     /// Whether it is for the only capability that the peer will turn out to offer. A start forgets it.
-    pub(in crate::node) finds: Finds,
+    pub(super) finds: Finds,
 }
 
 /// Whether a request that waits for a session finds its capability in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::node) enum Finds {
+pub(super) enum Finds {
     /// It names one, or is for the peer's people.
     #[default]
     Nothing,
@@ -69,11 +70,6 @@ impl Approving {
         let granted = false;
         Self { root, granted }
     }
-
-    /// The root key that the recipient was bound to.
-    pub(in crate::node) const fn root(&self) -> KeyId {
-        self.root
-    }
 }
 
 impl Waiting {
@@ -94,7 +90,7 @@ impl Waiting {
     }
 
     /// Whether no person has to decide about it any more.
-    pub(in crate::node) fn is_approved(&self) -> bool {
+    pub(super) fn is_approved(&self) -> bool {
         let approval = self.approval.as_ref();
         approval.is_none_or(|approval| approval.granted)
     }
@@ -106,9 +102,8 @@ impl PeerDrafts {
         self.waiting.iter()
     }
 
-    /// Drafts whose content cannot be opened any more, and why.
-    pub(in crate::node) fn lost(&self) -> &[(MessageId, Reason)] {
-        &self.lost
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     fn due(&self) -> Option<Timestamp> {
@@ -124,8 +119,17 @@ impl Drafts {
         self.0.iter()
     }
 
-    pub(in crate::node) fn of_peer(&self, peer: &AgentId) -> Option<&PeerDrafts> {
-        self.0.get(peer)
+    /// Those for a peer whose content cannot be opened any more, and why.
+    pub(in crate::node) fn lost(&self, peer: &AgentId) -> &[(MessageId, Reason)] {
+        self.0.get(peer).map_or(&[], |drafts| &drafts.lost)
+    }
+
+    /// For whom a draft waits.
+    pub(super) fn owner_of(&self, name: MessageId) -> Option<&AgentId> {
+        let mut peers = self.0.iter();
+        let is_named = |waiting: &Waiting| waiting.draft.message_id == name;
+        let found = peers.find(|(_, drafts)| drafts.waiting.iter().any(is_named));
+        found.map(|(peer, _)| peer)
     }
 
     /// What waits for a peer, the oldest first.
@@ -139,7 +143,7 @@ impl Drafts {
     }
 
     /// Whether one more may wait for the peer.
-    pub(in crate::node) fn has_room(&self, peer: &AgentId) -> bool {
+    pub(super) fn has_room(&self, peer: &AgentId) -> bool {
         let waiting = self.0.get(peer).map_or(0, |drafts| drafts.waiting.len());
         waiting < DRAFTS
     }
@@ -163,13 +167,13 @@ impl Drafts {
     }
 
     /// A draft waits whose content cannot be opened.
-    pub(super) fn lose(&mut self, peer: &AgentId, name: MessageId, why: Reason) {
+    pub(in crate::node) fn lose(&mut self, peer: &AgentId, name: MessageId, why: Reason) {
         let drafts = self.0.entry(peer.clone()).or_default();
         drafts.lost.push((name, why));
     }
 
     /// A draft was sent, or came to an end.
-    pub(super) fn remove(&mut self, peer: &AgentId, name: MessageId) {
+    pub(in crate::node) fn remove(&mut self, peer: &AgentId, name: MessageId) {
         let Some(drafts) = self.0.get_mut(peer) else {
             return;
         };
@@ -193,6 +197,15 @@ impl Drafts {
             self.remove(peer, *name);
         }
         names
+    }
+
+    /// A request that waits for a session, and names no capability, is for the only one that the peer offers in it. What its
+    /// person approved leaves as it was approved.
+    pub(super) fn find_with_session(&mut self, peer: &AgentId, name: MessageId) {
+        let waiting = self.named(peer, name);
+        if let Some(waiting) = waiting.filter(|waiting| waiting.approval.is_none()) {
+            waiting.finds = Finds::Offer;
+        }
     }
 
     /// The draft of that name, to note what was decided about it.

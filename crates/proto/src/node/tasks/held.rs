@@ -15,8 +15,8 @@ use crate::time::Timestamp;
 
 use crate::node::Outcome;
 use crate::node::answers::declined;
-use crate::node::request::{Handing, LocalError};
 use crate::node::turn::TasksDoor;
+use crate::node::{Handing, LocalError};
 
 use super::offered::{in_clear, task_line};
 use super::{Task, Tasks};
@@ -209,7 +209,7 @@ impl TasksDoor<'_, '_> {
             goal: in_clear(draft.data_tier, Some(offering.goal)),
         };
         let before = self.turn.out.entries.len();
-        self.turn.dispatch_keyed(draft, key)?;
+        self.turn.sent().dispatch(draft, key)?;
         // The task's line goes first, so that no torn tail leaves a handoff that went out and is not known.
         let sent = self.turn.out.entries.split_off(before);
         let offered = TaskChange::Offered(Box::new(offered));
@@ -260,7 +260,7 @@ impl TasksDoor<'_, '_> {
             task.direction == Direction::Out
                 && task.last_said() == TaskState::Offered
                 && !waits
-                && self.turn.node.sent.request(task.offer).is_none()
+                && self.turn.node.sent.requests().get(task.offer).is_none()
         };
         let tasks = self.turn.node.tasks.iter();
         let unsent: Vec<_> = tasks.filter(unsent).cloned().collect();
@@ -297,7 +297,7 @@ impl TasksDoor<'_, '_> {
     fn say(&mut self, draft: Draft, task: TaskId, change: TaskChange) -> Result<(), LocalError> {
         self.turn.node.judge(self.turn.at.now).may_speak()?;
         let (peer, message_id) = (draft.recipient.clone(), draft.message_id);
-        self.turn.say_own(draft)?;
+        self.turn.sent().say_own(draft)?;
         self.turn
             .write(task_line(Direction::In, task, change, &peer, message_id));
         Ok(())

@@ -233,10 +233,13 @@ fn begins(log: &Log) -> (Log, String, String) {
         ..Handing::default()
     };
     let sending = Sending::Handoff(Box::new(handing));
-    let (offer, outcome) = bob
+    let sent = bob
         .node
-        .handle_send(at(3), &recipient("agent-alice"), sending)
+        .turn(at(3))
+        .sent()
+        .send(&recipient("agent-alice"), sending)
         .unwrap();
+    let (offer, outcome) = (sent.id, sent.outcome);
     bob.keep(at(3), outcome);
     let task = bob.node.tasks().iter().next().unwrap().id().to_string();
     let log = log.iter().cloned().chain(bob.log).collect();

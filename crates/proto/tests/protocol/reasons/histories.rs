@@ -110,7 +110,13 @@ fn later_keys() -> Log {
 fn talk(alice: &mut Agent, bob: &mut Agent) {
     alice.knows(bob);
     bob.knows(alice);
-    let outcome = alice.node.handle_send(at(0), &bob.id(), tell()).unwrap().1;
+    let outcome = alice
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), tell())
+        .unwrap()
+        .outcome;
     let effects = alice.keep(at(0), outcome);
     settle(at(0), &mut [alice, bob], effects);
     assert!(alice.refusals().is_empty() && bob.refusals().is_empty());
@@ -134,7 +140,13 @@ fn two_keys() -> (Log, SessionId, SessionId) {
 
 /// [`talk`], of two who know each other.
 fn talk_again(alice: &mut Agent, bob: &mut Agent) {
-    let outcome = alice.node.handle_send(at(0), &bob.id(), tell()).unwrap().1;
+    let outcome = alice
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), tell())
+        .unwrap()
+        .outcome;
     let effects = alice.keep(at(0), outcome);
     settle(at(0), &mut [alice, bob], effects);
 }
@@ -150,7 +162,13 @@ fn two_peers() -> (Log, SessionId, SessionId, MessageId) {
         data_tier: Some(1),
         ..Content::default()
     });
-    let (asked, outcome) = bob.node.handle_send(at(1), &alice.id(), asking).unwrap();
+    let sent = bob
+        .node
+        .turn(at(1))
+        .sent()
+        .send(&alice.id(), asking)
+        .unwrap();
+    let (asked, outcome) = (sent.id, sent.outcome);
     bob.keep(at(1), outcome);
     let sessions = ["agent-alice", "agent-carol"].map(|peer| newest(&bob, peer, 1));
     (bob.log, sessions[0], sessions[1], asked)
@@ -162,7 +180,13 @@ fn spoken() -> (Log, SessionId, Vec<MessageId>) {
     talk_again(&mut alice, &mut bob);
     let session = newest(&bob, "agent-alice", 0);
     let said = (1..=3).map(|ms| {
-        let (name, outcome) = bob.node.handle_send(at(ms), &alice.id(), tell()).unwrap();
+        let sent = bob
+            .node
+            .turn(at(ms))
+            .sent()
+            .send(&alice.id(), tell())
+            .unwrap();
+        let (name, outcome) = (sent.id, sent.outcome);
         bob.keep(at(ms), outcome);
         name
     });
@@ -215,7 +239,13 @@ fn announced_to_a_newer_agent() -> Begun {
     let mut bob = Agent::new("agent-bob", "bob");
     let newer = Agent::with(|| (carol_of_another_version(), Policy::default()));
     bob.knows(&newer);
-    let outcome = bob.node.handle_send(at(0), &newer.id(), tell()).unwrap().1;
+    let outcome = bob
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&newer.id(), tell())
+        .unwrap()
+        .outcome;
     let (_, announce) = published(&bob.keep(at(0), outcome)).remove(0);
     let mut honest = Agent::new("agent-carol", "carol");
     honest.knows(&bob);
@@ -232,7 +262,13 @@ fn flight_3_sent(agent: &str, principal: &str) -> Begun {
     let mut other = Agent::new(agent, principal);
     bob.knows(&other);
     other.knows(&bob);
-    let outcome = bob.node.handle_send(at(0), &other.id(), tell()).unwrap().1;
+    let outcome = bob
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&other.id(), tell())
+        .unwrap()
+        .outcome;
     let (_, announce) = published(&bob.keep(at(0), outcome)).remove(0);
     let (_, verify) = published(&other.hear(at(0), &announce)).remove(0);
     let (_, capability) = published(&bob.hear(at(0), &verify)).remove(0);
@@ -247,7 +283,13 @@ fn announced_to(agent: &str, principal: &str) -> Log {
     let mut bob = Agent::new("agent-bob", "bob");
     bob.knows(&Agent::new(agent, principal));
     let to = recipient(agent);
-    let outcome = bob.node.handle_send(at(0), &to, tell()).unwrap().1;
+    let outcome = bob
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&to, tell())
+        .unwrap()
+        .outcome;
     bob.keep(at(0), outcome);
     bob.log
 }

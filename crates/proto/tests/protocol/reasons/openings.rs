@@ -75,8 +75,10 @@ fn announced_in_both() -> (Log, Value) {
     carol.knows(&bob);
     let outcome = bob
         .node
-        .handle_send(at(0), &recipient("agent-carol"), Sending::Ping);
-    let effects = bob.keep(at(0), outcome.unwrap().1);
+        .turn(at(0))
+        .sent()
+        .send(&recipient("agent-carol"), Sending::Ping);
+    let effects = bob.keep(at(0), outcome.unwrap().outcome);
     let (_, announce) = published(&effects).remove(0);
     let (_, verify) = published(&carol.hear(at(0), &announce)).remove(0);
     (bob.log, read(&verify))
@@ -90,9 +92,11 @@ fn of_1_1_0_alone() -> Log {
     bob.knows(&alice);
     let outcome = alice
         .node
-        .handle_send(at(0), &bob.id(), Sending::Ping)
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), Sending::Ping)
         .unwrap()
-        .1;
+        .outcome;
     let effects = alice.keep(at(0), outcome);
     crate::household::settle(at(0), &mut [&mut alice, &mut bob], effects);
     assert!(alice.refusals().is_empty() && bob.refusals().is_empty());

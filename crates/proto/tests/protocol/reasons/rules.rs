@@ -206,7 +206,13 @@ pub fn flight_3() -> Value {
         data_tier: Some(1),
         ..Content::default()
     });
-    let (_, outcome) = alice.node.handle_send(at(0), &bob.id(), sending).unwrap();
+    let outcome = alice
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), sending)
+        .unwrap()
+        .outcome;
     let (_, announce) = published(&alice.keep(at(0), outcome)).remove(0);
     let (_, verify) = published(&bob.hear(at(0), &announce)).remove(0);
     let (_, trust) = published(&alice.hear(at(0), &verify)).remove(0);

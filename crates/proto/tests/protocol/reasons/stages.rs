@@ -234,16 +234,22 @@ pub fn conversation_with(
     let mut bob = Agent::with(move || (speaking("agent-bob", "bob"), policy.clone()));
     alice.knows(&bob);
     bob.knows(&alice);
-    let (_, outcome) = alice
+    let outcome = alice
         .node
-        .handle_send(at(0), &bob.id(), Sending::Request(content(1)))
-        .unwrap();
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), Sending::Request(content(1)))
+        .unwrap()
+        .outcome;
     let effects = alice.keep(at(0), outcome);
     settle(at(0), &mut [&mut alice, &mut bob], effects);
-    let (asked, outcome) = bob
+    let sent = bob
         .node
-        .handle_send(at(1), &alice.id(), Sending::Request(content(2)))
+        .turn(at(1))
+        .sent()
+        .send(&alice.id(), Sending::Request(content(2)))
         .unwrap();
+    let (asked, outcome) = (sent.id, sent.outcome);
     bob.keep(at(1), outcome);
     let session = bob.node.standing(&alice.id(), at(1).now).session.unwrap();
     assert!(bob.refusals().is_empty() && alice.refusals().is_empty());
@@ -274,7 +280,13 @@ fn far_ahead(log: &[(Timestamp, Entry)], session: SessionId) -> Log {
 fn half_open() -> (Value, Log) {
     let (mut alice, mut bob) = alice_and_bob();
     let sending = Sending::Notification(content(1));
-    let (_, outcome) = alice.node.handle_send(at(0), &bob.id(), sending).unwrap();
+    let outcome = alice
+        .node
+        .turn(at(0))
+        .sent()
+        .send(&bob.id(), sending)
+        .unwrap()
+        .outcome;
     let effects = alice.keep(at(0), outcome);
     let (_, announce) = published(&effects).remove(0);
     bob.hear(at(0), &announce);
@@ -289,9 +301,11 @@ fn announced() -> (Log, Value) {
     let sending = Sending::Notification(content(1));
     let outcome = bob
         .node
-        .handle_send(at(0), &recipient("agent-carol"), sending)
+        .turn(at(0))
+        .sent()
+        .send(&recipient("agent-carol"), sending)
         .unwrap()
-        .1;
+        .outcome;
     let effects = bob.keep(at(0), outcome);
     let (_, announce) = published(&effects).remove(0);
     let effects = carol.hear(at(0), &announce);

@@ -48,7 +48,7 @@ pub fn note_receipt(expect: &mut Value, log: &Log, ms: i64, input: &[u8]) {
 pub fn what_follows(name: &str, log: &Log, bob: &Agent) -> Value {
     let before = stages::bob(log);
     let changed = |id: MessageId| {
-        let state = |agent: &Agent| agent.node.status(id).map(|out| out.state);
+        let state = |agent: &Agent| agent.node.sent().status(id).map(|out| out.state);
         let now = state(bob);
         now.filter(|now| Some(now) != state(&before).as_ref())
     };

@@ -18,8 +18,12 @@ pub fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
     let mut clock = clock::elapsed();
     while near.log.commit().unwrap().seq < lines {
         for _ in 0..100 {
-            let sent = far.node.handle_send(peer::at(), &to, peer::notification());
-            let taken = exchange(clock, near, far, sent.unwrap().1);
+            let sent = far
+                .node
+                .turn(peer::at())
+                .sent()
+                .send(&to, peer::notification());
+            let taken = exchange(clock, near, far, sent.unwrap().outcome);
             let outcome = near
                 .node
                 .turn(by(clock))

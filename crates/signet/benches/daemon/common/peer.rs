@@ -109,7 +109,16 @@ impl Peer {
     /// Signs `count` messages, without sending them.
     pub fn sign(&mut self, count: usize) -> Vec<Bytes> {
         let to = self.to.clone();
-        let sign = |_| published(self.node.handle_send(at(), &to, notification()).unwrap().1);
+        let sign = |_| {
+            published(
+                self.node
+                    .turn(at())
+                    .sent()
+                    .send(&to, notification())
+                    .unwrap()
+                    .outcome,
+            )
+        };
         (0..count).flat_map(sign).collect()
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use signet_api::{ApiError, Call, Reason};
 use signet_json::canonical;
 use signet_proto::ids::Digest;
-use signet_proto::node::{At, Node};
+use signet_proto::node::Node;
 use signet_proto::reject;
 use signet_proto::statement::{Asked, DECISION_LIFE, DecisionStatement};
 use signet_proto::time::Timestamp;
@@ -48,16 +48,16 @@ impl Decisions {
     pub(in crate::daemon) fn admit(
         &mut self,
         node: &Node,
-        at: At,
+        now: Timestamp,
         call: &Call,
     ) -> Result<(), ApiError> {
-        let Some(said) = verify(self.sign, node, at, call)? else {
+        let Some(said) = verify(self.sign, node, now, call)? else {
             return Ok(());
         };
         self.used
-            .retain(|_, used| at.now.is_within(DECISION_LIFE * 2, *used));
+            .retain(|_, used| now.is_within(DECISION_LIFE * 2, *used));
         let name = Digest::of(&[&canonical(said.to_value())]);
-        let is_used = self.used.insert(name, at.now).is_some();
+        let is_used = self.used.insert(name, now).is_some();
         if is_used || said.issued_at < self.started {
             let stale = reject::Reason::StatementStale;
             let text = "this decision was handed in before, or signed before the daemon started; sign it anew";
@@ -74,7 +74,7 @@ impl Decisions {
 pub fn verify(
     sign: Sign,
     node: &Node,
-    at: At,
+    now: Timestamp,
     call: &Call,
 ) -> Result<Option<DecisionStatement>, ApiError> {
     let (Sign::All, Some((said, params))) = (sign, call.decision()) else {
@@ -95,6 +95,6 @@ pub fn verify(
         call: call.method(),
         params: &params,
     };
-    let said = DecisionStatement::verify(said, asked, at.now, control);
+    let said = DecisionStatement::verify(said, asked, now, control);
     said.map(Some).map_err(|error| invalid(&error))
 }

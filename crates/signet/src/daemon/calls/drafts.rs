@@ -7,7 +7,7 @@ use signet_api::{
 use signet_json::Value;
 use signet_proto::certificate::ControlCertificate;
 use signet_proto::ids::MessageId;
-use signet_proto::node::{At, Effect, Node, Waiter, hash_of_draft};
+use signet_proto::node::{Effect, Node, Turn, Waiter, hash_of_draft};
 use signet_proto::reject::DROPPED;
 use signet_proto::statement::{self, Approval, PauseStatement};
 
@@ -20,27 +20,27 @@ use super::serve::{Handled, Serve, named, refused, shown};
 use crate::reach::Reach;
 
 impl Serve for ListDrafts {
-    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let named = |waiter: &Waiter<'_>| {
             let name = waiter.draft.message_id.to_string();
             name.starts_with(&self.name)
         };
-        let drafts = node.drafts().filter(named).skip(self.skip);
-        let drafts = drafts.map(|waiter| draft(node, &waiter));
+        let drafts = turn.node().sent().drafts().filter(named).skip(self.skip);
+        let drafts = drafts.map(|waiter| draft(turn.node(), &waiter));
         shown(Drafts {
             drafts: page(drafts, MESSAGES),
-            waiting: node.drafts().count(),
-            control: control(node),
+            waiting: turn.node().sent().drafts().count(),
+            control: control(turn.node()),
         })
     }
 }
 
 impl Serve for DecideDraft {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let control = parse_control(&self.control)?;
         let approval = Approval::parse(&self.statement, &control);
         let approval = approval.map_err(|error| invalid(&error))?;
-        let outcome = node.handle_decision(at, &approval).map_err(refused)?;
+        let outcome = turn.drafts().decide(&approval).map_err(refused)?;
         let decided = Decided {
             decision: match approval.decision {
                 statement::Decision::Approved => Decision::Approved,
@@ -57,9 +57,9 @@ impl Serve for DecideDraft {
 
 /// Takes back what has not left.
 impl Serve for DropDraft {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let message_id = named::<MessageId>("message-id", &self.message_id)?;
-        let (peer, outcome) = node.handle_drop_draft(at, message_id).map_err(refused)?;
+        let (peer, outcome) = turn.drafts().take_back(message_id).map_err(refused)?;
         let dropped = Dropped {
             message_id: self.message_id,
             peer: peer.to_string(),
@@ -75,18 +75,18 @@ impl Serve for DropDraft {
 }
 
 impl Serve for TellPause {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let control = parse_control(&self.control)?;
         let statement = PauseStatement::parse(&self.statement, &control);
         let statement = statement.map_err(|error| invalid(&error))?;
-        let outcome = node.turn(at).people().pause(&statement).map_err(refused)?;
-        Ok((pausing(node), outcome))
+        let outcome = turn.people().pause(&statement).map_err(refused)?;
+        Ok((pausing(turn.node()), outcome))
     }
 }
 
 impl Serve for ShowPause {
-    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        shown(pausing(node))
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        shown(pausing(turn.node()))
     }
 }
 

@@ -8,7 +8,7 @@ use signet_api::{
 };
 use signet_proto::handoff::{Limits, Report, TaskId, TaskState};
 use signet_proto::ids::MessageId;
-use signet_proto::node::{At, Handing, LocalError, Node, Outcome, Sending};
+use signet_proto::node::{Handing, LocalError, Outcome, Sending, Turn};
 use signet_proto::time::Timestamp;
 
 use crate::reach::{Reach, Sees as _};
@@ -19,10 +19,10 @@ use super::serve::{Handled, Serve, maybe_named, named, parse_wait, refused, show
 use super::{AnswerCall, Asker, Batch, DaemonState};
 
 impl Serve for AcceptTask {
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let id = named::<TaskId>("task", &self.task)?;
-        let (sent, outcome) = node.turn(at).tasks().accept(id).map_err(refused)?;
-        decided(node, at, reach, id, sent, outcome)
+        let (sent, outcome) = turn.tasks().accept(id).map_err(refused)?;
+        decided(turn, reach, id, sent, outcome)
     }
 
     fn makes(answer: &DecidedTask) -> Option<&str> {
@@ -31,11 +31,10 @@ impl Serve for AcceptTask {
 }
 
 impl Serve for DeclineTask {
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let id = named::<TaskId>("task", &self.task)?;
-        let declined = node.turn(at).tasks().decline(id, self.why);
-        let (sent, outcome) = declined.map_err(refused)?;
-        decided(node, at, reach, id, sent, outcome)
+        let (sent, outcome) = turn.tasks().decline(id, self.why).map_err(refused)?;
+        decided(turn, reach, id, sent, outcome)
     }
 
     fn makes(answer: &DecidedTask) -> Option<&str> {
@@ -44,7 +43,7 @@ impl Serve for DeclineTask {
 }
 
 impl Serve for ReportTask {
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let id = named::<TaskId>("task", &self.task)?;
         let report = Report {
             task: id,
@@ -57,8 +56,8 @@ impl Serve for ReportTask {
             note: self.note,
             result: self.result,
         };
-        let (sent, outcome) = node.turn(at).tasks().report(report).map_err(refused)?;
-        decided(node, at, reach, id, sent, outcome)
+        let (sent, outcome) = turn.tasks().report(report).map_err(refused)?;
+        decided(turn, reach, id, sent, outcome)
     }
 
     fn makes(answer: &DecidedTask) -> Option<&str> {
@@ -67,11 +66,11 @@ impl Serve for ReportTask {
 }
 
 impl Serve for ListTasks {
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        let tasks = node.tasks().iter();
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+        let tasks = turn.node().tasks().iter();
         let mut tasks: Vec<_> = tasks.filter(|task| reach.sees_task(task)).collect();
         tasks.sort_by_key(|task| std::cmp::Reverse(task.changed));
-        let tasks = tasks.into_iter().map(|task| task::brief(task, at.now));
+        let tasks = tasks.into_iter().map(|task| task::brief(task, turn.now()));
         shown(Tasks {
             tasks: tasks.collect(),
         })
@@ -79,9 +78,9 @@ impl Serve for ListTasks {
 }
 
 impl Serve for ShowTask {
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let id = named::<TaskId>("task", &self.task)?;
-        let whole = task::whole(node.tasks(), id, at.now, reach);
+        let whole = task::whole(turn.node().tasks(), id, turn.now(), reach);
         shown(whole.ok_or_else(|| refused(LocalError::TaskUnknown(id)))?)
     }
 }
@@ -95,14 +94,13 @@ impl AnswerCall for SendHandoff {
 
 /// The task as it stands now, and our message about it.
 fn decided(
-    node: &Node,
-    at: At,
+    turn: &Turn<'_>,
     reach: &Reach,
     id: TaskId,
     sent: MessageId,
     outcome: Outcome,
 ) -> Result<(DecidedTask, Outcome), ApiError> {
-    let task = task::whole(node.tasks(), id, at.now, reach);
+    let task = task::whole(turn.node().tasks(), id, turn.now(), reach);
     // The decision above was taken about this task, so the node knows it.
     let task = task.ok_or_else(ApiError::internal)?;
     let sent = sent.to_string();

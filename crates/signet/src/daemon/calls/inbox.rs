@@ -1,7 +1,7 @@
 //! The inbox: listing what came.
 
 use signet_api::{ApiError, FollowInbox, Inbox, ListAside, ListInbox, SetAside, Waiting};
-use signet_proto::node::{At, Node};
+use signet_proto::node::{Node, Turn};
 
 use crate::reach::{Reach, Sees as _};
 use crate::render;
@@ -12,20 +12,20 @@ use super::{AnswerCall, Asker, Batch, DaemonState};
 use crate::daemon::action::{Action, Follower};
 
 impl Serve for ListInbox {
-    fn serve(self, node: &mut Node, _: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        if node.people().pausing().is_paused() {
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+        if turn.node().people().pausing().is_paused() {
             return Err(paused());
         }
-        let items = node.inbox().after(self.after);
+        let items = turn.node().inbox().after(self.after);
         let items = items.filter(|item| reach.sees_message(&item.message));
         let items = items.map(|item| Waiting {
             number: item.number,
-            message: render::item(&item.message, node.opened(&item.message).as_ref()),
+            message: render::item(&item.message, turn.node().opened(&item.message).as_ref()),
         });
         let messages = page(items, self.limit.unwrap_or(MESSAGES));
         shown(Inbox {
             messages,
-            waiting: waiting(node, reach),
+            waiting: waiting(turn.node(), reach),
         })
     }
 }
@@ -34,7 +34,7 @@ impl AnswerCall for FollowInbox {
     /// The journal keeps the order: what is listed now and what arrives later fit together.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (at, reach) = (state.at(), &asker.caller.reach);
-        let listed = ListInbox::default().serve(&mut state.node, at, reach);
+        let listed = ListInbox::default().serve(&mut state.node.turn(at), reach);
         // While the agents pause nothing is listed, and the follower hears of what arrives when they go on.
         let listed = listed.ok().map(|(listed, _)| listed);
         let follower = Follower {
@@ -48,9 +48,10 @@ impl AnswerCall for FollowInbox {
 
 /// What revoked agents sent and our agent had not taken: for the person.
 impl Serve for ListAside {
-    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        let items = node.inbox().aside().skip(self.skip);
-        let items = items.map(|message| render::item(message, node.opened(message).as_ref()));
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let items = turn.node().inbox().aside().skip(self.skip);
+        let items =
+            items.map(|message| render::item(message, turn.node().opened(message).as_ref()));
         shown(SetAside {
             messages: page(items, MESSAGES),
         })

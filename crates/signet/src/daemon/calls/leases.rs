@@ -5,7 +5,7 @@ use signet_api::{
     ProgressState as Word, Progressed, Replied, Respond,
 };
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{At, Content, Declining, LeaseId, LocalError, Node};
+use signet_proto::node::{Content, Declining, LeaseId, LocalError, Turn};
 use signet_proto::progress::{self, Part, ProgressState};
 
 use crate::reach::Reach;
@@ -14,7 +14,7 @@ use super::serve::{Handled, Serve, maybe_named, named, parse_wait, refused, show
 
 /// Answers the request that a lease, or its name, stands for.
 impl Serve for Respond {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let answer = match (self.body, self.decline) {
             (body, Some(why)) => Err(Declining {
                 why,
@@ -28,11 +28,11 @@ impl Serve for Respond {
             (None, None) => return Err(one_of("body or decline")),
         };
         let replied = match (self.lease, self.message) {
-            (Some(text), None) => node.turn(at).leases().reply(lease(&text)?, answer),
+            (Some(text), None) => turn.leases().reply(lease(&text)?, answer),
             (None, Some(name)) => {
                 let request = named::<MessageId>("message-id", &name.message_id)?;
                 let from = maybe_named::<AgentId>("from", name.from.as_deref())?;
-                node.handle_reply(at, from.as_ref(), request, answer)
+                turn.sent().reply(from.as_ref(), request, answer)
             }
             _ => return Err(one_of("lease or message")),
         };
@@ -48,14 +48,14 @@ impl Serve for Respond {
 
 /// The holder of a lease could not handle its message.
 impl Serve for Fail {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let lease = lease(&self.lease)?;
         if self.unbegun {
-            let given_back = node.turn(at).leases().unbegun(lease, &self.reason);
+            let given_back = turn.leases().unbegun(lease, &self.reason);
             return Ok((Failed::default(), given_back.map_err(refused)?));
         }
         let pause = self.pause.map(parse_wait).transpose()?;
-        let failed = node.turn(at).leases().fail(lease, &self.reason, pause);
+        let failed = turn.leases().fail(lease, &self.reason, pause);
         let (again, outcome) = failed.map_err(refused)?;
         let failed = Failed {
             quarantined: again.is_none(),
@@ -67,14 +67,14 @@ impl Serve for Fail {
 
 /// Our agent has read or handled what a lease, or the names, stand for.
 impl Serve for Acknowledge {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (done, acknowledged) = match (self.lease, self.messages, self.keep) {
-            (Some(text), None, true) => (node.turn(at).leases().keep(lease(&text)?), 0),
-            (Some(text), None, false) => (node.turn(at).leases().acknowledge(lease(&text)?), 1),
+            (Some(text), None, true) => (turn.leases().keep(lease(&text)?), 0),
+            (Some(text), None, false) => (turn.leases().acknowledge(lease(&text)?), 1),
             (None, Some(names), false) => {
                 let names = names.iter().map(name_of);
                 let names = names.collect::<Result<Vec<_>, ApiError>>()?;
-                (node.turn(at).inbox().acknowledge(&names), names.len())
+                (turn.inbox().acknowledge(&names), names.len())
             }
             (None, Some(_), true) => {
                 let fault = "keep is for a lease; messages that are to stay are not acknowledged";
@@ -88,9 +88,9 @@ impl Serve for Acknowledge {
 
 /// The holder of a lease needs longer.
 impl Serve for ExtendLease {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (lease, by) = (lease(&self.lease)?, parse_wait(self.seconds)?);
-        let ends = node.turn(at).leases().extend(lease, by).map_err(refused)?;
+        let ends = turn.leases().extend(lease, by).map_err(refused)?;
         let lease_ends = ends.to_string();
         shown(Extended { lease_ends })
     }
@@ -98,7 +98,7 @@ impl Serve for ExtendLease {
 
 /// Tells whoever asked how a request is doing.
 impl Serve for Progress {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (peer, request) = name_of(&self.message)?;
         let progress = progress::Progress {
             state: match self.state {
@@ -113,7 +113,7 @@ impl Serve for Progress {
                 body: Some(part.body),
             }),
         };
-        let told = node.handle_progress(at, Some(&peer), request, &progress);
+        let told = turn.sent().progress(Some(&peer), request, &progress);
         let (message_id, outcome) = told.map_err(refused)?;
         let message_id = message_id.to_string();
         Ok((Progressed { message_id }, outcome))

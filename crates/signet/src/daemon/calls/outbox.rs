@@ -4,10 +4,9 @@ use signet_api::{
     ApiError, FindMessage, FoundMessage, ListOutbox, Message, Outbox, ProgressState, Reason, Sent,
     ShowMessage, ToldProgress,
 };
-use signet_proto::entry::Direction;
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{Node, Outgoing, Progressed, State, WaitsFor};
+use signet_proto::node::{Node, Outgoing, Progressed, SentMessage, State, WaitsFor};
 use signet_proto::progress::ProgressState as Word;
 
 use crate::reach::Reach;
@@ -31,7 +30,7 @@ impl AnswerCall for ShowMessage {
         let node = &state.node;
         let connected = state.connections.is_any_connected();
         let found = named::<MessageId>("message-id", &self.message_id).and_then(|name| {
-            let out = node.status(name);
+            let out = node.sent().status(name);
             out.map(|out| outgoing(node, connected, &out))
                 .ok_or_else(|| not_ours(node, name))
         });
@@ -44,13 +43,13 @@ impl AnswerCall for FindMessage {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (at, node, reach) = (state.at(), &state.node, &asker.caller.reach);
         let found = parse_key(&self.key).map(|key| {
-            let is_seen = |name: &MessageId| match node.status(*name) {
+            let is_seen = |name: &MessageId| match node.sent().status(*name) {
                 Some(out) => reach.sees(&out.peer, out.tier.unwrap_or(1)),
                 // The state of the message was forgotten before its key: nobody knows its peer and tier, so only a
                 // caller without a ceiling sees it.
                 None => reach.sees_everything(),
             };
-            let made = node.sent_under(at.now, &key).filter(is_seen);
+            let made = node.sent().under(at.now, &key).filter(is_seen);
             FoundMessage {
                 message_id: made.map(|name| name.to_string()),
             }
@@ -66,11 +65,11 @@ fn outbox(state: &DaemonState, call: &ListOutbox, reach: &Reach) -> Result<Outbo
         reach.sees(&out.peer, out.tier.unwrap_or(1))
             && peer.as_ref().is_none_or(|peer| *peer == out.peer)
     };
-    let listed = node.outbox().filter(fits).skip(call.skip);
+    let listed = node.sent().outbox().filter(fits).skip(call.skip);
     let listed = listed.map(|out| outgoing(node, connected, &out));
     Ok(Outbox {
         messages: page(listed, MESSAGES),
-        waiting: node.outbox().filter(fits).count(),
+        waiting: node.sent().outbox().filter(fits).count(),
     })
 }
 
@@ -95,6 +94,7 @@ fn outgoing(node: &Node, connected: bool, out: &Outgoing) -> signet_api::Outgoin
     let received = out.state == State::Received;
     let taken = node.sent().is_taken(out.message_id);
     let told = node.sent().progress_of(out.message_id);
+    let offers = node.sent().offers_beside(out);
     signet_api::Outgoing {
         message_id: out.message_id.to_string(),
         peer: out.peer.to_string(),
@@ -102,7 +102,7 @@ fn outgoing(node: &Node, connected: bool, out: &Outgoing) -> signet_api::Outgoin
         since: out.since.to_string(),
         reason: out.state.why().map(str::to_owned),
         by: render::by(&out.state),
-        offers: offers_beside(node, out),
+        offers: offers.map(|offers| render::names(&offers)),
         waits_for: obstacle(node, connected, out),
         held_by: out.waits_for.and_then(held_by),
         expires: out.expires.map(|time| time.to_string()),
@@ -150,6 +150,15 @@ pub(super) struct SendReport {
 }
 
 impl SendReport {
+    pub(super) fn of(sent: &SentMessage) -> Self {
+        Self {
+            message_id: sent.id,
+            task: sent.task,
+            waits_for: sent.waits_for,
+            held_by: named_holders(&sent.held_by),
+        }
+    }
+
     fn now(&self, state: signet_api::State) -> Sent {
         Sent {
             task: self.task.map(|task| task.to_string()),
@@ -205,23 +214,12 @@ impl SendReport {
     }
 }
 
-/// What the peer offered when a message ended that named none of several.
-pub(super) fn offers_beside(node: &Node, out: &Outgoing) -> Option<Vec<String>> {
-    let session = node.peers().session(&out.peer, out.since);
-    let session = session.filter(|_| out.state.needs_capability())?;
-    Some(render::names(&session.offers_for(1)))
-}
-
 /// Whose alarm holds back what is for `peer`, where it waits for that.
 pub(super) fn held_by(node: &Node, peer: &AgentId, waits_for: WaitsFor) -> Option<Vec<String>> {
-    let agents = node.alarms().held_by(node.context(), peer);
-    let agents = agents.into_iter().map(ToString::to_string);
-    (waits_for == WaitsFor::Alarm).then(|| agents.collect())
+    named_holders(node.sent().held_by(peer, waits_for))
 }
 
-/// The task that a message of ours gave, if it gave one.
-pub(super) fn task_of(node: &Node, offer: MessageId) -> Option<TaskId> {
-    let mut tasks = node.tasks().iter();
-    let given = tasks.find(|task| task.offer == offer && task.direction == Direction::Out);
-    given.map(|task| task.id())
+fn named_holders<'a>(holders: impl IntoIterator<Item = &'a AgentId>) -> Option<Vec<String>> {
+    let holders: Vec<_> = holders.into_iter().map(ToString::to_string).collect();
+    (!holders.is_empty()).then_some(holders)
 }

@@ -4,7 +4,7 @@ use signet_api::{AddPeer, ApiError, Bound, CheckPolicy, ListPeers, ShowPeer, Sho
 use signet_json::Value;
 use signet_proto::certificate::Certificate;
 use signet_proto::keys::fingerprint;
-use signet_proto::node::{At, LocalError, Node};
+use signet_proto::node::{LocalError, Node, Turn};
 use signet_proto::time::Timestamp;
 
 use crate::policy_view::{self, PolicyQuery};
@@ -15,57 +15,53 @@ use super::serve::{Handled, Serve, bind_refused, maybe_named, shown};
 use crate::reach::Reach;
 
 impl Serve for AddPeer {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let certificate = parse_certificate(&self.certificate)?;
-        let outcome = node
-            .turn(at)
-            .people()
-            .bind(&certificate)
-            .map_err(bind_refused)?;
+        let outcome = turn.people().bind(&certificate).map_err(bind_refused)?;
         let changed = !outcome.entries.is_empty();
         Ok((bound(&certificate, changed), outcome))
     }
 }
 
 impl Serve for ListPeers {
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        shown(peers(node, at.now, reach))
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+        shown(peers(turn.node(), turn.now(), reach))
     }
 }
 
 impl Serve for ShowPeer {
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        let agent = peer_named(node, reach, &self.peer)?;
-        let peer = node.trust().peer(&agent);
-        let unknown = || refused_of(node, reach, LocalError::PeerUnknown(agent.clone()));
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+        let agent = peer_named(turn.node(), reach, &self.peer)?;
+        let peer = turn.node().trust().peer(&agent);
+        let unknown = || refused_of(turn.node(), reach, LocalError::PeerUnknown(agent.clone()));
         let peer = peer.ok_or_else(unknown)?;
-        let peer = render::peer(&agent, peer, &node.standing(&agent, at.now));
+        let peer = render::peer(&agent, peer, &turn.node().standing(&agent, turn.now()));
         shown(render::with_offers(
             peer,
-            node.peers().session(&agent, at.now),
+            turn.node().peers().session(&agent, turn.now()),
         ))
     }
 }
 
 impl Serve for ShowPolicy {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        shown(policy_view::show(node, at.now))
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        shown(policy_view::show(turn.node(), turn.now()))
     }
 }
 
 impl Serve for CheckPolicy {
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         if !(1..=4).contains(&self.tier) {
             return Err(ApiError::invalid_params("tier is a number from 1 to 4"));
         }
         let question = PolicyQuery {
-            peer: peer_named(node, reach, &self.peer)?,
+            peer: peer_named(turn.node(), reach, &self.peer)?,
             tier: self.tier,
             capability: maybe_named("capability", self.capability.as_deref())?,
             way: self.way,
         };
-        let answer = policy_view::answer(node, at.now, &question);
-        let unknown = || refused_of(node, reach, LocalError::PeerUnknown(question.peer));
+        let answer = policy_view::answer(turn.node(), turn.now(), &question);
+        let unknown = || refused_of(turn.node(), reach, LocalError::PeerUnknown(question.peer));
         shown(answer.ok_or_else(unknown)?)
     }
 }

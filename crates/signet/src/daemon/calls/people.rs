@@ -11,7 +11,7 @@ use signet_proto::certificate::CertificateError;
 use signet_proto::entry::Alarm;
 use signet_proto::ids::{AgentId, KeyId};
 use signet_proto::keys::fingerprint;
-use signet_proto::node::{At, Effect, Node, Stranger};
+use signet_proto::node::{Effect, Node, Stranger, Turn};
 use signet_proto::statement::Revocation;
 use signet_proto::time::Timestamp;
 
@@ -23,66 +23,76 @@ use super::serve::{Handled, Serve, bind_refused, maybe_named, named, refused, sh
 use crate::reach::Reach;
 
 impl Serve for ListAlarms {
-    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         shown(Alarms {
-            alarms: ringing(node),
+            alarms: ringing(turn.node()),
         })
     }
 }
 
 impl Serve for ClearAlarms {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        let alarms = ringing(node);
-        Ok((Alarms { alarms }, node.turn(at).alarms().clear()))
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let alarms = ringing(turn.node());
+        Ok((Alarms { alarms }, turn.alarms().clear()))
     }
 }
 
 impl Serve for ListPending {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let alarm = |(root, since): (KeyId, Timestamp)| RootAlarm {
             root: root.to_string(),
             since: since.to_string(),
         };
         shown(Pending {
-            pending: node.people().pending(at.now).map(stranger).collect(),
-            root_alarms: node.people().root_alarms(at.now).map(alarm).collect(),
+            pending: turn
+                .node()
+                .people()
+                .pending(turn.now())
+                .map(stranger)
+                .collect(),
+            root_alarms: turn
+                .node()
+                .people()
+                .root_alarms(turn.now())
+                .map(alarm)
+                .collect(),
         })
     }
 }
 
 impl Serve for ListTrust {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let peer = |(agent, peer)| TrustedPeer {
-            peer: render::peer(agent, peer, &node.standing(agent, at.now)),
-            trust: trust(node, agent),
+            peer: render::peer(agent, peer, &turn.node().standing(agent, turn.now())),
+            trust: trust(turn.node(), agent),
         };
-        shown(node.trust().peers().map(peer).collect())
+        shown(turn.node().trust().peers().map(peer).collect())
     }
 }
 
 impl Serve for ApproveStranger {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (agent, root) = asked(&self.agent, self.root.as_deref())?;
-        let decided = node.turn(at).people().approve(&agent, root);
-        Ok((decided_of(node, &agent), decided.map_err(refused)?))
+        let decided = turn.people().approve(&agent, root);
+        Ok((decided_of(turn.node(), &agent), decided.map_err(refused)?))
     }
 }
 
 impl Serve for RefuseStranger {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (agent, root) = asked(&self.agent, self.root.as_deref())?;
-        let decided = node.turn(at).people().refuse(&agent, root);
-        Ok((decided_of(node, &agent), decided.map_err(refused)?))
+        let decided = turn.people().refuse(&agent, root);
+        Ok((decided_of(turn.node(), &agent), decided.map_err(refused)?))
     }
 }
 
 impl Serve for Withdraw {
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        let agent = peer_named(node, reach, &self.peer)?;
-        let before = node.inbox().all_aside().count();
-        let outcome = node.turn(at).people().withdraw(&agent).map_err(|error| {
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+        let agent = peer_named(turn.node(), reach, &self.peer)?;
+        let before = turn.node().inbox().all_aside().count();
+        let outcome = turn.people().withdraw(&agent).map_err(|error| {
             let name = error.name();
-            let mistyped = refused_of(node, reach, error);
+            let mistyped = refused_of(turn.node(), reach, error);
             if mistyped.is(&Reason::PeerResembles) {
                 return mistyped;
             }
@@ -94,28 +104,29 @@ impl Serve for Withdraw {
         let withdrawn = Withdrawn {
             peer: agent.to_string(),
             ended: ended.count(),
-            set_aside: node.inbox().all_aside().count().saturating_sub(before),
+            set_aside: turn
+                .node()
+                .inbox()
+                .all_aside()
+                .count()
+                .saturating_sub(before),
         };
         Ok((withdrawn, outcome))
     }
 }
 
 impl Serve for ReplaceRoot {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let certificate = parse_certificate(&self.certificate)?;
-        let replaced = node.turn(at).people().replace_root(&certificate);
+        let replaced = turn.people().replace_root(&certificate);
         Ok((bound(&certificate, true), replaced.map_err(bind_refused)?))
     }
 }
 
 impl Serve for TakeRevocation {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let revocation = Revocation::parse(&self.statement).map_err(|error| invalid(&error))?;
-        let outcome = node
-            .turn(at)
-            .people()
-            .revoke(&revocation)
-            .map_err(refused)?;
+        let outcome = turn.people().revoke(&revocation).map_err(refused)?;
         let revoked = Revoked {
             agent: revocation.agent.to_string(),
             principal: revocation.principal.to_string(),

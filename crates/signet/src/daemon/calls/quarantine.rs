@@ -6,7 +6,7 @@ use signet_api::{
 };
 use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::node::{At, LocalError, Node, Shelved};
+use signet_proto::node::{LocalError, Node, Shelved, Turn};
 
 use crate::render;
 
@@ -16,10 +16,10 @@ use crate::reach::Reach;
 
 /// Lists the quarantine: with each message why its last try failed, and since when it is there.
 impl Serve for ListQuarantine {
-    fn serve(self, node: &mut Node, _: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        let quarantine = node.inbox().quarantine();
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let quarantine = turn.node().inbox().quarantine();
         let listed = quarantine.iter().skip(self.skip);
-        let listed = listed.map(|shelved| shown_shelved(node, shelved));
+        let listed = listed.map(|shelved| shown_shelved(turn.node(), shelved));
         shown(Quarantine {
             messages: page(listed, MESSAGES),
             waiting: quarantine.iter().count(),
@@ -28,9 +28,9 @@ impl Serve for ListQuarantine {
 }
 
 impl Serve for RetryMessage {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        let (from, message_id) = shelved(node, &self.message_id, self.from.as_deref())?;
-        let retried = node.turn(at).inbox().retry(Some(&from), message_id);
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let (from, message_id) = shelved(turn.node(), &self.message_id, self.from.as_deref())?;
+        let retried = turn.inbox().retry(Some(&from), message_id);
         let outcome = retried.map_err(refused)?;
         let retried = Retried {
             message_id: message_id.to_string(),
@@ -41,10 +41,10 @@ impl Serve for RetryMessage {
 }
 
 impl Serve for DropMessage {
-    fn serve(self, node: &mut Node, at: At, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        let (from, message_id) = shelved(node, &self.message_id, self.from.as_deref())?;
-        let declined = is_request(node, &from, message_id);
-        let dropped = node.turn(at).inbox().drop_shelved(Some(&from), message_id);
+    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        let (from, message_id) = shelved(turn.node(), &self.message_id, self.from.as_deref())?;
+        let declined = is_request(turn.node(), &from, message_id);
+        let dropped = turn.inbox().drop_shelved(Some(&from), message_id);
         let outcome = dropped.map_err(refused)?;
         let dropped = DroppedMessage {
             message_id: message_id.to_string(),

@@ -101,7 +101,7 @@ impl Admission<'_> {
     }
 
     fn admit_ours(&self, name: &str) -> Result<(), ApiError> {
-        let Some(out) = self.node.status(named("message-id", name)?) else {
+        let Some(out) = self.node.sent().status(named("message-id", name)?) else {
             return Ok(());
         };
         // Whoever has nothing to do with the peer is not told who it is.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signet_api::{ApiError, Kind, Send, Sent};
-use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::ids::AgentId;
 use signet_proto::node::{
-    At, CallerKey, Content, Continues, Effect, Node, Once, Outcome, Sending, State, WaitsFor,
+    Accepted, CallerKey, Content, Continues, Node, Sending, SentEnd, SentMessage, State, Turn,
+    WaitsFor,
 };
 use signet_proto::time::Timestamp;
 use tokio::sync::oneshot;
@@ -20,7 +21,7 @@ use crate::daemon::action::{Action, SendResult, SendWaiter};
 
 use super::history::answer_in_log;
 use super::nearest::{refused_of, refused_to_introduce};
-use super::outbox::{SendReport, held_by, offers_beside, task_of};
+use super::outbox::SendReport;
 use super::serve::{maybe_named, named, parse_key, parse_wait, value_of};
 use super::{AnswerCall, Asker, Batch, DaemonState};
 
@@ -80,32 +81,38 @@ pub(super) fn send(
     request: Result<SendRequest, ApiError>,
     asker: Asker<'_>,
 ) -> Batch {
-    let now = state.at().now;
+    let at = state.at();
     let (reach, mut reply) = (&asker.caller.reach, asker.reply);
-    let made = match request.and_then(|request| make(state, now, request, reach)) {
+    let mut turn = state.node.turn(at);
+    let made = match request.and_then(|request| make(&mut turn, request, reach)) {
         Ok(made) => made,
         Err(error) => return state.refuse(reply, error),
     };
-    let node = &state.node;
-    let message_id = made.report.message_id;
-    let name = message_id.to_string();
-    if made.again && has_taken_answer(node, message_id) {
-        let log = state.settings.audit_dir().clone();
-        answer_again(log, (made.peer, made.report), reach, reply);
-        return Batch::nothing();
-    }
-    let end = || end_of(node, message_id, made.for_answer, &made.report, reach);
+    let (sent, report) = (made.sent, made.report);
+    let name = sent.id.to_string();
+    let end = sent
+        .again
+        .then(|| turn.node().sent().end_of(sent.id, made.for_answer));
     // Nobody waits at a terminal for what people decide first.
-    let for_people = made
-        .report
+    let for_people = report
         .waits_for
         .is_some_and(|waits_for| waits_for != WaitsFor::Session);
-    let at_once = match made.again.then(end).flatten() {
-        None if made.wait.is_zero() || for_people => Some(made.report.so_far(&made.state)),
-        end => end,
+    let at_once = match end.flatten() {
+        Some(SentEnd::AnswerTaken) => {
+            let log = state.settings.audit_dir().clone();
+            answer_again(log, made.peer, report, reach, reply);
+            return Batch::nothing();
+        }
+        Some(SentEnd::Answered(answer)) => Some(report.answered(shown_to(reach, &answer))),
+        Some(SentEnd::Settled { state, offers }) => Some(Sent {
+            offers: offers.map(|offers| render::names(&offers)),
+            ..report.since(&state)
+        }),
+        None if made.wait.is_zero() || for_people => Some(report.so_far(&sent.state)),
+        None => None,
     };
-    if let Some(sent) = at_once {
-        return state.answer::<Send>(now, Ok((sent, made.outcome)), reply, Some(&name));
+    if let Some(answer) = at_once {
+        return state.answer::<Send>(at.now, Ok((answer, sent.outcome)), reply, Some(&name));
     }
     reply.in_doubt(Some(&name));
     let (result, ended) = oneshot::channel();
@@ -117,8 +124,8 @@ pub(super) fn send(
         state: State::Queued,
     };
     let awaited = AwaitedSend {
-        report: made.report,
-        state: made.state,
+        report,
+        state: sent.state,
         wait: made.wait,
         mailbox_after: made.mailbox_after,
         reach: reach.clone(),
@@ -129,82 +136,51 @@ pub(super) fn send(
             reply.send(value_of::<Send>(&sent));
         }
     });
-    Batch::of(now, made.outcome).and_before(Action::Wait(message_id, waiter))
+    Batch::of(at.now, sent.outcome).and_before(Action::Wait(sent.id, waiter))
 }
 
-/// A message of ours that the node has just made, or made for an earlier call.
+/// A message of ours that the node has just made, or made for an earlier call, and how its caller waits for it.
 struct MadeMessage {
     peer: AgentId,
+    sent: SentMessage,
     report: SendReport,
-    /// Where it is now.
-    state: State,
-    again: bool,
-    outcome: Outcome,
     /// An agent may take its time with a handoff; that it has arrived is enough.
     for_answer: bool,
     wait: Duration,
     mailbox_after: Option<Duration>,
 }
 
-fn make(
-    state: &mut DaemonState,
-    now: Timestamp,
-    request: SendRequest,
-    reach: &Reach,
-) -> Result<MadeMessage, ApiError> {
-    let at = At { now, ..state.at() };
-    let node = &mut state.node;
-    refuse_mistyped(node, now, &request, reach)?;
+fn make(turn: &mut Turn<'_>, request: SendRequest, reach: &Reach) -> Result<MadeMessage, ApiError> {
+    refuse_mistyped(turn.node(), turn.now(), &request, reach)?;
     let for_answer = matches!(request.sending, Sending::Request(_) | Sending::Ping);
-    let peer = request.peer;
+    let (peer, sending) = (request.peer, request.sending);
     let sent = match &request.key {
-        Some(key) => node.handle_send_once(at, &peer, request.sending, key),
-        None => node.handle_send(at, &peer, request.sending).map(first),
+        Some(key) => turn.sent().send_once(&peer, sending, key),
+        None => turn.sent().send(&peer, sending),
     };
-    let Once {
-        message_id,
-        again,
-        outcome,
-    } = sent.map_err(|error| refused_of(node, reach, error))?;
-    let waits_for = waits_for(node, message_id);
-    let is_publish = |effect: &Effect| matches!(effect, Effect::Publish(_));
-    let left = outcome.effects.iter().any(is_publish) && waits_for.is_none();
+    let sent = sent.map_err(|error| refused_of(turn.node(), reach, error))?;
     Ok(MadeMessage {
-        report: SendReport {
-            message_id,
-            task: task_of(node, message_id),
-            waits_for,
-            held_by: waits_for.and_then(|waits_for| held_by(node, &peer, waits_for)),
-        },
-        state: match left && state.connections.is_any_connected() {
-            true => State::Published,
-            false => State::Queued,
-        },
+        report: SendReport::of(&sent),
         peer,
-        again,
-        outcome,
+        sent,
         for_answer,
         wait: request.wait,
         mailbox_after: request.mailbox_after,
     })
 }
 
-/// Whether the answer to a message of ours has been taken out of the inbox by its agent: the log alone has it. While
-/// the agents pause nobody is given any.
-fn has_taken_answer(node: &Node, message_id: MessageId) -> bool {
-    let out = node.status(message_id);
-    let (inbox, answers) = (node.inbox(), Some(message_id));
-    let waits = inbox.after(0).map(|item| item.message.headers.in_reply_to);
-    let aside = inbox.all_aside().map(|gone| gone.in_reply_to);
-    !node.people().pausing().is_paused()
-        && out.is_some_and(|out| out.state == State::Answered)
-        && waits.chain(aside).all(|reply_to| reply_to != answers)
+/// An answer as its caller may see it.
+fn shown_to(reach: &Reach, answer: &Accepted) -> Option<signet_api::Message> {
+    let message = answer.message();
+    let seen = reach.sees_message(message);
+    seen.then(|| render::item(message, answer.opened()))
 }
 
 /// Reads the answer in the log, beside the event loop. What is sealed there stays shut.
 fn answer_again(
     log: PathBuf,
-    (peer, report): (AgentId, SendReport),
+    peer: AgentId,
+    report: SendReport,
     reach: &Arc<Reach>,
     reply: ReplySender,
 ) {
@@ -220,42 +196,6 @@ fn answer_again(
     });
 }
 
-/// What became of a message that an earlier call made: nothing as long as something may still follow
-/// that its caller waits for.
-fn end_of(
-    node: &Node,
-    message_id: MessageId,
-    for_answer: bool,
-    report: &SendReport,
-    reach: &Reach,
-) -> Option<Sent> {
-    let out = node.status(message_id)?;
-    let items = node.inbox().after(0);
-    let mut answers = items.filter(|item| item.message.headers.in_reply_to == Some(message_id));
-    // While the agents pause, what came is handed to nobody.
-    let is_paused = node.people().pausing().is_paused();
-    if let Some(answer) = answers
-        .next()
-        .filter(|_| out.state == State::Answered && !is_paused)
-    {
-        let (message, seen) = (&answer.message, reach.sees_message(&answer.message));
-        let shown = || render::item(message, node.opened(message).as_ref());
-        return Some(report.answered(seen.then(shown)));
-    }
-    let goes_on = !out.state.is_settled() || (for_answer && out.state == State::Received);
-    (!goes_on).then(|| Sent {
-        offers: offers_beside(node, &out),
-        ..report.since(&out.state)
-    })
-}
-
-/// What a message that could not leave at once waits for.
-fn waits_for(node: &Node, message_id: MessageId) -> Option<WaitsFor> {
-    let mut drafts = node.drafts();
-    let waiter = drafts.find(|waiter| waiter.draft.message_id == message_id);
-    waiter.map(|waiter| waiter.waits_for)
-}
-
 /// Mail for somebody unknown waits for days: an id that resembles a known one is a slip first.
 fn refuse_mistyped(
     node: &Node,
@@ -268,7 +208,7 @@ fn refuse_mistyped(
         || matches!(request.sending, Sending::Ping)
         || peer == node.identity().agent()
         || trust.peer(peer).is_some()
-        || node.drafts().any(|waiter| waiter.peer == peer)
+        || node.sent().drafts().any(|waiter| waiter.peer == peer)
         || node
             .people()
             .pending(now)
@@ -281,15 +221,6 @@ fn refuse_mistyped(
 
 /// Said of a sealed answer in the place of its body.
 const SHUT: &str = "it was taken out of the inbox, and the log keeps it sealed: signet audit open";
-
-/// A message that no earlier call made.
-fn first((message_id, outcome): (MessageId, Outcome)) -> Once {
-    Once {
-        message_id,
-        again: false,
-        outcome,
-    }
-}
 
 /// A message that its caller waits for.
 struct AwaitedSend {
@@ -316,11 +247,7 @@ impl AwaitedSend {
         };
         Some(match result {
             // It waits in the inbox until the caller says that it has it.
-            Ok(Ok(SendResult::Answered(accepted))) => {
-                let message = accepted.message();
-                let seen = self.reach.sees_message(message);
-                report.answered(seen.then(|| render::item(message, accepted.opened())))
-            }
+            Ok(Ok(SendResult::Answered(answer))) => report.answered(shown_to(&self.reach, &answer)),
             Ok(Ok(SendResult::Settled { state, offers })) => Sent {
                 offers: state.needs_capability().then(|| render::names(&offers)),
                 ..report.since(&state)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use signet_api::{ApiError, Call, Reason, Request};
-use signet_proto::node::{At, CallerKey, LocalError, Node, Outcome};
+use signet_proto::node::{CallerKey, LocalError, Outcome, Turn};
 use signet_proto::trust::BindError;
 
 use crate::reach::Reach;
@@ -18,7 +18,7 @@ pub trait Serve: Request + Clone + Into<Call> {
     ///
     /// # Errors
     /// Why it is not done; then nothing is.
-    fn serve(self, node: &mut Node, at: At, reach: &Reach) -> Result<Handled<Self>, ApiError>;
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError>;
 
     /// The message of ours that the call makes: whoever hears no answer can ask where it is.
     fn makes(_answer: &Self::Answer) -> Option<&str> {

@@ -61,7 +61,7 @@ fn of_person(state: &DaemonState, now: Timestamp) -> Private {
         alarms: stands.alarms,
         ringing: ringing(node),
         root_alarms: stands.changed_roots,
-        drafts: node.drafts().count(),
+        drafts: node.sent().drafts().count(),
         log_fault: state.log.fault().cloned(),
         log: state.log.head().map(|head| LogHead {
             seq: head.seq,

@@ -19,7 +19,7 @@ impl AnswerCall for Subscribe {
         let node = &state.node;
         let shown = match &topic {
             Topic::Message(id) => Subscribed {
-                state: node.status(*id).map(|out| render::state(&out.state)),
+                state: node.sent().status(*id).map(|out| render::state(&out.state)),
                 taken: node.sent().is_taken(*id),
             },
             Topic::Conversation(_) => Subscribed::default(),

@@ -74,7 +74,9 @@ impl Scene {
     pub(super) fn unconfirmed(&mut self) -> Result<Vec<Unconfirmed>, String> {
         match &mut self.source {
             FactSource::Daemon(client) => listed(client).map_err(|error| error.to_string()),
-            FactSource::Left(node) => Ok(node.outbox().filter_map(|out| left(&out)).collect()),
+            FactSource::Left(node) => {
+                Ok(node.sent().outbox().filter_map(|out| left(&out)).collect())
+            }
             FactSource::Nobody(why) => Err(why.clone()),
         }
     }
@@ -85,7 +87,7 @@ impl Scene {
         match &mut self.source {
             FactSource::Daemon(client) => client.call(&request).map_err(|error| error.to_string()),
             FactSource::Left(node) => {
-                let served = request.serve(node, at, &Reach::default());
+                let served = request.serve(&mut node.turn(at), &Reach::default());
                 served
                     .map(|(answer, _)| answer)
                     .map_err(|error| error.to_string())

@@ -111,7 +111,7 @@ fn peers_of(home: &Home, config: &Config) -> Vec<Peer> {
     let Ok(mut node) = Memory::glance(home, config) else {
         return Vec::new();
     };
-    let served = list.serve(&mut node, clock::at(), &Reach::default());
+    let served = list.serve(&mut node.turn(clock::at()), &Reach::default());
     served.map(|(peers, _)| peers).unwrap_or_default()
 }
 

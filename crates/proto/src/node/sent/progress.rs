@@ -10,9 +10,9 @@ use crate::ids::{AgentId, MessageId, Version};
 use crate::progress::{Progress, ProgressState};
 use crate::time::Timestamp;
 
-use super::request::LocalError;
-use super::turn::Turn;
-use super::{At, Node, Outcome};
+use crate::node::{LocalError, Outcome};
+
+use crate::node::turn::SentDoor;
 
 /// The newest that a peer told of a request of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,42 +27,39 @@ pub struct Progressed {
     pub note: Option<String>,
 }
 
-impl Node {
+impl SentDoor<'_, '_> {
     /// Tells whoever asked how their request is doing. `from` is needed where two peers used the same
     /// message-id.
     ///
     /// # Errors
     /// When no such request waits in the inbox, there is no session of version 1.1.0 with its sender now,
     /// our person would have to approve it first, or it does not fit.
-    pub fn handle_progress(
+    pub fn progress(
         &mut self,
-        at: At,
         from: Option<&AgentId>,
         request: MessageId,
         progress: &Progress,
     ) -> Result<(MessageId, Outcome), LocalError> {
-        let mut turn = self.turn(at);
-        let id = turn.progress(from, request, progress)?;
-        Ok((id, turn.out))
+        let id = self.tell_progress(from, request, progress)?;
+        Ok((id, self.turn.take()))
     }
-}
 
-impl Turn<'_> {
-    /// As [`Node::handle_progress`].
-    pub(super) fn progress(
+    /// As [`SentDoor::progress`], within what else is done.
+    pub(in crate::node) fn tell_progress(
         &mut self,
         from: Option<&AgentId>,
         request: MessageId,
         progress: &Progress,
     ) -> Result<MessageId, LocalError> {
-        self.node.judge(self.at.now).may_speak()?;
-        let request = self.node.inbox.request(from, request)?;
+        self.turn.node.judge(self.turn.at.now).may_speak()?;
+        let request = self.turn.node.inbox.request(from, request)?;
         let draft = self.progress_draft(&request, progress)?;
         let (id, tried) = (draft.message_id, Tried::of(&draft));
         let peer = draft.recipient.clone();
-        let told = self.tell_progress(draft);
-        self.me().note_attempt(&peer, tried, told)?;
-        self.node.inbox.note_told(&peer, request.headers.message_id);
+        let told = self.leave_now(draft);
+        self.turn.me().note_attempt(&peer, tried, told)?;
+        let request = request.headers.message_id;
+        self.turn.node.inbox.note_told(&peer, request);
         Ok(id)
     }
 
@@ -73,42 +70,37 @@ impl Turn<'_> {
     ) -> Result<Draft, LocalError> {
         let body = progress.to_value();
         Progress::parse(&body).map_err(LocalError::Message)?;
-        let id = self.node.ids.fresh(self.at.now);
+        let id = self.turn.node.ids.fresh(self.turn.at.now);
         let form = Form::Call(Method::Progress);
         Ok(Draft::answer(form, request, id, Some(body)))
     }
 
     /// Tells whoever asked that a person has to look at their request, where there is a session for it.
-    pub(super) fn tell_that_a_person_decides(&mut self, request: &Message) {
+    pub(in crate::node) fn tell_that_a_person_decides(&mut self, request: &Message) {
         if request.form != Form::Call(Method::Request)
-            || self.node.judge(self.at.now).may_speak().is_err()
+            || self.turn.node.judge(self.turn.at.now).may_speak().is_err()
         {
             return;
         }
         let progress = Progress::waiting_for_a_person();
         if let Ok(draft) = self.progress_draft(request, &progress) {
             // The answer will come all the same, or the refusal of a person who gives the request up.
-            let _ = self.tell_progress(draft);
+            let _ = self.leave_now(draft);
         }
     }
 
     /// Signs and sends. What cannot leave now is of no use later, and does not wait.
-    fn tell_progress(&mut self, draft: Draft) -> Result<(), LocalError> {
-        let peer = draft.recipient.clone();
-        let slot = self.node.slot(self.at, &peer);
-        let (stamp, to) = slot.ok_or_else(|| LocalError::NoSession(peer.clone()))?;
-        if stamp.version < Version::PROGRESS {
-            return Err(LocalError::VersionInsufficient(peer));
+    fn leave_now(&mut self, draft: Draft) -> Result<(), LocalError> {
+        let (peer, now) = (&draft.recipient, self.turn.at.now);
+        let slot = self.turn.node.sent().slot(now, peer);
+        let slot = slot.ok_or_else(|| LocalError::NoSession(peer.clone()))?;
+        if slot.version() < Version::PROGRESS {
+            return Err(LocalError::VersionInsufficient(peer.clone()));
         }
-        self.peers().permit_sending(&draft)?;
-        if self.node.approval_root(&draft)?.is_some() {
+        self.turn.peers().permit_sending(&draft)?;
+        if self.turn.node.sent().approval_root(&draft)?.is_some() {
             return Err(LocalError::ApprovalNeeded(draft.data_tier));
         }
-        let (signed, copy) = draft
-            .seal_and_sign(self.node.me.identity(), stamp, to, self.node.ids.rng())
-            .map_err(LocalError::Message)?;
-        self.node.peers.count_own(self.at.now, &peer, true);
-        self.write_sealed(signed, copy);
-        Ok(())
+        self.put_out(draft, slot).map_err(LocalError::Message)
     }
 }

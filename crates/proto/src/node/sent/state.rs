@@ -1,4 +1,4 @@
-//! Where a message of ours is: one word, and why.
+//! Where a message of ours is: one word, and why; and what it waits for.
 
 use serde::{Deserialize, Serialize};
 
@@ -89,4 +89,21 @@ impl State {
             Self::Answered | Self::Refused(_) | Self::RefusedHere(_) => 4,
         }
     }
+}
+
+/// What has to happen before a draft leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// Our person's approval.
+    Approval,
+    /// That our person and the peer's approve each other.
+    Introduction,
+    /// That our person lets their agents go on.
+    Resume,
+    /// That our clock stands within the dates of our certificate: outside of them nothing is signed.
+    Clock,
+    /// That our person sees to an alarm: another copy of us seems to run ([`super::SentView::held_by`]).
+    Alarm,
+    /// A session, or room in it.
+    Session,
 }

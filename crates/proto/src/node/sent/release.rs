@@ -1,0 +1,239 @@
+//! How drafts leave, or end: when there is a session, room, and every consent.
+
+use std::time::Duration;
+
+use crate::draft::{Draft, Stamp};
+use crate::entry::{ClientKey, Did, DraftLine, Entry, OutcomeLine};
+use crate::envelope::{Form, Method};
+use crate::handoff::Offering;
+use crate::headers::{CapabilityName, MAX_SEQUENCE};
+use crate::ids::{AgentId, Digest, KeyId, MessageId, SessionId, Version};
+use crate::reject::Reason;
+use crate::time::Timestamp;
+
+use crate::node::{LocalError, Notice};
+
+use super::state::State;
+use super::waiting::{Finds, Waiting};
+use crate::node::turn::DraftsDoor;
+
+impl DraftsDoor<'_, '_> {
+    /// Sends what waited, as far as there is room.
+    pub(in crate::node) fn release(&mut self, peer: &AgentId) {
+        let now = self.turn.at.now;
+        self.turn.node.sent.drafts.wait_until(peer, None);
+        while let Some(waiting) = self.turn.node.sent.drafts.next(peer).cloned() {
+            let Some(slot) = self.turn.node.sent().slot(now, peer) else {
+                return;
+            };
+            let message_id = waiting.draft.message_id;
+            let mut draft = Draft::clone(&waiting.draft);
+            match self.find_capability(peer, &waiting, slot.version()) {
+                Ok(Found::Named) => {}
+                Ok(Found::Capability(found)) => draft.capability = Some(found),
+                Ok(Found::Later(later)) => return self.hold(peer, later),
+                Err(error) => {
+                    let state = State::RefusedHere(error.name().to_owned());
+                    self.end(peer, message_id, state);
+                    continue;
+                }
+            }
+            // A clock that was set back gives it no longer life than it was written with.
+            draft.life = draft.life.min(waiting.until.since(now));
+            if let Some(end) = end_of_task(&draft) {
+                draft.life = draft.life.min(end.since(now));
+            }
+            if let Some(end) = self.end_of(&waiting, &draft) {
+                self.end(peer, message_id, end);
+                continue;
+            }
+            let call = draft.form.method().is_some();
+            // What came later waits behind it: a peer gets the messages of one agent in the order of their writing.
+            if let Some(later) = self.turn.node.peers.leaves_at(now, peer, call) {
+                return self.hold(peer, later);
+            }
+            if let Err(reason) = self.turn.sent().put_out(draft, slot) {
+                let state = State::RefusedHere(reason.name().to_owned());
+                self.end(peer, message_id, state);
+            }
+        }
+    }
+
+    /// What waits for the peer leaves no earlier than then.
+    fn hold(&mut self, peer: &AgentId, until: Timestamp) {
+        self.turn.node.sent.drafts.wait_until(peer, Some(until));
+    }
+
+    /// Finds the capability that the peer offers, for a draft that names none. Says until when the draft waits for the
+    /// word of the peer's programs, which comes behind the session's handshake.
+    fn find_capability(
+        &mut self,
+        peer: &AgentId,
+        waiting: &Waiting,
+        version: Version,
+    ) -> Result<Found, LocalError> {
+        let at = &self.turn.at;
+        let since = match waiting.finds {
+            Finds::Nothing => return Ok(Found::Named),
+            Finds::Offer => at.elapsed,
+            Finds::OfferSince(since) => since,
+        };
+        let (view, tier) = (self.turn.node.sent(), Some(waiting.draft.data_tier));
+        if let Some(found) = view.only_capability(at.now, peer, tier)? {
+            return Ok(Found::Capability(found));
+        }
+        let left = since.saturating_add(OFFERS_COME);
+        let left = left.saturating_sub(at.elapsed);
+        if left.is_zero() || version < Version::PROGRESS {
+            return Ok(Found::Named);
+        }
+        let later = at.now.saturating_add(left);
+        let drafts = &mut self.turn.node.sent.drafts;
+        if let Some(waiting) = drafts.named(peer, waiting.draft.message_id) {
+            waiting.finds = Finds::OfferSince(since);
+        }
+        Ok(Found::Later(later))
+    }
+
+    /// How a draft ends whose turn it is and that may not leave.
+    fn end_of(&self, waiting: &Waiting, draft: &Draft) -> Option<State> {
+        let (node, now) = (&self.turn.node, self.turn.at.now);
+        if let Some(reason) = node.sent().obstacle(waiting, draft) {
+            return Some(State::RefusedHere(reason.to_owned()));
+        }
+        let over = end_of_task(draft).is_some_and(|end| end <= now);
+        if over || waiting.until <= now {
+            return Some(State::Expired);
+        }
+        let unfit = node.judge(now).fit_recipient(draft).err();
+        unfit.map(|unfit| State::RefusedHere(unfit.name().to_owned()))
+    }
+
+    /// A draft will not be sent.
+    pub(in crate::node) fn end(&mut self, peer: &AgentId, message_id: MessageId, state: State) {
+        let what = match state {
+            State::Expired => Did::DraftExpired,
+            _ => Did::DraftRefused,
+        };
+        let line = OutcomeLine {
+            reason: state.why().map(str::to_owned),
+            ..OutcomeLine::of(peer, message_id, what)
+        };
+        self.turn.write(Entry::Outcome(line));
+    }
+
+    /// What is over ends, and what may leave leaves.
+    pub(in crate::node) fn overdue(&mut self, peer: &AgentId) {
+        let now = self.turn.at.now;
+        let over = self.turn.node.sent.drafts.of(peer);
+        let over = over.filter(|waiting| waiting.until <= now);
+        let over: Vec<_> = over.map(|waiting| waiting.draft.message_id).collect();
+        for message_id in over {
+            self.end(peer, message_id, State::Expired);
+        }
+        self.release(peer);
+    }
+
+    /// The peer will have none of them.
+    pub(in crate::node) fn refuse_all(&mut self, peer: &AgentId, reason: Reason) {
+        let drafts = self.turn.node.sent.drafts.of(peer);
+        let names: Vec<_> = drafts.map(|waiting| waiting.draft.message_id).collect();
+        for message_id in names {
+            let state = State::RefusedHere(reason.name().to_owned());
+            self.end(peer, message_id, state);
+        }
+    }
+
+    /// Drafts of the log whose content cannot be opened any more say so, and end.
+    pub(in crate::node) fn end_lost(&mut self, peer: &AgentId) {
+        for (message_id, reason) in self.turn.node.sent.drafts.lost(peer).to_vec() {
+            let state = State::RefusedHere(reason.name().to_owned());
+            self.end(peer, message_id, state);
+        }
+    }
+
+    pub(super) fn write(
+        &mut self,
+        draft: Draft,
+        approve: Option<KeyId>,
+        client_key: Option<ClientKey>,
+    ) -> Result<(), LocalError> {
+        let peer = draft.recipient.clone();
+        if !self.turn.node.sent.drafts.has_room(&peer) {
+            return Err(LocalError::OutboxFull(peer));
+        }
+        // The caller is there now to hear of a fault; when the draft leaves, nobody may be.
+        self.try_to_sign(draft.clone())
+            .map_err(LocalError::Message)?;
+        let node = &mut *self.turn.node;
+        let (message, copy) = draft
+            .to_value(node.me.identity(), self.turn.at.now, node.ids.rng())
+            .map_err(LocalError::Message)?;
+        let message_id = draft.message_id;
+        let entry = Entry::Draft(DraftLine {
+            peer: peer.clone(),
+            message_id,
+            life: draft.life.as_secs().max(1),
+            approve,
+            message,
+            copy,
+            client_key,
+        });
+        self.turn.write(entry);
+        if approve.is_some() {
+            let peer = peer.clone();
+            self.turn
+                .notify(Notice::ApprovalNeeded { peer, message_id });
+        }
+        self.announce_for(&peer);
+        Ok(())
+    }
+
+    /// What is at fault in a message is told now, and not when there is a session: in one as long as
+    /// a session and a number can make it.
+    fn try_to_sign(&mut self, draft: Draft) -> Result<(), Reason> {
+        let node = &mut *self.turn.node;
+        let own = node.me.identity();
+        let trial = Stamp {
+            now: self.turn.at.now,
+            session: Some(SessionId(Digest([0; 32]))),
+            sequence: Some(MAX_SEQUENCE),
+            audit_head: self.turn.at.head,
+            version: own.certificate.lowest_version(),
+        };
+        let to = own.keys.sealing_key;
+        draft
+            .seal_and_sign(own, trial, to, node.ids.rng())
+            .map(|_| ())
+    }
+
+    /// Seeks a session where mail waits that needs nothing else.
+    pub(super) fn announce_for(&mut self, peer: &AgentId) {
+        let node = &self.turn.node;
+        let waits = node.sent.drafts.next(peer).is_some();
+        if waits && node.peers.session(peer, self.turn.at.now).is_none() {
+            self.turn.flights().announce_if_idle(peer);
+        }
+    }
+}
+
+/// For which capability a draft leaves.
+enum Found {
+    /// The one that it names, or none.
+    Named,
+    /// The only one that the peer offers.
+    Capability(CapabilityName),
+    /// Nothing is offered yet: it is looked for again then.
+    Later(Timestamp),
+}
+
+/// How long the first request to a peer that names no capability waits in a new session for what programs offer there.
+const OFFERS_COME: Duration = Duration::from_secs(1);
+
+/// When the task ends that a draft hands over: its message lives no longer.
+fn end_of_task(draft: &Draft) -> Option<Timestamp> {
+    let body = draft.body.as_ref();
+    let body = body.filter(|_| draft.form == Form::Call(Method::Handoff))?;
+    let offering = Offering::parse(body).ok()?;
+    Some(offering.chain.authority().not_after)
+}
