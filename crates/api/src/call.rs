@@ -113,9 +113,9 @@ macro_rules! calls {
     };
 }
 
-// The last column is what the call names, which the ceiling of its socket is held against. A person's calls name
-// nothing: no other socket has them, and theirs has no ceiling. `receive`, `status`, `message.find` and what lists show
-// what is within the ceiling alone, message by message.
+// The last column is what the call names, which is held against the ceiling of its socket. A person's calls name
+// nothing: only the person's socket takes them, and it has no ceiling. `receive`, `status`, `message.find` and the
+// lists name nothing either: they show only what is within the ceiling, message by message.
 calls! {
     ($)
     "send"              Send -> Sent, Agent Changes, |call| vec![Named::Peer(&call.peer), Named::tier(call.data_tier)];
@@ -387,7 +387,7 @@ mod tests {
                 vec![Named::Peer(peer)],
             ),
         ];
-        // What these show or hand out is within the ceiling alone.
+        // These calls name nothing: each shows or hands out only what is within the ceiling.
         let within = [
             "receive",
             "inbox.list",
@@ -397,7 +397,7 @@ mod tests {
             "handoff.list",
             "peer.list",
             "status",
-            // It only takes away from what its connection reaches.
+            // `narrow` only takes away from what its connection reaches.
             "narrow",
         ];
         for (method, params, names) in &naming {

@@ -82,12 +82,12 @@ impl AgentCard<'_> {
         });
         if let (Some(auth), Some(members)) = (self.auth, card.as_object_mut()) {
             if let Some(Value::Object(can)) = members.get_mut("capabilities") {
-                // The card for those who have proved who they are.
+                // `extendedAgentCard` offers a second card, for those who have proved who they are.
                 can.insert("extendedAgentCard".to_owned(), true.into());
             }
             let (name, scheme) = auth.scheme();
             members.insert("securitySchemes".to_owned(), json!({ name: scheme }));
-            // The list says what the token has to allow; an empty one would be left out.
+            // The list names what the token has to allow: an empty list would be left out.
             let required = json!([{ "schemes": { name: { "list": ["send"] } } }]);
             members.insert("securityRequirements".to_owned(), required);
         }

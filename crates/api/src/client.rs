@@ -124,7 +124,7 @@ impl Client {
     /// # Errors
     /// As [`Client::call`].
     pub fn raw(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
-        // The daemon closes connections that ask nothing when it needs their places.
+        // The daemon may have hung up since the last call: it closes idle connections when it needs their places.
         if self.last_id > 0 && !self.listens && self.is_closed() {
             self.stream = connect(&self.path, self.timeout)?;
         }
@@ -137,7 +137,8 @@ impl Client {
             .get_mut()
             .write_all(format!("{request}\n").as_bytes());
         let deadline = Instant::now() + self.timeout;
-        // A daemon that has no room says so, and may close before it has read the request.
+        // A daemon without room says so, and may close before it has read the request: what the daemon said is told,
+        // rather than the failed write.
         if let Err(error) = sent {
             return self.answer(deadline).and(Err(self.broken(error)));
         }
@@ -186,7 +187,7 @@ impl Client {
             match (is_mine, message.remove("result"), message.remove("error")) {
                 (true, Some(result), None) => return Ok(result),
                 (true, None, Some(error)) => return Err(ClientError::of_answer(error)),
-                // The late answer to a call that was given up.
+                // This is the late answer to an earlier call that was given up: it is skipped.
                 (false, ..) => {}
                 _ => return Err(ClientError::Malformed),
             }

@@ -195,7 +195,7 @@ impl Id {
     pub fn answer(&self, result: &Result<Value, ApiError>) -> String {
         match result {
             Ok(result) => self.result(result),
-            // An error has nothing that cannot be written.
+            // `to_value` cannot fail here: an error holds nothing that JSON cannot express.
             Err(error) => self.error(&serde_json::to_value(error).unwrap_or_default()),
         }
     }
@@ -217,7 +217,7 @@ impl Id {
         let text = raw.get();
         let is_scalar = match text.as_bytes().first()? {
             b'"' => serde_json::from_str::<String>(text).is_ok(),
-            // One beyond every double, such as 1e999, could be read by few of those who get it back.
+            // A number beyond every double, such as 1e999, is refused: few of those who get the id back could read it.
             b'-' | b'0'..=b'9' => text.parse::<f64>().is_ok_and(f64::is_finite),
             first => *first == b'n',
         };
@@ -272,7 +272,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
                 "method" => &mut members.method,
                 "params" => &mut members.params,
                 "id" => &mut members.id,
-                // What a response has makes no request.
+                // `result` and `error` are members of a response: what has one of them is no request.
                 "result" | "error" => {
                     map.next_value::<IgnoredAny>()?;
                     members.repeated = true;

@@ -64,9 +64,9 @@ impl Checkpoints {
                 "it has checkpoints of lines that are gone",
             ));
         }
-        // The key of a month is destroyed once the next month has its first checkpoint. So where the old key is gone and
-        // the new month's is there, the new month was begun before. The old key may also have been moved away: an anchor,
-        // where there is one, knows which month was the last.
+        // The key of a month is destroyed once the next month has its first checkpoint. So where the old key is gone
+        // and the new month's is there, the new month was begun before. The old key may also have been moved away: an
+        // anchor, where there is one, knows which month was the last.
         let is_over = !is_anchored && self.month.is_promised && self.month.secret.is_none();
         if is_over && self.keys.read(&self.disk, month)?.is_some() {
             return Err(broken(

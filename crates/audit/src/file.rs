@@ -114,7 +114,7 @@ pub fn refuse_open_folders(dir: &Path) -> Result<(), LogError> {
 /// such as `/tmp`, lets nobody move what is another's.
 fn refuse_open_folder_above(dir: &Path) -> Result<(), LogError> {
     let real = dir.canonicalize().map_err(at(dir))?;
-    // Where the folder is a link, both it and what it leads to can be exchanged.
+    // Where the log's folder is a link, both the link and the folder that it leads to can be exchanged.
     for path in [dir.parent(), real.parent()].into_iter().flatten() {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")

@@ -115,7 +115,7 @@ impl fmt::Debug for CheckpointKeys {
 
 /// Writes a key under another name first, so that at its own name it is whole or not there.
 fn write(disk: &Disk, path: &Path, seed: &Zeroizing<[u8; 32]>) -> Result<(), LogError> {
-    // The whole capacity at once: growing would leave copies of the secret behind.
+    // The text gets its whole capacity at once: growing would leave copies of the secret behind.
     let mut text = Zeroizing::new(String::with_capacity(TEXT));
     HEXLOWER.encode_append(&seed[..], &mut text);
     text.push('\n');

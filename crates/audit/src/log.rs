@@ -440,7 +440,7 @@ impl Log {
         if self.stopped {
             return Err(LogError::Stopped);
         }
-        // The first test is the cheap one, for every line but those at a month's end.
+        // `month_end` is compared first because that is cheap: it settles every line but those at a month's end.
         if self.ts(now) >= self.month_end && self.ts(now).month() != self.month || self.is_closed {
             self.roll_over(self.ts(now))?;
         } else if self.is_unproven {
@@ -597,8 +597,8 @@ impl Drop for Log {
         }
         let record = self.record(true);
         if let Some(anchor) = &mut self.anchor {
-            // Where this fails, the next start takes this stop for a crash and looks more closely, which harms
-            // nothing.
+            // Where this last record cannot be written, the next start takes this stop for a crash and looks more
+            // closely, which harms nothing.
             let _ = anchor.sync(record);
         }
     }

@@ -254,7 +254,7 @@ pub(crate) fn last_note(path: &Path) -> Result<Option<Note>, LogError> {
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
     let text = String::from_utf8_lossy(&bytes);
-    // Each note ends with the second empty line of its own.
+    // A note is two pieces, its text and its signatures, and each of them ends with an empty line.
     let pieces: Vec<&str> = text.split_inclusive("\n\n").collect();
     Ok(match pieces.as_slice() {
         [.., text, signatures] => {

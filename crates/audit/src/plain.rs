@@ -17,7 +17,7 @@ pub(crate) struct NotPlain(pub(crate) &'static str);
 
 /// Opens a plain file as `options` say. [`NotPlain`] is inside the error when it is anything else.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> io::Result<File> {
-    // Without blocking: the opening of a pipe would wait for somebody at its other end.
+    // Open without blocking: the opening of a pipe would wait for somebody at its other end.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     match options.clone().custom_flags(flags).open(path) {

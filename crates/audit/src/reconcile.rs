@@ -189,7 +189,8 @@ impl Reconciliation {
                 let found = side.difference(DifferenceKind::Lost, claim, out, &text);
                 self.contradictions.extend(found);
             }
-            // A daemon writes no line for a receipt that tells it nothing new.
+            // A receipt that is missing on the other side is no difference: a daemon writes no line for a receipt that
+            // tells it nothing new.
             (None, _) if claim.is_receipt => {}
             (None, _) => {
                 let open = side.difference(DifferenceKind::NotReceived, claim, out, &text);
@@ -216,7 +217,7 @@ impl Reconciliation {
                     }
                 }
                 Some((head, None)) if !other.may_precede(claim.signed) => {
-                    // The head may be a line that was written since the other log was read.
+                    // The head may be a line that the other log got after it was read: look at the lines since then.
                     let newer = newer.get_or_insert_with(|| grown(&other.files, other.count));
                     if !newer.contains(&head) {
                         let found =

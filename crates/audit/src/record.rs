@@ -248,7 +248,8 @@ impl LineFrame {
 
     /// Reads the frame and gives all members, the frame's among them.
     pub(crate) fn parse(raw: &[u8]) -> Result<(Self, Map<String, Value>), RecordError> {
-        // Looked at before anything else: a line of a newer version may be no JSON that this release can read.
+        // The version is looked at before anything else: a line of a newer version may be no JSON that this release can
+        // read.
         if let Err(newer @ RecordError::Newer(_)) = version_of(raw) {
             return Err(newer);
         }

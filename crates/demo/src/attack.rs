@@ -133,7 +133,7 @@ pub(crate) fn announce_as(identity: Identity, peer: &Certificate) -> Result<Vec<
     let mut node = Node::new(identity, Policy::default(), seed);
     let at = At {
         now: now(),
-        // It says one thing, at once: nothing in it is paced.
+        // This node says one thing, at once, and paces nothing: its running time may stay 0.
         elapsed: Duration::ZERO,
         head: None,
     };

@@ -98,7 +98,7 @@ impl Member {
     ) -> Result<R::Answer, DemoError> {
         wait_for(what, PATIENCE, || match self.client()?.call(request) {
             Ok(answer) => Ok(Some(answer).filter(&is)),
-            // What is not there yet is a refusal of the daemon's.
+            // The daemon refuses to show what is not there yet: that is asked for again.
             Err(ClientError::Refused(_)) => Ok(None),
             Err(error) => Err(error.into()),
         })

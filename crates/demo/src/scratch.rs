@@ -28,7 +28,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now is in the system's temporary directory, readable by nobody else.
+        // A directory that cannot be removed now stays among the system's temporary files, readable by nobody else.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

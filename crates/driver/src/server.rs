@@ -75,7 +75,7 @@ impl NatsServer {
 
     /// Asks it to stop, and waits until it has.
     pub fn stop(mut self) {
-        // The server's own exit status on SIGTERM differs between versions.
+        // How the server ended is not looked at: its exit status on SIGTERM differs between versions.
         let _ = self.process.take().map(Process::stop);
     }
 
@@ -139,6 +139,6 @@ pub fn find_nats_server(tools: &Path) -> Result<PathBuf, DriverError> {
             .find(|file| file.is_file()),
     };
     let found = found.ok_or(DriverError::NoServer)?;
-    // It is started in a directory of its own.
+    // The path is made absolute because the server is started in a directory of its own.
     std::path::absolute(&found).map_err(DriverError::io(&found))
 }

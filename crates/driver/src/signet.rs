@@ -72,7 +72,7 @@ impl Signet {
     /// `Process` with what it said on standard error.
     pub fn output(&self, args: &[&str]) -> Result<Vec<u8>, DriverError> {
         let failed = |why: String| DriverError::Process {
-            // Names the command, and no key or text among its arguments.
+            // The error names the command alone: the other arguments may hold keys or text.
             what: format!("signet {}", args.first().copied().unwrap_or_default()),
             why,
         };
@@ -127,7 +127,7 @@ impl Signet {
         match status {
             Ok(status) => Ok(status.connected.then_some(())),
             Err(ClientError::Malformed) => Err(ClientError::Malformed.into()),
-            // It has only begun.
+            // A daemon that fails to answer may have only begun: it is not connected yet.
             Err(_) => Ok(None),
         }
     }

@@ -82,13 +82,14 @@ impl<'a> TomlFile<'a> {
         let quoted = || said.split('`').nth(1).unwrap_or_default();
         if said.starts_with("unknown field") {
             let key = keys.iter().find(|key| key.at == span);
-            // The spelling of an earlier release, with a low line, is read and not recommended.
+            // The keys of an earlier release, spelt with an underscore, are still read, but not recommended.
             let known = expected.split('`').skip(1).step_by(2);
             let known: Vec<&str> = known.filter(|name| !name.contains('_')).collect();
             return self.unknown(key.map_or(quoted(), |key| &key.path), &known, "");
         }
         if said.starts_with("missing field") {
-            // Of an array of tables the first has the place of the array: the table is meant.
+            // The first table of an array has the same place as the array itself: `rfind` takes the table, which is
+            // meant.
             let table = keys.iter().rfind(|key| key.value == span);
             let table = table.map_or("", |table| &table.path);
             let path = format!("{table}.{}", quoted());
@@ -101,7 +102,7 @@ impl<'a> TomlFile<'a> {
             .filter(is_there)
             .min_by_key(|key| key.value.len());
         let path = nearest.map_or("", |key| &key.path);
-        // What was found instead may be a secret.
+        // The value in the file may be a secret: the fault names only what is expected.
         let is_of_serde = ["invalid ", "unknown variant"]
             .iter()
             .any(|word| said.starts_with(word));

@@ -167,7 +167,8 @@ fn mcp(args: &McpStdioArgs) -> Result<(), String> {
             _ = terminate.recv() => Ok(()),
         }
     });
-    // A thread of the runtime may still read standard input: waiting for it would keep the process until the client closes.
+    // A thread of the runtime may still read standard input: waiting for that thread would keep the process until the
+    // client closes.
     runtime.shutdown_background();
     served
 }

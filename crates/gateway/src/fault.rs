@@ -86,7 +86,7 @@ impl DoorError {
             Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
                 error.fault().unwrap_or(&error.message).to_owned()
             }
-            // A model can do nothing with the path of a socket.
+            // The text leaves out the path of the daemon's socket, because a model can do nothing with that path.
             Self::Daemon(ClientError::NotReachable { .. }) => {
                 "the daemon of this agent does not answer; nothing was sent or changed".to_owned()
             }

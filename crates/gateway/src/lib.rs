@@ -29,7 +29,8 @@
 
 pub mod cli;
 mod config;
-// What the conformance example alone needs, and what the fuzz targets alone call, stands outside src: no program has it.
+// The files of `conformance` (for the conformance example alone) and `fuzzed` (for the fuzz targets) lie outside src:
+// no program is built with these two modules.
 #[cfg(feature = "conformance")]
 #[path = "../examples/conformance/listen.rs"]
 pub mod conformance;

@@ -39,7 +39,8 @@ fn report(fault: &PanicHookInfo<'_>) {
     let place = fault.location().map_or_else(String::new, |place| {
         format!(" at {}:{}", place.file(), place.line())
     });
-    // `eprintln!` panics when standard error is closed, and a panic within a panic aborts: so write, and ignore the error.
+    // `eprintln!` panics when standard error is closed, and a panic within a panic aborts. So write, and ignore the
+    // error.
     let _ = writeln!(
         std::io::stderr(),
         "error: a fault in signet-gateway itself{place}\n  next: start it again, and tell the maintainers this line"

@@ -82,8 +82,8 @@ async fn run(args: &ServeArgs, config: GatewayConfig) -> Result<(), ExitReason> 
     let carriers = ConfiguredCarriers::of(&context, args.carrier_socket.as_deref());
     let carriers =
         carriers.map_err(|lacking| (lacking.to_string(), lacking.next().to_owned(), USAGE))?;
-    // Done before the line that says where the gateway listens: whoever reads that line takes the start for done, and
-    // expects every message from then on in the channel.
+    // The Discord channel fixes its place before `say_where` prints the line that says where the gateway listens:
+    // whoever reads that line takes the start for done, and expects every message from then on in the channel.
     carriers.fix_places().await;
     say_where(&context.config, &listener, &door);
     let inbox = carriers.begin();
@@ -143,7 +143,7 @@ pub(crate) fn say_where(config: &GatewayConfig, listener: &Listener, door: &Door
         ),
         Door::Tokens(tokens) => text.push_str(&of_tokens(tokens)),
     }
-    // Where nobody reads standard error, there is nobody to tell.
+    // The error of this write is ignored: if standard error is closed, there is nobody left to tell.
     let text = hint::typed(&text);
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }

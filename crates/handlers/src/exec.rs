@@ -141,7 +141,7 @@ fn input_of(task: &Task<'_>) -> Result<Vec<u8>, Fault> {
         tries: task.tries,
         message: task.message,
     };
-    // A message has no form that JSON cannot hold.
+    // `to_value` cannot fail here: a message holds nothing that JSON cannot express.
     let value = serde_json::to_value(given).map_err(|_| Fault::Pipes)?;
     Ok(format!("{}\n", visible(&value.to_string())).into_bytes())
 }
@@ -203,10 +203,11 @@ pub struct ProcessGroup(
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // Only what was not waited for has an id: it is surely still that of our child.
+        // A child has an id only as long as nobody has waited for it, so the id cannot belong to another process by
+        // now.
         let leader = self.0.id().and_then(|id| i32::try_from(id).ok());
         if let Some(leader) = leader.and_then(Pid::from_raw) {
-            // It may have ended by itself meanwhile.
+            // The process group may have ended by itself meanwhile: that the signal fails does not matter.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
@@ -217,7 +218,7 @@ async fn converse(child: &mut Child, input: &[u8]) -> io::Result<(ExitStatus, Ve
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let tell = async {
         if let Some(mut stdin) = stdin {
-            // A command may end without having read all of it.
+            // A command may end without having read all of its input: that the writing fails does not matter.
             let _ = stdin.write_all(input).await;
         }
     };

@@ -128,7 +128,7 @@ pub(crate) async fn pass_on(
                 part,
             };
             let (client, done) = try_call(client, told).await?;
-            // A number that was not passed on would leave a gap, and whoever asked would wait for it.
+            // The index rises only when the part was passed on: a gap in the numbers would leave whoever asked waiting.
             if let (Some(name), Ok(_)) = (shows, done) {
                 *indices.entry(name).or_default() += 1;
             }

@@ -102,7 +102,7 @@ pub fn work_all(workers: Vec<Worker>) -> io::Result<Result<(), Stopped>> {
             _ = terminate.recv() => told(),
         })
     });
-    // A call that waits for what comes has nothing to lose.
+    // End without waiting for blocked threads: a call that only waits for new messages has nothing to lose.
     runtime.shutdown_background();
     ended
 }
@@ -131,7 +131,7 @@ impl Worker {
 
     async fn serve(&mut self) -> Result<usize, Stopped> {
         let (mut absent, mut shift) = (Absence::default(), Shift::default());
-        // What nothing serves is not offered either.
+        // Wait until the handler can begin, then offer: a capability that nothing serves is not offered.
         self.ready(&mut absent).await?;
         let socket = self.socket.clone();
         let mut client = blocking(move || Client::connect(&socket, PROMPT + WAIT)).await?;
@@ -193,7 +193,7 @@ impl Worker {
             tried = trying => tried,
             Err(stopped) = &mut telling => return Err(stopped),
         };
-        // A word that is on its way first comes to its end: the connection takes one call at a time.
+        // Wait until a progress word that is on its way has come to its end: the connection takes one call at a time.
         let client = tokio::select! {
             mut free = line.lock() => free.take(),
             Err(stopped) = &mut telling => return Err(stopped),
@@ -216,7 +216,8 @@ impl Worker {
             }
             Err(fault @ Fault::Unsendable(_)) => match leased.message.is_request() {
                 true => (ending.end_unsendable(&fault.to_string()).await?, None),
-                // Nobody asked: what was answered would be thrown away in any case.
+                // The message is no request, so nobody waits for an answer: the answer would be thrown away in any
+                // case.
                 false => (ending.conclude(Done::Nothing).await?, None),
             },
             Err(fault) => (ending.fail(&fault.to_string()).await?, Some(fault)),
@@ -298,7 +299,8 @@ impl Ending<'_> {
         };
         let is_more = body.is_some();
         let (mut client, mut told) = try_call(self.client, answer(body)).await?;
-        // The words are what its sender waits for; what stands beside them may be too large for a message.
+        // Try again without the body: the sender waits for the words, and the body beside them may be too large for a
+        // message.
         if is_more && told.as_ref().is_err_and(never_leaves) {
             (client, told) = try_call(client, answer(None)).await?;
         }

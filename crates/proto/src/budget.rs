@@ -51,7 +51,7 @@ impl Bucket {
     #[must_use]
     pub fn room_at(self, work: Duration, size: Duration, rate: u32) -> Duration {
         let rate = rate.max(1);
-        // Rounded up, so that there is room then.
+        // The division is rounded up: rounded down, it could name a time at which there is no room yet.
         let up = Duration::from_nanos(u64::from(rate - 1));
         let all = self.owed.saturating_add(work).saturating_add(up) / rate;
         self.seen.saturating_add(all).saturating_sub(size / rate)

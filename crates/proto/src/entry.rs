@@ -107,8 +107,8 @@ macro_rules! lines {
     };
 }
 
-// The kind, what stands in the line, how much rests on it, and when it is written. The members of a line, and the words
-// for people, are in the file of its type.
+// Columns: the kind, what stands in the line, how much rests on it, when it is written. The members of a line, and the
+// words for people, are in the file of its type.
 lines! {
     "message"  Message(Verdict),          |verdict| verdict.weight(), "A message, in or out, and what was decided about it.";
     "genesis"  Genesis(Certificate),      |_| Weight::Light,    "The first line of a log: whose it is.";

@@ -175,7 +175,7 @@ impl Handshake {
     pub fn due(&self) -> Option<Timestamp> {
         match self {
             Self::Idle => None,
-            // Flight 4 that could not be signed answers nothing once flight 3 has expired.
+            // Flight 4 could not be signed yet. Once flight 3 has expired, flight 4 would answer nothing.
             Self::Granting(state) => Some(state.capability.message.headers.expires_at),
             Self::AwaitVerify(state) => Some(state.retry.due()),
             Self::AwaitTrust(state) => Some(state.retry.due()),
@@ -275,7 +275,8 @@ impl Handshake {
         let go_on_as_initiator = *me < message.headers.agent_id;
         match self {
             Self::AwaitVerify(_) if go_on_as_initiator => Err(Reason::HandshakeCrossed),
-            // The peer answered us before: a later announce means that it lost its half.
+            // The peer has answered our announce: a later announce of its own means that the peer lost its half of the
+            // handshake.
             Self::AwaitTrust(state) if !later_than(&state.verify) => Err(Reason::HandshakeCrossed),
             Self::AwaitCapability(state) if !later_than(&state.announce) => {
                 Err(Reason::AnnounceStale)

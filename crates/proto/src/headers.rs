@@ -247,7 +247,7 @@ impl Headers {
     /// # Errors
     /// `header-missing`, `header-unknown` or `header-invalid`.
     pub fn parse(members: &Map<String, Value>) -> Result<Self, Reason> {
-        // Names are unique, so all the mandatory ones are there when their number is.
+        // Member names are unique: where `MANDATORY` of them are mandatory names, none is missing.
         if members.keys().filter(|name| is_mandatory(name)).count() < MANDATORY {
             return Err(Reason::HeaderMissing);
         }

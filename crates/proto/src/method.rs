@@ -57,7 +57,8 @@ macro_rules! methods {
     };
 }
 
-// Name on the wire, message-type, class, the version that brought it, body, where it is kept, what it says.
+// Columns: variant, name on the wire, message-type, class, the version that brought it, body, where it is kept, what it
+// says.
 methods! {
     Request      "agent.request"      Request      Application CURRENT  BodyForm::Free,                  Inbox     "Asks for an answer, perhaps for a capability.";
     Notification "agent.notification" Notification Application CURRENT  BodyForm::Free,                  Inbox     "Tells something that wants no answer.";

@@ -62,7 +62,8 @@ pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
             false => Err(Reason::InvalidShape),
         };
     }
-    // Errors in full would copy every unknown name: the second look gives a yes or no as well.
+    // Asking the first schema for its errors would copy every unknown name: a second schema, with a yes or no, tells
+    // the two reasons apart.
     match schemas.any_method.is_valid(value) {
         true => Err(Reason::MethodNotFound),
         false => Err(Reason::InvalidShape),

@@ -153,7 +153,8 @@ impl TrustStore {
         revoked: Revoked,
     ) {
         let mut known = principals;
-        // Who we are is not a matter of trust: it is what our keys say now.
+        // Our own principal comes from our keys, not from the trust that was stored: where no stored one has its name,
+        // it is put back.
         let own = self.view.principals.get(&self.view.own).cloned();
         if let (Some(own), false) = (own, known.contains_key(&self.view.own)) {
             known.insert(self.view.own.clone(), own);
@@ -338,7 +339,7 @@ impl TrustStore {
             principals.insert(certificate.principal.clone(), Principal::of(certificate));
         }
         if newer && succeeds {
-            // What was verified under the older root is judged again.
+            // `change` raises the peer's epoch, so that what was verified under the older root is judged again.
             for agent in self.agents_of(&certificate.principal) {
                 self.change(&agent, |_| {});
             }

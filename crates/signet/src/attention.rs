@@ -114,8 +114,8 @@ pub(crate) fn of_notice(node: &Node, now: Timestamp, notice: &Notice) -> Option<
     Some(match notice {
         Notice::StrangerWaits(claimed) => introduction(node, claimed, now),
         Notice::RootChanged(claimed) => changed_root(node, Some(claimed), claimed.root.id(), now),
-        // No record of its own for `Notice::Doubled`: the text of the alarm says when agents of several people show a
-        // second copy.
+        // `Notice::Doubled` gets no record of its own: a `second-copy` alarm comes with it, and the text of that alarm
+        // says when agents of several people show a second copy.
         Notice::Alarm(line) => alarm(node, line.what, &line.peer, now),
         Notice::Quarantined { peer, message_id } => quarantined(node, peer, *message_id, now),
         Notice::ApprovalNeeded { peer, message_id } => draft(node, peer, *message_id),
@@ -218,7 +218,7 @@ mod tests {
         assert!(two.verified && two.text.starts_with("2 messages wait"));
         let three = merged(two, one(kind, "3", "agent-c"));
         assert_eq!((three.count, three.peer, three.verified), (3, None, false));
-        // The same thing told twice is one.
+        // Two records with the same id are about the same thing, and count as one.
         let same = merged(one(kind, "1", "agent-b"), one(kind, "1", "agent-b"));
         assert_eq!((same.count, same.text.as_str()), (1, "about agent-b"));
         let alarm = |name: &str, id| Attention {

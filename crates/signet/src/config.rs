@@ -245,7 +245,7 @@ struct NatsSection {
     creds: Option<String>,
     nkey: Option<String>,
     user: Option<String>,
-    // Releases before wrote it with a low line, unlike every other key.
+    // Earlier releases wrote this key with an underscore, and their configurations are still read.
     #[serde(alias = "password_file")]
     password_file: Option<String>,
     tls: TlsSection,
@@ -289,7 +289,8 @@ impl NatsSection {
     fn login(&self, source: Source<'_>) -> Result<NatsLogin, ConfigError> {
         let bad = |key, fault| Err(source.bad(key, fault));
         match (&self.creds, &self.nkey, &self.user, &self.password_file) {
-            // What `signet nats key` made is meant to be used.
+            // No login is configured, but the home holds a NATS key,
+            // such as `signet nats key` makes: log in with that key.
             (None, None, None, None) if source.home.nats_seed().exists() => {
                 Ok(NatsLogin::Nkey(source.home.nats_seed()))
             }
@@ -320,7 +321,7 @@ impl NatsSection {
         let known = |server: &String| server.starts_with("nats://") || server.starts_with("tls://");
         let fault = match servers.iter().all(known) {
             false => "use URLs such as \"nats://127.0.0.1:4222\" or \"tls://…\"",
-            // Whoever may read the configuration may not therefore read the password.
+            // A URL with `@` holds a login: people who may read the configuration may not therefore read the password.
             true if servers.iter().any(|server| server.contains('@')) => {
                 "put the login into `user` and `password-file`, not into the URL"
             }
@@ -345,7 +346,8 @@ impl NatsConfig {
 /// A group of the agent's own, neither the daemon's nor that of the person's socket, keeps it off the latter.
 /// Without one, agent and person share a user id: nothing but the person's key tells their decisions apart.
 fn usual_sign(home: &Home, control: &Access, agent: Option<&AgentSocket>) -> Sign {
-    // That of the home: root, who looks at it, reads the same answer as the daemon.
+    // Take the group of the home's directory, not of the process: root,
+    // who may look at the home, then gets the same answer as the daemon.
     let own = std::fs::metadata(home.path()).map(|facts| facts.gid());
     let own = own.unwrap_or_else(|_| rustix::process::getegid().as_raw());
     let number = |group: &Option<String>| match group {

@@ -153,7 +153,7 @@ pub async fn run_over(
     manager: &Manager,
     asked: impl Future<Output = ()>,
 ) -> Result<(), DaemonError> {
-    // The terminal that started the daemon may close; the daemon stays, and reads its configuration anew.
+    // SIGHUP does not end the daemon, whose terminal may close: the daemon only reads its configuration anew.
     let hangups = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -287,7 +287,8 @@ impl Running {
         let (manager, carriers) = (self.event_loop.manager.clone(), self.carriers);
         let agent = self.event_loop.state.node.identity().agent().clone();
         self.event_loop.resume().await;
-        // Keys are loaded, the log is proved and locked, the sockets are open. Nobody waits for a server.
+        // Ready means: keys are loaded, the log is proved and locked,
+        // the sockets are open. No NATS server need answer yet.
         manager.ready();
         if let Some(span) = manager.watchdog() {
             let (manager, carriers) = (manager.clone(), carriers.clone());
@@ -299,7 +300,7 @@ impl Running {
         drop(self.months);
         let written = self.journal.close().await;
         self.keeper.close().await;
-        // The journal has closed the actions, so this ends when the last one is performed.
+        // `journal.close()` has ended the channel of actions, so the task that performs them ends after the last.
         let _ = self.effects.await;
         for (carrier, error) in carriers.drain().await {
             info!(%carrier, %error, "the connection was not drained");

@@ -19,7 +19,7 @@ impl DiskSpace {
         let facts = rustix::fs::statvfs(dir).ok()?;
         Some(Self {
             bytes: facts.f_bavail.saturating_mul(facts.f_frsize),
-            // Some file systems count no files.
+            // A file system that does not count its files reports 0 here: treat that as room for any number.
             files: match facts.f_files {
                 0 => u64::MAX,
                 _ => facts.f_favail,

@@ -30,7 +30,7 @@ impl Home {
         variable: impl Fn(&str) -> Option<PathBuf>,
     ) -> Result<Self, NoHome> {
         let named = |name: &str| variable(name).filter(|path| !path.as_os_str().is_empty());
-        // The XDG specification has relative paths ignored.
+        // The XDG specification demands that a relative path in XDG_DATA_HOME is ignored.
         let data = || named("XDG_DATA_HOME").filter(|path| path.is_absolute());
         option
             .or_else(|| named("SIGNET_HOME"))

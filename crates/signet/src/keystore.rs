@@ -189,7 +189,8 @@ impl AgentKeys {
             return Err(KeystoreError::ForeignStatement(path));
         }
         let (mut former, mut older) = (place.former()?, place.older()?);
-        // The service manager may hand over the same key that stands in the home; it is then no former key.
+        // Keys that the service manager handed over may be among `former` and `older`: one that is the same as the
+        // current key is no former key.
         former.retain(|key| key.public() != signing.public());
         older.retain(|secret| secret.public() != sealing.public());
         Ok(Self {

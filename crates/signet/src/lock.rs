@@ -106,7 +106,8 @@ impl HomeLock {
     pub fn acquire(home: &Home) -> Result<Self, LockError> {
         refuse_open(home)?;
         let path = home.lock_file();
-        // No link is followed, because the file is cut to nothing below, and opening a pipe would wait for a reader.
+        // NOFOLLOW: `set_len(0)` below would empty the target of a
+        // link. NONBLOCK: opening a pipe would wait for a reader.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::ReadOnlyFilesystem => LockError::ReadOnly(path.clone()),
@@ -141,7 +142,8 @@ impl HomeLock {
         }
         file.set_len(0).map_err(failed)?;
         match writeln!(file, "{}", std::process::id()) {
-            // The process id is for people to read. Where a full disk keeps it from being written, the lock is held all the same.
+            // The process id is only for people to read: where a full
+            // disk keeps the id out, the lock is held all the same.
             Err(error) if error.kind() != io::ErrorKind::StorageFull => return Err(failed(error)),
             _ => {}
         }
@@ -237,7 +239,7 @@ mod tests {
     fn a_stale_pid_is_not_taken_for_a_running_daemon() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path());
-        // Process 1 always runs.
+        // The file names process 1, which always runs, and still nobody holds the lock.
         std::fs::write(home.lock_file(), "1\nand what an older release wrote\n").unwrap();
         let lock = HomeLock::acquire(&home).unwrap();
         let text = std::fs::read_to_string(lock.home().lock_file()).unwrap();

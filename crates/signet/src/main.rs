@@ -36,7 +36,7 @@ fn shut_memory() -> rustix::io::Result<()> {
 
 /// Says where a fault of ours is and not what with: a panic's own text can hold a message.
 fn report(fault: &PanicHookInfo<'_>) {
-    // Where nobody reads standard error, a panic here would end in an abort.
+    // `eprintln!` would panic where standard error is closed, and a panic in this hook would abort the process.
     let _ = write!(anstream::stderr(), "{}", words_for(fault.location()));
 }
 

@@ -76,7 +76,7 @@ impl Memory {
                 let keys = AgentKeys::settle(lock, &config.agent, now)?;
                 let past = recall_all(keys, config, &opening)?;
                 let mut log = open_log(opening, now, &genesis)?;
-                // No line says that a state was made again where the agent has never run: then there was none.
+                // An agent that has never run had no state, so no `rebuilt` line is written about a lost one.
                 if !matches!(fault, StateError::Missing) || past.has_run {
                     let cause = format!(
                         "{fault}; made again from {} of the log",
@@ -167,8 +167,8 @@ impl Memory {
             let custody = custody(home, config)?.knowing(stored.map(|(position, _)| position));
             Ok(signet_audit::foresee(&config.audit_dir, agent, custody)?)
         };
-        // Looked at twice: a start may have written between two of the files. It writes all of them without a pause, so the
-        // second look sees them fit.
+        // Look once more where the first look fails: a start may have written between the reads of two files. A start
+        // writes all of them without a pause, so they fit together at the second look.
         look().or_else(|_: MemoryError| look())
     }
 

@@ -43,7 +43,7 @@ impl Bench {
     /// Begins the bench of that name.
     pub fn begin(name: &'static str) -> Self {
         let program = std::env::current_exe().unwrap_or_default();
-        // target/release/deps/NAME
+        // `program` is target/release/deps/NAME: its third ancestor is target.
         let built = program.ancestors().nth(3).unwrap_or_else(|| Path::new(""));
         Self {
             name,
@@ -70,7 +70,7 @@ impl Bench {
 
     fn take(&mut self, what: String, value: f64, limit: Option<Limit>) {
         assert!(value.is_finite(), "{}: {what} is {value}", self.name);
-        // A limit is of what is measured: smaller numbers in another profile say nothing of it.
+        // Limits apply only where Cargo runs this to measure: smaller numbers in another profile say nothing.
         let limit = limit.filter(|_| self.measures);
         let figure = Figure { what, value, limit };
         println!("{}", figure.said());

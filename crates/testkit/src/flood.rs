@@ -45,7 +45,7 @@ pub fn pour(
             owed -= 1.0;
             sent += 1;
         }
-        // The server has them before more are sent: it drops a sender that does not wait for it.
+        // The server has these messages before more are sent: it drops a sender that does not wait for it.
         sender.flush();
     }
     sent
@@ -97,7 +97,7 @@ impl Home {
             let accounts = Accounts::of(&self.log());
             let arrived = accounts.arrived();
             let still = before.replace(arrived) == Some(arrived);
-            // A flood line comes a second after what it counts.
+            // The log writes a `flood` line a second after the messages that the line counts.
             sleep(Duration::from_millis(1_200));
             still.then_some(accounts)
         })

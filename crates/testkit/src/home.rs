@@ -38,7 +38,7 @@ impl Home {
         };
         let args = ["init", "--agent", agent, "--principal", principal];
         home.done(&[&args[..], more].concat());
-        // Tests talk faster than people.
+        // Tests send faster than people: the limits per minute are raised out of their way.
         for (key, default) in [
             ("messages-per-minute", 120),
             ("conversation-messages-per-minute", 60),

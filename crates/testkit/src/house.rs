@@ -58,7 +58,7 @@ impl House {
         let root = of.dir.join("keys/root.pem");
         let root = ["--root", root.to_str().unwrap()];
         let home = self.made(name, &format!("agent-{name}"), &of.principal, &root);
-        // The person's control key stays in the first home.
+        // The person's control key stays in the first home: this home cannot sign with it.
         home.configure("# sign = \"all\"", "sign = \"none\"");
         home
     }
@@ -77,7 +77,7 @@ impl House {
     }
 
     fn furnished(&self, home: Home) -> Home {
-        // Who watches the bus would see every question for a mailbox.
+        // Some tests watch the bus, where they would see every question for a mailbox: there, homes have none.
         if !self.mailboxes {
             home.configure("# mailbox = \"jetstream\"", "mailbox = \"core\"");
         }

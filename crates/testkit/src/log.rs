@@ -84,7 +84,8 @@ impl Home {
         assert_eq!(files.len(), 1, "one month");
         let file = &files[0];
         std::fs::write(file, &bytes[..end + 20]).unwrap();
-        // A line that was never durable was never anchored either.
+        // The torn line was never durable, so it was never anchored either: the anchor is written anew for the line
+        // before.
         let seq = serde_json::from_slice::<Value>(line).unwrap()["seq"].clone();
         let name = file.file_name().unwrap().to_str().unwrap();
         let hash = Digest::of(&[line]).to_hex();
@@ -157,7 +158,7 @@ pub fn unfinished(log: &[Value], pings: bool) -> BTreeSet<String> {
         )
     };
     let of = |line: &Value| header(line, "message-id").to_owned();
-    // The answer to a ping is for who waits for it, and in no inbox.
+    // The answer to a ping goes to whoever waits for it and is in no inbox: it is not counted as open.
     let pinged: BTreeSet<String> = messages(log, "out", "sent")
         .filter(|line| is_ping(line))
         .map(of)

@@ -47,7 +47,8 @@ fn has_stopped(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
     tasks.into_iter().flatten().flatten().all(|task| {
         let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        // The name before the state may hold parentheses of its own; who has ended is no more.
+        // The state follows the last `) `, as the name before it may hold parentheses too. A task that has no state has
+        // ended.
         let state = stat.rsplit_once(") ");
         state.is_none_or(|(_, state)| state.starts_with(['T', 't', 'Z', 'X']))
     })

@@ -33,7 +33,7 @@ impl Proxy {
         std::thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 let port = behind.load(Ordering::Relaxed);
-                // Nobody behind it: the caller sees its connection closed.
+                // Nobody listens behind the proxy: `near` is dropped, and the caller sees its connection closed.
                 let Ok(far) = TcpStream::connect(("127.0.0.1", port)) else {
                     continue;
                 };

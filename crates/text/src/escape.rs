@@ -8,7 +8,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 /// Appends the finished JSON text `line` to `out`, with every hidden character as `\uXXXX`
 /// (a surrogate pair beyond the BMP). They can only stand inside strings, so the value is the same.
 pub fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
-    // Without an early end within a chunk: many bytes at once.
+    // Each chunk is tested to its end, with no early exit, so that many bytes are tested at once.
     let is_plain = |chunk: &[u8]| chunk.iter().fold(0, |top, byte| top.max(*byte)) < DEL;
     if line.chunks(128).all(is_plain) {
         return out.extend_from_slice(line);
@@ -46,7 +46,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             continue;
         }
         let one = character.encode_utf8(&mut utf8).as_bytes();
-        // Below DEL the finished line of the log has no hidden characters left; other text may.
+        // `write_escaped` is for finished lines of the log, which have no raw control characters below 0x20. Other text
+        // may have them, so they are escaped here.
         match u32::from(character) {
             point @ 0..0x20 => out.extend_from_slice(format!("\\u{point:04x}").as_bytes()),
             _ => write_escaped(one, &mut out),

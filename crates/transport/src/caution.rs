@@ -37,13 +37,14 @@ impl Caution {
     pub(crate) fn begin(&mut self, standing: &ConsumerInfo, now: Instant) -> Range<u64> {
         let before = self.number.replace(standing.deliveries);
         let Some(before) = before else {
-            // Mail that was delivered to an earlier process comes again in its time.
+            // On the first connection nothing is asked for: mail that was delivered to an earlier process comes again
+            // in its time.
             self.sequence = standing.delivered;
             return 0..0;
         };
         if standing.deliveries <= before || standing.unsettled == 0 || standing.pulls > 0 {
-            // While the pulls of a connection stand that is gone for us and not for the server, it would be given
-            // them again.
+            // An old connection, gone for us, may still stand for the server with its pulls: messages that we ask for
+            // again would be given to that connection.
             return 0..0;
         }
         let start = self.sequence.max(self.again).saturating_add(1);
@@ -126,7 +127,7 @@ mod tests {
         caution.begin(&standing(7, 40), now);
         caution.came(&delivery(1, 44, 8));
         assert!(caution.begin(&standing(8, 44), now).is_empty() && !caution.is_on(now));
-        // A mailbox of a restored server counts from before.
+        // The mailbox of a restored server counts on from an older state, so its numbers are lower than before.
         assert!(caution.begin(&standing(3, 30), now).is_empty() && !caution.is_on(now));
     }
 

@@ -100,7 +100,8 @@ impl Settlement {
         match self {
             Self::Ack => Bytes::from_static(b"+ACK"),
             Self::Term => Bytes::from_static(b"+TERM"),
-            // With a delay of nothing, the servers of 2.9 wait for the time of the next try.
+            // No delay is written where there is none: given a delay of 0, servers of 2.9 wait for the time of the next
+            // try.
             Self::Nak(Duration::ZERO) => Bytes::from_static(b"-NAK"),
             Self::Nak(delay) => Bytes::from(format!("-NAK {{\"delay\": {}}}", delay.as_nanos())),
         }

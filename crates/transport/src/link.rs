@@ -58,7 +58,7 @@ impl Supervisor {
         self.outlet.link.send_replace(ConnectionState::Closed);
         drop(self.outlet);
         if let GaveUp::Asked(done, outcome) = end {
-            // Who asked may have given up waiting.
+            // Whoever asked for the end may have stopped waiting.
             let _ = done.send(outcome);
         }
     }
@@ -182,7 +182,7 @@ impl Supervisor {
             let what = error.to_string();
             self.outlet.send(Arrival::Refused(what)).await;
         } else if told.as_ref().is_some_and(refused) {
-            // What was said of the login holds no more.
+            // The trouble is another one now: `Disconnected` takes back the refused login that was told before.
             self.outlet.send(Arrival::Disconnected).await;
         }
         *told = Some(error);

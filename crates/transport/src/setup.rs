@@ -99,7 +99,7 @@ async fn reach(config: &ConnectionConfig) -> Result<(String, Client), Error> {
             Err(error) => failed = error,
         }
     }
-    // Without a server this names the setting.
+    // With no server in the settings the loop tried none: `options` then returns the error that names the setting.
     config.options()?;
     Err(failed)
 }
@@ -121,7 +121,7 @@ async fn make_stream(
     };
     let known = found.as_ref().map(|config| config.subjects.clone());
     let mut subjects = known.unwrap_or_default();
-    // Under a wildcard an invented inbox could fill the stream.
+    // Subjects with a wildcard are dropped: under a wildcard an invented inbox could fill the stream.
     subjects.retain(|subject| !subject.contains(['*', '>']));
     subjects.extend(places.iter().map(|place| place.inbox.clone()));
     subjects.sort_unstable();
@@ -176,7 +176,7 @@ async fn no_room(
     error: &CreateStreamError,
 ) -> Error {
     let bytes = |signed: i64| u64::try_from(signed).unwrap_or(0);
-    // Old servers do not say how much an account has reserved.
+    // Old servers do not say how much an account has reserved: the limits of its streams are added up instead.
     let streams: Result<Vec<_>, _> = context.streams().try_collect().await;
     let reserved = streams.ok().map(|streams| {
         let each = streams.iter().map(|stream| bytes(stream.config.max_bytes));

@@ -45,7 +45,7 @@ pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<ConsumerIn
     let asked = context.get_consumer_from_stream::<pull::Config, _, _>(consumer, stream);
     let found = asked.await.map_err(|error| match error.kind() {
         ConsumerErrorKind::TimedOut => Absent::Silent,
-        // A cluster that elects a leader does not know.
+        // A cluster that is electing a leader cannot say whether the consumer exists: that counts as silence.
         ConsumerErrorKind::JetStream(error)
             if error.error_code() == ErrorCode::CLUSTER_NOT_AVAILABLE =>
         {

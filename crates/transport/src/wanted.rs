@@ -70,7 +70,8 @@ pub(crate) fn stream(
         deny_purge: true,
         allow_rollup: false,
         allow_direct: false,
-        // Nobody sends a `Nats-Msg-Id`, and nobody may suppress another's message by one for long.
+        // Nobody sends a `Nats-Msg-Id` here. The window is short so that nobody can suppress another's message by such
+        // an id for long.
         duplicate_window: Duration::from_millis(100),
         republish: None,
         mirror: None,

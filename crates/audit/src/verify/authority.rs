@@ -125,7 +125,8 @@ impl KnownTrust {
     }
 
     fn bind(&mut self, certificate: &Certificate) -> Result<(), &'static str> {
-        // A person may trust an agent again by the certificate it had before its root was succeeded.
+        // A certificate that the agent had before passes: a person may trust an agent again by the certificate it had
+        // before its root was succeeded.
         let known = self.agents.get(&certificate.agent);
         if known.is_some_and(|known| known.has(certificate)) {
             return Ok(());
@@ -189,7 +190,7 @@ impl KnownTrust {
         };
         let bound = self.agents.get(&certificate.agent);
         let bound = bound.is_some_and(|known| known.principal == certificate.principal);
-        // A successor is pinned by its own line, once a session stands; here it only counts.
+        // A successor of the root is pinned by its own line, once a session stands; here its certificate only counts.
         let pinned = self.roots.get(&certificate.principal);
         let counts = pinned.is_some_and(|pinned| {
             *pinned.root() == certificate.root || pinned.is_succeeded_by(&certificate.root)

@@ -274,8 +274,8 @@ impl BundleReader {
             (Some(Worth::OutOfDates), Direction::In) if verdict.ruling != refused => {
                 Some(OUT_OF_DATES)
             }
-            // Outside of the certificate's dates: the log's own agent had a wrong clock, or the peer had, and its
-            // message was refused for that.
+            // A signature outside of the certificate's dates is no fault here: the log's own agent had a wrong clock,
+            // or the peer had, and its message was refused for that.
             (Some(Worth::Holds | Worth::OutOfDates), _) => None,
         };
         match proof {

@@ -169,7 +169,8 @@ impl DraftDecisions {
         if says == draft.says {
             return None;
         }
-        // A request that waited for its first session may have found its capability there.
+        // A request that waited for its first session may have got its capability there, so its draft names none:
+        // compare without it.
         let finds = draft.approve.is_none() && message.form.method() == Some(Method::Request);
         let envelope = sent.as_mut().and_then(envelope).filter(|_| finds);
         let headers = envelope.and_then(|envelope| envelope.get_mut("headers")?.as_object_mut());

@@ -84,8 +84,8 @@ impl<'a, 'p> Walk<'a, 'p> {
         };
         for (index, file) in files.iter().enumerate() {
             match walk.read(file, index + 1 == files.len()) {
-                // A line of a newer version ends the reading. The faults found before it are reported all the same: otherwise a
-                // forged `v` would hide them.
+                // A line of a newer version ends the reading. The faults found before it are reported all the same:
+                // otherwise a forged `v` would hide them.
                 Err(newer @ LogError::Newer { .. }) if !walk.report.faults.is_empty() => {
                     let place = walk.report.lines;
                     walk.fault(place, None, &format!("behind this line, {newer}"));

@@ -179,8 +179,8 @@ impl Daemon {
         let mut link = DaemonConnection::over(BufReader::new(stream), place);
         if !shared.is_agents.load(Ordering::Relaxed) {
             let status = link.call(&ShowStatus {}, PROMPT).await?;
-            // The daemon sends `private` on the person's socket alone, where a program could decide for the person: refuse
-            // it.
+            // The daemon sends `private` only on the person's socket. The gateway refuses to use that socket, because a
+            // program that calls through the gateway could then decide for the person.
             if status.private.is_some() {
                 return Err(DoorError::PersonsSocket);
             }
@@ -313,8 +313,8 @@ impl DaemonConnection {
             .stream
             .write_all(format!("{request}\n").as_bytes())
             .await;
-        // A daemon that is full says so and closes without reading the request: then writing fails, and its answer is there
-        // all the same.
+        // A daemon that is full writes an answer that says so, and closes the connection without reading the request.
+        // Writing the request may then fail, but the daemon's answer can still be read.
         match (self.answer().await, sent) {
             (Err(ClientError::Closed), Err(error)) => Err(ClientError::of_connection(error)),
             (answer, _) => answer,

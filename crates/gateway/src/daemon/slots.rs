@@ -264,8 +264,8 @@ impl PoolState {
 impl Drop for CallSlot {
     fn drop(&mut self) {
         let next = self.kind.taken.locked().release(&self.holder, &self.kind);
-        // The lock is released before this: a slot that is sent to somebody who has gone is dropped here, which takes the
-        // lock again.
+        // The lock on `taken` is released before this loop: where the one who waited has gone, the slot that is sent is
+        // dropped here, and dropping a slot takes the lock again.
         for next in next {
             drop(next.turn.send(self.kind.place(&next.holder)));
         }

@@ -28,8 +28,8 @@ impl Daemon {
         let until = Instant::now() + wait;
         let mut place = places.take_now(caller, Lasting::AWhile);
         let mut call = call.clone();
-        // A wait in short turns asks for the same message several times, and the key makes the daemon send it once. Turns
-        // become short as soon as anybody is in line.
+        // A wait in short turns asks for the same message several times, and the key makes the daemon send it once.
+        // Turns become short as soon as anybody is in line.
         if call.key.is_none() && (place.is_none() || wait > SHORT_TURN) {
             call.key = Some(fresh_key("gateway")?);
         }
@@ -61,7 +61,8 @@ impl Daemon {
                 .min(self.turn_for(&call));
             call.wait = turn.as_secs_f64();
             let answer = self.asked(Send::METHOD, &call, turn, has_place).await?;
-            // The daemon answers before the wait is over where there is nothing to wait for any more.
+            // The daemon answers before the turn is over only where nothing is left to wait for, so no further turn is
+            // needed.
             if began.elapsed() < turn || Instant::now() >= until {
                 return Ok(answer);
             }

@@ -42,7 +42,7 @@ impl Events {
         let value = match rest.strip_prefix(b":") {
             Some(value) => value.strip_prefix(b" ").unwrap_or(value),
             None if rest.is_empty() => rest,
-            // Another field, whose name begins alike.
+            // The line belongs to another field, whose name only begins with `data`.
             None => return,
         };
         if self.has_data {

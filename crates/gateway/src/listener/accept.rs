@@ -109,7 +109,7 @@ impl Accept {
             .serve_connection(io, service);
         let mut connection = pin!(connection);
         tokio::select! {
-            // A fault of this connection concerns nobody else.
+            // An error ends this connection alone, and concerns nobody else.
             _ = &mut connection => return,
             () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
         }

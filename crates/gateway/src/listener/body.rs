@@ -46,7 +46,7 @@ pub(super) async fn whole(
 /// Takes what is left of a refused request off the connection, as far as that is little and comes soon: where bytes are
 /// left over, the system resets the connection, and the refusal with it.
 pub(super) async fn discard(body: Body) {
-    // A client that sends more than that, or slowly, would not read the refusal.
+    // A client that sends more than `DISCARDED`, or takes longer than `DISCARD_TIME`, would not read the refusal.
     discard_up_to(body, DISCARDED, DISCARD_TIME).await;
 }
 

@@ -82,7 +82,8 @@ impl Gate {
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, GateFault> {
         let host = only(headers, header::HOST).ok_or(GateFault::Host)?;
         let host = host.to_ascii_lowercase();
-        // The absolute form names it once more (RFC 9112, section 3.2.2).
+        // A request target in absolute form names the host once more (RFC 9112, section 3.2.2), and the two must be the
+        // same.
         let is_same = |authority: &str| authority.eq_ignore_ascii_case(&host);
         if !uri
             .authority()
@@ -119,7 +120,8 @@ pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
         Ok(()) => next.run(request).await,
         Err(fault) => {
             discard(request.into_body()).await;
-            // The specification of A2A has an error of its own for a content type.
+            // The specification of A2A has an error of its own for a wrong content type, so an A2A request gets that
+            // error.
             let of_a2a = match fault {
                 GateFault::ContentType => crate::doors::a2a::wrong_content(&asked, &path),
                 _ => None,
@@ -361,7 +363,8 @@ mod tests {
             gate.pace().await;
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
-        // The bucket counts real time, of which next to none has passed.
+        // The bucket counts real time, not the paused time of the test: next to none has passed, so the bucket is still
+        // empty.
         for _ in 0..STRANGERS / 10 {
             gate.pace().await;
         }

@@ -135,7 +135,8 @@ fn shown(
             let path = config.path(path);
             let mut roots = RootCertStore::empty();
             roots.add_parsable_certificates(certificates(&path).map_err(unfit)?);
-            // Some routes are open to everybody, and tokens are there as well: whoever shows none is no fault of TLS.
+            // A client that shows no certificate is let through TLS: some routes are open to everybody, and a client
+            // may have a token instead.
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                 .allow_unauthenticated()
                 .build();
@@ -150,7 +151,8 @@ fn shown(
         .map_err(|error| (format!("{}: {error}", certificate.display()), NAME_FILES))?;
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
     if section.client_ca.is_some() {
-        // A session that is taken up again is not asked for its certificate anew: one that has expired would still count.
+        // No TLS session can be taken up again, because that does not ask for the certificate anew: a certificate that
+        // has expired meanwhile would still count.
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
     }

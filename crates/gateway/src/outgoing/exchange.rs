@@ -71,7 +71,7 @@ async fn read<E: From<OutgoingError>>(
     let mut body = Vec::new();
     while let Some(frame) = incoming.frame().await {
         let frame = frame.map_err(|error| of_http(&error))?;
-        // Trailers are not read.
+        // A frame without data holds trailers, which are skipped.
         let Ok(piece) = frame.into_data() else {
             continue;
         };

@@ -36,7 +36,8 @@ impl Proxies {
     pub(super) fn of(environment: &BTreeMap<String, String>) -> Result<Self, String> {
         let variable = |name: &str| {
             let value = environment.get(name).or_else(|| match name {
-                // A server that runs scripts hands the header `HttpProxy` to them by that name (CVE-2016-5385).
+                // `HTTP_PROXY` in capitals is not read: a server that runs CGI scripts puts a client's header `Proxy`
+                // into that variable (CVE-2016-5385).
                 "http_proxy" => None,
                 _ => environment.get(&name.to_ascii_uppercase()),
             });

@@ -53,7 +53,7 @@ impl Roots {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(all);
-        // A machine without roots still calls those whose certificate is pinned.
+        // On a machine without root certificates, servers whose certificate is pinned can still be called.
         let by_roots = match store.is_empty() {
             true => None,
             false => Some(Arc::new(by_roots(&provider, store)?)),

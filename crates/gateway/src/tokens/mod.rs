@@ -104,7 +104,7 @@ impl Tokens {
             known: Mutex::default(),
             changes: watch::channel(0).0,
         };
-        // What is wrong with the file is not logged here: the start of the gateway prints it, by `fault`.
+        // A fault of the file is not logged here, because the gateway prints it when it starts: `fault` gives it.
         tokens.read();
         tokens
     }
@@ -265,7 +265,8 @@ impl LiveToken {
         Self {
             entry,
             caller,
-            // A client that opens its streams comes with many at once.
+            // The bucket lets half a minute's requests through at once, because a client that opens its streams sends
+            // many together.
             bucket: RateBucket::full(rate, rate / 2, Instant::now()),
             places: Arc::new(Semaphore::new(limits.requests_at_once)),
         }
@@ -288,7 +289,8 @@ pub(crate) struct Anybody(Mutex<LiveToken>);
 impl Anybody {
     pub(crate) fn new(limits: CallerLimits) -> Self {
         let entry = TokenEntry::new("anybody", [0; 32], &Ceiling::default(), None);
-        // The rate is that of every program of this machine together, conformance kits among them.
+        // All programs of this machine share this one rate, conformance kits among them, so the rate of one is
+        // multiplied.
         let limits = CallerLimits {
             requests_per_minute: limits.requests_per_minute.saturating_mul(PROGRAMS),
             ..limits

@@ -64,7 +64,7 @@ impl Draft {
             .get_mut("headers")
             .and_then(Value::as_object_mut)
             .ok_or(Reason::HeaderMissing)?;
-        // What signing will replace: any well-formed values do.
+        // The headers that signing will replace get placeholders: any well-formed values do.
         for (name, text) in UNSIGNED.into_iter().zip([
             "1970-01-01T00:00:00Z",
             "1970-01-01T00:00:00Z",

@@ -30,7 +30,8 @@ impl<'a> Derived<'a> {
     pub(super) fn of(verdict: &'a Verdict) -> Self {
         match &verdict.evidence {
             Evidence::Whole(message) => Self::of_message(message, verdict.direction),
-            // The line will hold the headers alone, and must be what can be derived from them.
+            // The line will keep only the headers, and must hold nothing that headers cannot give: so no reason of the
+            // peer's.
             Evidence::Headers(message) => Self {
                 peer_reason: None,
                 ..Self::of_message(message, verdict.direction)

@@ -74,7 +74,7 @@ impl DraftLine {
     /// The data tier of the message that waits.
     pub fn tier(&self) -> Option<u8> {
         let tier = self.envelope()?.get("headers")?.get("data-tier");
-        // Tier 1 is not written.
+        // Tier 1 is not written into the headers: a message without `data-tier` has it.
         tier.map_or(Some(1), |tier| tier.as_u64()?.try_into().ok())
     }
 

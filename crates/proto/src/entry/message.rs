@@ -93,7 +93,7 @@ impl Verdict {
                 } else {
                     &headers.recipient_id
                 };
-                // A line that keeps the headers alone keeps no words.
+                // A line that keeps the headers alone keeps no words of the message, so it shows no summary either.
                 let is_whole = matches!(self.evidence, Evidence::Whole(_));
                 let shows = is_whole && headers.data_tier <= HIGHEST_CLEAR_TIER;
                 let summary = message.summary.as_deref().filter(|_| shows);
@@ -206,7 +206,7 @@ impl LineKind for Verdict {
         let message = self.message();
         let peer = self.peer();
         let peer = peer.as_ref().map_or("?", AgentId::as_str);
-        // The method where it says more than the type does.
+        // A call is described by its method, which says more than its message-type; a response has no method.
         let what = match self.method() {
             Some(method) => method.as_str().trim_start_matches("agent."),
             None => self.message_type().map_or("?", MessageType::as_str),

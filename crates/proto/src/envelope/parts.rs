@@ -85,7 +85,7 @@ impl<'a> Parts<'a> {
         let same = match (id, expected) {
             (Some(id), Some(expected)) => id.as_str() == Some(expected.to_string().as_str()),
             (None, None) => true,
-            // A call without `id` under a calling method, or an `id` on a notification.
+            // One of the two is missing: a call without `id` under a calling method, or an `id` on a notification.
             _ => return Err(Reason::MessageTypeMismatch),
         };
         if same {

@@ -103,7 +103,7 @@ impl Chain {
             && last.mandate.from == headers.agent_id
             && last.certificate.signing_key.id() == headers.key_id;
         let stands = |link: &Link| issuer_stands(view, link) && in_time(link, now);
-        // Nobody may take the task after its end.
+        // The message has to expire by the end of the mandate: nobody may take the task after that.
         let ends_with_it = headers.expires_at <= last.mandate.authority.not_after;
         if !(given_to_us && self.links().all(stands) && ends_with_it) {
             return Err(Reason::MandateInvalid);
@@ -162,7 +162,7 @@ fn read_link(value: &Value) -> Result<Link, Reason> {
 /// newest, one newer still, or an older one that is still known.
 fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     let certificate = &link.certificate;
-    // An older certificate that is known gives back no trust that was withdrawn.
+    // An older certificate counts where it is known, but gives back no trust that was withdrawn.
     let known = || {
         let peer = view.peer(&certificate.agent);
         let peer = peer.filter(|peer| !peer.is_withdrawn());
@@ -171,8 +171,8 @@ fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     certificate.covers(link.mandate.issued_at)
         && match view.admit(certificate) {
             Ok(_) => true,
-            // The root is pinned, and nobody is bound to this agent-id: revocations of such agents
-            // are kept too.
+            // The issuer's root is pinned, and nobody is bound to its agent-id: the mandate may still stand, because
+            // revocations are kept for such agents too.
             Err(Reason::AgentUnknown) => true,
             Err(Reason::SerialRolledBack) => known(),
             Err(_) => false,

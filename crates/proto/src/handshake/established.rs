@@ -69,7 +69,7 @@ pub(super) fn established(
     trust: &Message,
     opening: Opening,
 ) -> Option<Established> {
-    // Our own flight, signed by us: nothing in it wants a proof.
+    // We signed this flight ourselves, so its members are read without a proof.
     let mine = last.flight.body.as_ref()?;
     let serial = |of: &str| mine.get(of)?.get("serial")?.as_u64();
     let until =

@@ -41,7 +41,8 @@ impl Retry {
 
     /// Whether to send now; moves to the next time.
     pub(crate) fn strike(&mut self, now: Timestamp) -> bool {
-        // After a clock was set back no timer lies further ahead than it ever would.
+        // After our clock was set back, `until` and `next` may lie too far ahead: each is pulled to the furthest that
+        // it can lie ahead of `now`.
         self.until = self.until.min(now.saturating_add(HALF_OPEN));
         self.next = self.next.min(now.saturating_add(self.delay));
         if now < self.next || now >= self.until {

@@ -128,7 +128,8 @@ impl AwaitCapability {
     pub(super) fn of(announce: TakenFlight, written: Timestamp) -> Self {
         let transcript = Transcript::start().with(&announce.message);
         let signed = announce.message.headers.timestamp;
-        // The log's time runs ahead of a clock that was put back; an announce was signed just now.
+        // `written`, the log's time, runs ahead after our clock was put back. The announce was signed just now, so its
+        // own timestamp, with the tolerance, is the latest that counts.
         let latest = signed.saturating_add(CLOCK_TOLERANCE);
         Self {
             announce,

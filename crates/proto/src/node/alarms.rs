@@ -147,7 +147,7 @@ impl AlarmsDoor<'_, '_> {
             };
             self.turn.write(Entry::Alarm(line));
         }
-        // Who was clear before counts as heard: only what comes from now on can ring again.
+        // A person has seen to everything heard so far: only what comes from now on can ring again.
         self.turn.node.alarms.start(self.turn.at.elapsed);
         for link in self.turn.node.peers.values_mut() {
             link.forget_unknown_sessions();
@@ -210,10 +210,11 @@ impl AlarmsDoor<'_, '_> {
         let answers = matches!(flight.form.method(), Some(Method::Verify | Method::Trust));
         let link = self.turn.node.peers.get(&headers.agent_id);
         let announced = link.and_then(|link| link.last_announced(self.turn.at));
-        // Flight 3 leaves within the life of flight 1, and flight 4 is signed within that of flight 3.
+        // An answer to our announce is signed within two lives of a flight: flight 3 leaves within the life of flight
+        // 1, and flight 4 is signed within that of flight 3.
         let reach = FLIGHT_LIFE * 2 + CLOCK_TOLERANCE;
         let ours = announced.is_some_and(|ours| headers.timestamp <= ours.saturating_add(reach));
-        // Under another clock its time says nothing.
+        // The time of the flight says nothing where the peer's clock was found to be far from ours.
         let clocks = link.is_some_and(|link| link.is_clock_noted());
         if answers && !ours && !clocks && self.is_younger(headers.timestamp) {
             let peer = headers.agent_id.clone();
@@ -225,7 +226,7 @@ impl AlarmsDoor<'_, '_> {
     /// whether the alarm rings.
     pub(super) fn suspect_copy_by_session(&mut self, message: &Message) -> bool {
         let headers = &message.headers;
-        // Receipts are owed in old sessions too.
+        // A receipt is no sign of another copy of us: receipts are owed in old sessions too.
         if message.form.method() == Some(Method::Receipt) {
             return false;
         }

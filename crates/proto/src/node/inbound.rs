@@ -26,7 +26,7 @@ pub(super) struct Arrival<'t, 'n> {
 impl<'t, 'n> Arrival<'t, 'n> {
     pub(super) fn judge(turn: &'t mut Turn<'n>, judged: Judged) {
         turn.node.peers.arrive_by(judged.carrier);
-        // As long as no line tells of it and nobody serves it.
+        // The input counts as one that a `flood` line counts, until a line of its own says what was decided.
         turn.out.ruled = Some(Disposition::Counted);
         let bytes = judged.bytes;
         let mut arrival = Arrival { turn, bytes };
@@ -75,7 +75,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 }
             },
             Proven::Beyond(Beyond { message, reason }) => {
-                // A copy of it is refused as one.
+                // A message that came before is refused as a copy; a new one for the reason found.
                 let fresh = self.turn.node.judge(self.turn.at.now).admit_fresh(&message);
                 let fault = fresh.err().unwrap_or(reason).into();
                 self.settle(Err(Rejected { message, fault }));
@@ -98,7 +98,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     /// Writes down what was decided about a message that is its sender's, and lets follow what follows from it.
     fn settle(&mut self, ruled: Result<Ruled, Rejected>) {
-        // The line of a clock that was put back comes before, and the peer does not pay for it.
+        // The peer pays only for the lines from here on: a line before, about our clock being put back, is not the
+        // peer's.
         let before = self.turn.out.entries.len();
         let now = self.turn.at.now;
         let (message, reason) = match &ruled {
@@ -113,7 +114,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             false => bytes.admit(now, &message, reason.is_some()),
         };
         let Some(paid) = paid else {
-            // It is not judged: what it says comes again, or was never to be taken.
+            // Without room for its line the message is counted and not judged: its sender sends it again, or it was
+            // never to be taken.
             self.count(message.hash());
             return self.turn.peers().note_excess(peer);
         };
@@ -130,7 +132,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             self.turn.write(task);
         }
         let copy = ruled.plaintext();
-        // Sealed for our person. A copy that cannot be made costs the line its copy, not the message.
+        // What was sealed is kept as a copy sealed for our person. Where that copy cannot be made, the line lacks the
+        // copy, and the message is taken all the same.
         let node = &mut *self.turn.node;
         let seal = |plaintext| node.me.identity().copy_of(plaintext, node.ids.rng()).ok()?;
         let copy = copy.and_then(seal);
@@ -228,16 +231,17 @@ impl<'t, 'n> Arrival<'t, 'n> {
             Reason::HandshakeUnexpected | Reason::TranscriptMismatch => {
                 self.turn.alarms().suspect_copy_by_flight(message);
             }
-            // An error would name a message that stands under the same number or name.
+            // No error answers a reused number or message-id: the error would name a message that stands under the same
+            // one.
             Reason::SequenceReuse => self.turn.alarms().alarm_of_reuse(message),
             Reason::MessageIdReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
-            // Over its budget the peer hears of it in the next receipt alone.
+            // A peer over its budget for refusals gets no error: it hears of the refusal in the next receipt alone.
             _ if paid == Paid::Withheld => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(fault);
                 let id = self.turn.node.ids.fresh(self.turn.at.now);
-                // An error that finds no room in the outbox is in the next receipt all the same.
+                // Where the outbox has no room for the error, the next receipt tells of the refusal all the same.
                 let answer = Draft::answer(form, message, id, None);
                 let _ = self.turn.sent().dispatch(answer, None);
             }

@@ -84,7 +84,7 @@ impl Judged {
         };
         let kept = match &input {
             Input::Parsed(Proven::Verified(_) | Proven::Beyond(_)) => 0,
-            // What says of itself that it is sensitive leaves no words, whoever said it.
+            // A message that by its own tier had to be sealed leaves no words here, whoever sent it.
             Input::Parsed(Proven::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
             Input::Parsed(Proven::Unproven(_)) | Input::Unparsed(_) | Input::Shed(_) => {
                 bytes.len().min(RAW_KEPT)

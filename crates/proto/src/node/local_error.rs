@@ -220,7 +220,8 @@ impl LocalError {
             Self::KeyReused(_) => "key-reused",
             Self::LeaseEnded => "lease-ended",
             Self::Leased(_) => "leased",
-            // A program may go on: its peers are offered the capability all the same.
+            // This fault has a name of its own, as the program may go on: its peers are offered the capability all the
+            // same.
             Self::OfferRefused(_, OfferFault::Configured) => "offer-configured",
             Self::OfferRefused(..) => "offer-refused",
             Self::NoSession(_) => "no-session",

@@ -144,7 +144,7 @@ impl Line<'_> {
                 let method = message.form.method();
                 self.apply_refused(&message.headers, method, verdict.hash, reason);
             }
-            // Its line keeps no method, so none may count now either.
+            // The line of this message keeps no method, so none may count here either.
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
                 self.apply_refused(&message.headers, None, verdict.hash, reason);
             }
@@ -199,7 +199,7 @@ impl Line<'_> {
             self.node.inbox.insert(message);
         }
         if let Some(open) = open {
-            // Whoever waits hears of it by the answer itself.
+            // Nobody is told of this end: whoever waits for it gets the answer itself.
             self.note_fates(vec![(
                 open.peer().clone(),
                 request,
@@ -215,7 +215,7 @@ impl Line<'_> {
         hash: Digest,
         reason: Reason,
     ) {
-        // A refused flight is not "judged": its copy is judged anew, under the strangers' budget.
+        // A refused flight is not noted as judged: a copy of the flight is judged anew, under the strangers' budget.
         if method.is_some_and(Method::is_handshake) {
             return;
         }
@@ -231,7 +231,8 @@ impl Line<'_> {
         };
         let Node { trust, .. } = &mut *self.node;
         trust.raise_lowest_version(name, established.lowest_version);
-        // With the flight itself, so that no torn tail parts the session from the key that signs in it.
+        // The line of the flight renews the certificate too: a torn tail of the log must not part the session from the
+        // key that signs in it.
         let renewed = self.renew(&established.certificate);
         let Node {
             trust,
@@ -241,7 +242,8 @@ impl Line<'_> {
             ..
         } = &mut *self.node;
         trust.raise_keys_serial(name, established.keys_serial);
-        // What the log tells is compared with our keys when all of it has been told.
+        // While the log is told again, `elapsed` is unknown: the session is compared with our keys when all has been
+        // told.
         let lives = clock.elapsed().map(|elapsed| (elapsed, me.identity()));
         let peer = peers.entry(name);
         let abandoned = peer.establish(&established, self.now, self.clock, lives);
@@ -333,7 +335,8 @@ impl Line<'_> {
             return;
         };
         let message = stored.message();
-        // What waits for its person may be refused: then the request still wants an answer.
+        // An answer that waits for its person may be refused, and its request then still wants one: so it settles
+        // nothing yet.
         if line.approve.is_none() {
             self.answer_request(&message.headers, &message.form);
         }

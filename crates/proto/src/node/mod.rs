@@ -257,7 +257,7 @@ impl Node {
             self.people.orders_due(self, now.now),
             self.me.due(now.now),
         ];
-        // These run on the clock that nobody sets.
+        // These times are of the clock that nobody sets.
         let paced = [
             self.peers.due(),
             self.inbox.due(),

@@ -216,7 +216,7 @@ impl OffersDoor<'_, '_> {
         }
         let id = self.turn.node.ids.fresh(self.turn.at.now);
         let draft = Draft::call(Method::Offer, peer.clone(), id, body);
-        // One that fits into no message is not tried for ever.
+        // An offer that fits into no message counts as told: it is not tried for ever.
         let _ = self.turn.sent().put_out(draft, slot);
         let offers = self.turn.node.peers.entry(peer).offers_mut();
         offers.pace.note_told(self.turn.at.elapsed);
@@ -233,7 +233,8 @@ impl OffersDoor<'_, '_> {
         told.sort_by_key(|(_, _, told)| std::cmp::Reverse(told.at));
         let mut standing: Vec<CapabilityName> = Vec::new();
         for (place, (_, link, words)) in told.iter().enumerate() {
-            // Each session begins with none: of one that was followed by another nothing stands.
+            // Each session begins without offers: what was told in an older session than the newest open one stands no
+            // more.
             let newest = link
                 .sessions()
                 .iter()

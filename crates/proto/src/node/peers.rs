@@ -176,7 +176,8 @@ impl Peers {
     pub(super) fn go_on_at(&mut self, now: Timestamp) {
         for peer in self.known.values_mut() {
             peer.told = peer.told.filter(|told| *told <= now);
-            // What we said meanwhile lay in the peers' future.
+            // What we said while our clock was ahead was dated in the peers' future: each session's peer is told again
+            // how far we are.
             for session in &mut peer.sessions {
                 if !session.window.is_empty() {
                     session.window.owe();
@@ -250,13 +251,14 @@ impl CarriersDoor<'_, '_> {
         } = &mut self.turn.node.peers;
         carriers.note(carrier, true, self.turn.at.elapsed);
         for (name, peer) in known {
-            // One that comes and goes does not tell our person's orders each time.
+            // A carrier that comes and goes does not make us tell our person's orders each time.
             peer.told = peer.told.filter(|told| now.is_within(TELL_PACE, *told));
             if !carriers.reaches(name, carrier) {
                 continue;
             }
             for session in &mut peer.sessions {
-                // What expired without a receipt has perhaps arrived: the peer is told of it again, and answers.
+                // A message that expired without a receipt has perhaps arrived: the peer is told of the message again,
+                // and answers what came of it.
                 if !session.window.is_empty() || session.ledger.has_given_up() {
                     session.window.owe();
                 }

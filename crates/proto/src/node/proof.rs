@@ -44,7 +44,7 @@ impl Judge<'_> {
                 }
                 prove(&certificate.signing_key, message)?;
             }
-            // A refused flight moves nothing.
+            // A refused flight changes nothing here, so it needs no proof.
             None if is_flight && !is_accepted => return Ok(()),
             None => return Err("no line before certifies the key that signed the message"),
         }
@@ -71,12 +71,14 @@ impl Judge<'_> {
         }
         let signer = self.node.me.identity().signer(headers.key_id);
         let signer = signer.map(|signer| signer.public());
-        // The keys may have changed since the line was written.
+        // Our keys may have changed since the line was written: the certificate that the log recorded then has the
+        // older one.
         let recorded = self.node.me.recorded().map(|own| &own.signing_key);
         let recorded = recorded.filter(|key| key.id() == headers.key_id);
         match signer.or(recorded) {
             Some(key) => prove(key, message)?,
-            // An old session's key may be destroyed by now; its receipts move nothing of ours.
+            // The key of an old session may be destroyed by now. Receipts change nothing of ours, so they pass without
+            // a proof.
             None if message.form.method() == Some(Method::Receipt) => {}
             None => return Err("the message is not signed by a key of this agent"),
         }

@@ -106,7 +106,7 @@ impl Snapshot {
     pub fn table(&self, table: &'static str) -> Lines<'_> {
         match table {
             LINKS | SESSIONS | WINDOWS | OUTBOX | NAMES => self.peers.table(table),
-            // A handshake's key begins with another letter, before that of the time.
+            // Rows are in the order of their keys: those of handshakes begin with `half`, which comes before `written`.
             PASSING => {
                 let written = row(PASSING, "written", &self.written);
                 Box::new(self.peers.table(PASSING).chain([written]))

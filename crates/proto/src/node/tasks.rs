@@ -179,7 +179,7 @@ impl Tasks {
         };
         match &line.change {
             TaskChange::Offered(given) => {
-                // A mandate stays until it has ended, so that it is never taken twice.
+                // A task stays until its mandate has ended, and a while longer, so that no mandate is ever taken twice.
                 shelf.retain(|_, task| now <= task.not_after().saturating_add(KEPT));
                 if line.direction == Direction::Out {
                     make_room(shelf, &line.peer);

@@ -196,7 +196,8 @@ impl Turn<'_> {
         });
         let peer = self.node.peers.entry(signed.recipient());
         peer.bytes().note_sent(&entry);
-        // Whoever hears of flight 4 answers at once: the workers know the peer's key before it goes out.
+        // The line is written before the message leaves: whoever hears flight 4 answers at once, and the workers have
+        // to know the peer's key by then.
         self.write(entry);
         self.ways().publish(signed);
     }
@@ -222,7 +223,7 @@ impl Turn<'_> {
             Form::Call(Method::Progress) => Effect::Progress(accepted),
             Form::Call(_) => Effect::Deliver(accepted),
             Form::Success | Form::Failure { .. } if is_kept().is_some() => Effect::Answer(accepted),
-            // Every other answer is in the inbox by now.
+            // An answer that is not in the inbox by now is one to a ping: every other is put there first.
             Form::Success | Form::Failure { .. } => Effect::Pong(accepted),
         };
         self.out.effects.push(effect);
@@ -305,7 +306,7 @@ impl Turn<'_> {
     /// What a finished handshake is worth: the peer's newer certificate, and whoever waits for it.
     fn welcome(&mut self, established: &Established, renewed: Option<TrustChange>) {
         let certificate = &established.certificate;
-        // The binding moved with the flight already; the line tells the person.
+        // The flight itself has moved the binding already; this line only tells the person.
         if let Some(change) = renewed {
             let entry = Entry::trust(change, certificate.clone());
             self.out.entries.push(entry);

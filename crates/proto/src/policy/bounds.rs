@@ -74,7 +74,7 @@ impl<'a> Scale<'a> {
             let of_keyword = self.weigh_keyword(keyword, value, &place)?;
             weight = weight.saturating_add(of_keyword);
         }
-        // What is left over is found by fitting the rest once more.
+        // Each of these keywords fits the rest once more to find what is left over, so it multiplies the weight.
         let leftovers = ["unevaluatedProperties", "unevaluatedItems"];
         let again = leftovers.iter().filter(|name| members.contains_key(**name));
         Ok(again.fold(weight, |weight, _| weight.saturating_mul(4)))

@@ -138,7 +138,8 @@ pub fn explain<'a>(
     let has = terms.layers;
     let live = terms.live;
     let of_tier = |(most, by)| Finding::Tier { tier, most, by };
-    // The daemons' own: a ping, and reports on tasks, whose sender must hold the task instead.
+    // These two are the daemons' own and need no grant: pings, and reports on tasks, whose sender must hold the task
+    // instead.
     let named = capability.filter(|name| ![PING, TASK].contains(&name.as_str()));
     let by_session = named.zip(terms.session).map(|(name, grant)| {
         let granted = live || grant.capabilities.contains(name);
@@ -175,11 +176,12 @@ pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
     if !may_travel_in_clear(headers.data_tier, summary, body) {
         return Err(Reason::SealRequired);
     }
-    // A box in a lower tier would be a secret that nobody says is one.
+    // A sealed box in a tier that travels in clear is refused: it would be a secret that nobody says is one.
     if message.sealed.is_some() && headers.data_tier <= HIGHEST_CLEAR_TIER {
         return Err(Reason::SealMismatch);
     }
-    // A response ends what it answers, and is taken once; nobody answers progress: no loop is made of them.
+    // Hops are not limited for responses and progress, which make no loop: a response ends what it answers and is taken
+    // once, and nobody answers progress.
     if !message.form.belongs_to_request() && headers.hops > MAX_HOPS {
         return Err(Reason::HopsExceeded);
     }

@@ -226,7 +226,8 @@ impl Ledger {
         signed_at: Timestamp,
         began: Timestamp,
     ) -> bool {
-        // So far a peer's clock may be behind that of whoever signed flight 4, whose time this is.
+        // `began` is the time of flight 4. The peer's clock may be two lives of a flight behind the clock that signed
+        // it.
         let before = |time: Timestamp| time.saturating_add(FLIGHT_LIFE * 2) < began;
         let last = self.last_receipt.is_some_and(before);
         receipt.through < self.peer_through && last && !before(signed_at)
@@ -249,7 +250,7 @@ impl Ledger {
             }
             self.forget(*number, waiting);
         }
-        // What never came of it the peer names as missing: its end stands.
+        // Of what was given up, the peer names as missing what never came: for that, the end that was told stands.
         let late = late.into_iter();
         let late = late.filter(|(number, _)| !is_missing(receipt, *number));
         let late = late.map(|(number, old)| (number, old.name));
@@ -289,7 +290,7 @@ impl Ledger {
         }
         let hash = waiting.message.hash();
         self.given_up.insert(number, GivenUp { name, hash });
-        // Of what lies below its window the peer cannot tell any more whether it came.
+        // The peer cannot tell any more whether a number below its window came: such numbers are forgotten.
         let told = self.next.saturating_sub(super::WINDOW);
         self.given_up = self.given_up.split_off(&told);
         true
@@ -389,7 +390,8 @@ fn settled(receipt: &Receipt, number: u64, message_id: MessageId) -> Settled {
 }
 
 fn refusal(receipt: &Receipt, number: u64) -> Option<&str> {
-    // `sequence-reuse` with our own hash: ours was taken, another message with its number was not.
+    // An exception with a hash is `sequence-reuse` with our own hash: our message was taken, another with its number
+    // was not.
     let mut except = receipt.except.iter();
     let refused = except.find(|(known, exception)| *known == number && exception.hash.is_none());
     refused.map(|(_, exception)| exception.reason.as_str())

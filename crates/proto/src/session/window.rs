@@ -131,12 +131,14 @@ impl Window {
     /// Takes the peer's word about what it still may send and what it gave up. Of what it gave up it
     /// hears from us what came of it: not everything that no receipt covered in time was lost.
     pub fn take_floor(&mut self, floor: Option<u64>, given_up: &[(u64, u64)]) {
-        // A peer that was put back to an older copy of its log may say a lower one than before.
+        // The newest word counts: a peer that was put back to an older copy of its log may name a lower floor than
+        // before.
         self.peer_floor = floor.unwrap_or(self.peer_floor);
         let ranges = given_up.iter().filter(|(from, to)| from <= to);
         self.asked = ranges.take(EXCEPTIONS).copied().collect();
         let (asked, floor) = (&self.asked, self.peer_floor);
-        // A number with two messages concerns the one that has not heard of it yet: it stays.
+        // An exception with a hash tells of two messages under one number. It stays: the sender of one of them may not
+        // have heard of it yet.
         self.exceptions.retain(|number, exception| {
             exception.hash.is_some() || *number >= floor || is_among(asked, *number)
         });

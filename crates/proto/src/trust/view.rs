@@ -111,7 +111,8 @@ impl TrustView {
         let mut revoked = self.revoked.get(&named).into_iter().flatten();
         revoked.any(|revocation| {
             let counts = revocation.root == certificate.root || self.is_authentic(revocation);
-            // Whoever stole a root cannot keep its named successor out.
+            // A revocation under another root does not hold against that root's named successor: whoever stole the root
+            // could keep its successor out.
             let outranked = revocation.root != certificate.root && self.succeeds(certificate);
             counts && !outranked && certificate.serial <= revocation.serial
         })

@@ -137,7 +137,8 @@ impl SharedHook {
     fn note(&self, command: &NotifyCommand, attention: Attention, ended: Result<(), String>) {
         let mut state = self.state();
         if state.command.as_ref() != Some(command) {
-            // The configuration names another command by now: that one tells the record.
+            // The configuration names another command by now: a record
+            // that the old one failed to tell is left for the new one.
             if ended.is_err() && state.command.is_some() {
                 state.pace.put_back(attention);
             }
@@ -221,7 +222,7 @@ impl Runner {
             .iter()
             .filter_map(|name| Some((name, std::env::var_os(name)?)));
         prepared.envs(kept).env("SIGNET_HOME", &self.home);
-        // Not in the home, where the keys are: a program may leave files in its working directory.
+        // The program does not run in the home, where the keys are: programs may leave files where they run.
         prepared.current_dir("/");
         prepared.stdout(Stdio::null()).stderr(Stdio::null());
         prepared

@@ -85,7 +85,7 @@ fn entry(attention: &Attention) -> String {
     let mut entry = String::new();
     for (name, value) in fields {
         if let Some(value) = value {
-            // A line feed would begin a field of its own. Writing to a String cannot fail.
+            // Control characters are left out: a line feed would begin a new field. Writing to a String cannot fail.
             let value: String = value.chars().filter(|c| !c.is_control()).collect();
             let _ = writeln!(entry, "{name}={value}");
         }

@@ -110,7 +110,7 @@ pub(super) fn quarantined(
 /// A record that names nobody yet. `subject` is what its id stands for.
 fn record(node: &Node, kind: AttentionKind, since: Timestamp, subject: &[&str]) -> Attention {
     let since = since.to_string();
-    // Ids and names have no space in them.
+    // Ids and names have no space in them, so words joined by spaces cannot be mistaken for other words.
     let mut named = [kind.as_str(), &subject.join(" ")].join(" ");
     // The id of a certificate's record has no time in it: each reminder of the same certificate replaces the one
     // before.

@@ -341,7 +341,7 @@ impl CarrierSource for ForeignSource {
     fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
         let received = async move {
             let count = self.0.recv_many(out, max).await;
-            // The sending half lives as long as the daemon, so only this closes the channel after a stop.
+            // The sending half lives as long as the daemon, so after a stop the channel has to be closed at this end.
             let stopped = out.iter().any(|news| matches!(news, News::Stopped));
             if stopped {
                 self.0.close();

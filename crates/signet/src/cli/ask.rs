@@ -68,7 +68,7 @@ pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::
 /// Tells the daemon that an answer is read: until then it waits in the inbox.
 pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), CliError> {
     match client.call(&Acknowledge::of(vec![message.name()])) {
-        // Somebody else, such as `signet inbox --take`, has taken it before.
+        // A refusal says that somebody else, such as `signet inbox --take`, has taken the message before.
         Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }

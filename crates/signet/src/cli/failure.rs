@@ -134,7 +134,7 @@ fn as_json(exit: Exit, reason: Option<&str>, what: &str, next: &str) -> String {
         name: exit.name(),
         reason,
     };
-    // Texts and a number: nothing in it that JSON has no form for.
+    // The report holds only texts and a number, and JSON has a form for each: `to_string` does not fail.
     let line = serde_json::to_string(&FailureReport { error }).unwrap_or_default();
     format!("{}\n", visible(&line))
 }
@@ -205,7 +205,7 @@ fn of_keys(error: &KeystoreError) -> Exit {
         | KeystoreError::Unfit { .. }
         | KeystoreError::NoRequest
         | KeystoreError::Randomness(_) => Exit::Refused,
-        // The file itself has to be put right; trying again does not help.
+        // A key file, answer or passphrase has to be put right first; trying again does not help.
         _ => Exit::Usage,
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn unbroken(command: Command) -> Command {
 pub fn defaults() -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let mut whole = crate::cli::SignetCli::command();
-    // `build` tells each command below which others it stands: only then it knows its whole name.
+    // `build` tells each command the names of the commands above it, of which its whole name is made.
     whole.build();
     collect(&whole, &mut found);
     found
@@ -202,7 +202,7 @@ mod tests {
                 let rows = rows.split("\n\n").next().unwrap();
                 assert!(!rows.contains('\\'), "{rows}");
             }
-            // Prose may stand behind them.
+            // The commands end at the first empty line: prose may follow them.
             let commands = commands.split("\n\n").next().unwrap();
             let whole = commands.replace("\\\n", "");
             for line in whole.lines().filter(|line| line.starts_with("  ")) {

@@ -49,7 +49,7 @@ fn only(
     mut all: Vec<Candidate>,
 ) -> Result<String, CliError> {
     all.retain(|candidate| candidate.id.starts_with(name));
-    // Two peers may have used one id: `--from` tells them apart.
+    // Two peers may have used one id, which is listed once here: `--from` then says which peer is meant.
     all.sort_by(|one, other| one.id.cmp(&other.id));
     all.dedup_by(|one, other| one.id == other.id);
     match all.as_slice() {

@@ -14,7 +14,8 @@ pub struct Changes {
 impl Changes {
     /// How `new` differs from `old`.
     pub fn between(old: &Config, new: &Config) -> Self {
-        // Every setting has to be in one of the two lists: a new one is missed by the compiler.
+        // Name all fields, without `..`: the compiler then reports
+        // a new setting, which has to go into `live` or `fixed`.
         let Config {
             agent,
             nats,

@@ -28,7 +28,8 @@ impl NotifySection {
         };
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
-        // Beside a relative path stands whoever may write in the directory that the daemon happens to be in.
+        // A relative path is refused: whoever may write in the
+        // directory where the daemon runs could put a program there.
         let is_named = !program.is_empty() && (program.starts_with('/') || !program.contains('/'));
         let arguments: Vec<String> = words.collect();
         if !is_named || program.contains('\0') || arguments.iter().any(|word| word.contains('\0')) {

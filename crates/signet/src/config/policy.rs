@@ -88,7 +88,8 @@ impl Sections {
             peers: self.peers(&capabilities, source)?,
             offerable: offer.allow.clone(),
             offer_linger: Duration::from_secs(linger.into()),
-            // A person approves what is most private, unless they said otherwise.
+            // Unless the configuration says otherwise, a person
+            // approves messages of the highest tier, the most private.
             approve: match &self.approve.tiers {
                 Some(tiers) => tiers.iter().map(|tier| tier.0).collect(),
                 None => vec![HIGHEST_TIER],
@@ -192,7 +193,7 @@ fn schema_of(text: &str, at: &str, source: Source<'_>) -> Result<BodySchema, Con
     } else {
         let path = source.path(text);
         let place = format!("{}: ", path.display());
-        // One byte more than is allowed is enough to see that it is too long.
+        // One byte more than a schema may have is enough to see that the file is too long.
         (place, read(&path, SCHEMA_BYTES as u64 + 1)?)
     };
     BodySchema::compile(text.as_bytes()).map_err(|fault| source.bad(at, &format!("{place}{fault}")))

@@ -374,7 +374,7 @@ fn a_password_in_a_url_is_refused_and_not_repeated() {
         said.contains("`password-file`") && !said.contains("hunter2"),
         "{said}"
     );
-    // The TOML parser's own report would quote the line.
+    // The string is not closed: the TOML parser's own report of that would quote the line with the password.
     let said = fault("[nats]\nservers = [\"nats://alice:hunter2@x:4222\n");
     assert!(!said.contains("hunter2"), "{said}");
 }

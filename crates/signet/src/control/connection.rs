@@ -285,7 +285,8 @@ impl ClientConnection<'_> {
                     notifier: self.notifier.clone(),
                     narrowing: self.narrowing.clone(),
                 };
-                // Where the daemon takes no more calls, the call is dropped here, and its reply answers by being dropped.
+                // Where the daemon takes no more calls, the call is dropped
+                // here: its dropped reply answers that the daemon stops.
                 drop(self.calls.send(call).await);
                 (id, PendingCall::Called(answer))
             }

@@ -41,8 +41,8 @@ impl ControlServer {
         let mode = std::fs::Permissions::from_mode(address.access.mode);
         if let Some(name) = &address.access.group {
             let group = group::number_of(name).ok_or_else(|| address.without_group(name))?;
-            // Only where the group differs: a directory with the setgid bit has given the socket its group already, and in a
-            // sandbox the daemon may not change it.
+            // The group is changed only where it differs: a directory with the setgid bit has given the socket its
+            // group already, and in a sandbox the daemon may not change a group.
             if std::fs::metadata(path).map_err(failed)?.gid() != group {
                 chown(path, None, Some(group)).map_err(failed)?;
             }
@@ -86,7 +86,8 @@ impl ControlServer {
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    // Out of file descriptors: accepting again at once would only spin.
+                    // The daemon may be out of file descriptors: accepting
+                    // again at once would fail as well, and only spin.
                     tracing::warn!(%error, "a socket cannot accept");
                     sleep(ACCEPT_PAUSE).await;
                 }
@@ -123,7 +124,8 @@ impl ControlServer {
         let me = rustix::process::geteuid().as_raw();
         let is_member = || match peer.pid().and_then(supplementary_groups) {
             Some(groups) => groups.contains(&self.group),
-            // A sandbox may hide the processes of others (`ProtectProc=`).
+            // A sandbox may hide the groups of other users' processes (`ProtectProc=`): who could open a socket that
+            // only its group can open is then a member.
             None => self.is_for_members_alone(),
         };
         let allowed = is_own(peer.uid(), me) || peer.gid() == self.group || is_member();

@@ -117,7 +117,7 @@ async fn perform_all(mut calls: mpsc::Receiver<RawCall>) {
     while let Some(call) = calls.recv().await {
         match call.method.as_str() {
             "turn" => call.reply.send(Ok(json!(turn.next()))),
-            // Never answered, and kept so that the client waits.
+            // This call is never answered, and its reply is kept, so that the client waits.
             "hang" => {
                 tokio::spawn(async move {
                     call.notifier.closed().await;
@@ -222,7 +222,7 @@ fn told_that_the_place_is_needed(streams: &[UnixStream]) -> usize {
         String::from_utf8_lossy(&said[..read]).contains("place-needed")
     };
     let told = || streams.iter().filter(|stream| is_told(stream)).count();
-    // The line may be late on a busy machine; a second one would have come with it.
+    // On a busy machine the line may be late, so look up to 100 times; a second line would have come with the first.
     let first = (0..100).map(|_| told()).find(|told| *told > 0);
     first.unwrap_or_default() + told()
 }

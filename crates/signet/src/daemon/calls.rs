@@ -78,7 +78,7 @@ pub(super) fn call(state: &mut DaemonState, raw: RawCall) -> Batch {
         notifier,
         narrowing,
     } = raw;
-    // Calls are served in their order: what was asked before it was narrowed reaches as far as it did.
+    // Calls are served in their order: a call that came before its connection was narrowed still has the wider reach.
     let caller = narrowing.of(caller);
     // On a full disk no line can be written, so no answer may be given that depends on one.
     if state.log.full_since().is_some() {

@@ -67,11 +67,11 @@ impl Consumers {
         let program = client.program();
         if self.watched.insert(program.connection) {
             let (client, gone) = (client.clone(), self.gone.clone());
-            // This task holds the client's queue, by which its socket slot counts as one of a client that listens and
-            // is not idle.
+            // This task holds a sender of the client's queue: by that the client's socket slot counts as one whose
+            // client listens, and is not idle.
             tokio::spawn(async move {
                 client.closed().await;
-                // The daemon may have stopped meanwhile.
+                // Sending fails where the daemon has stopped meanwhile: nobody needs the news then.
                 let _ = gone.send(program.connection);
             });
         }
@@ -148,8 +148,8 @@ fn hand_out(
         return None;
     }
     let (mut messages, mut bytes) = (Vec::new(), 0);
-    // Handing out a message counts as a try, so none is taken back: the answer ends after the message that makes it too
-    // heavy.
+    // A message that is handed out has used up a try, so no message is put back: the answer ends only after the message
+    // that makes the answer too heavy.
     while messages.len() < consumer.limit && bytes < BYTES {
         let (handed, outcome) = next(&mut consumer.wanted);
         batch.outcomes.push(outcome);

@@ -78,7 +78,8 @@ impl Effects {
                     None => break,
                 },
                 Some(report) = self.awaited.next() => self.hear(report),
-                // The event loop may wait for this task, so this task never waits for the event loop.
+                // Hand the reports over only where the channel has room: the event loop may wait for this task, so this
+                // task must never wait for the event loop.
                 Ok(permit) = told.reserve(), if !self.heard.is_empty() => {
                     permit.send(std::mem::take(&mut self.heard));
                 }

@@ -296,7 +296,7 @@ impl EventLoop {
         let at = self.at();
         let due = self.state.node.poll_timeout(at);
         let due = due.map_or(LONGEST_SLEEP, |due| due.since(at.now));
-        // A millisecond at least: times are whole milliseconds, and a timer must not spin.
+        // Sleep a millisecond at least: times are whole milliseconds, and a shorter sleep would make this loop spin.
         tokio::time::sleep(due.clamp(Duration::from_millis(1), LONGEST_SLEEP))
     }
 
@@ -327,7 +327,7 @@ impl EventLoop {
             warn!("not everything under way was read before the stop");
         }
         let outcome = self.state.node.handle_stop();
-        // Without this the next start would read every line behind the last snapshot again.
+        // Write the whole state now: the next start would otherwise read every line behind the last snapshot again.
         self.journal.write_state_next();
         self.write(Batch::of(self.at().now, outcome)).await;
     }

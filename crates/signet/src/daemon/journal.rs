@@ -132,7 +132,7 @@ impl LogView {
 
     /// Resolves when the disk is full, or is not any more.
     pub(super) async fn room_changed(&mut self) {
-        // Where the journal has ended, this waits for ever: the event loop hears of the end by the channel of the groups.
+        // Where the journal has ended, wait for ever: the event loop hears of that end from `journal.closed()`.
         if self.full.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -210,7 +210,7 @@ impl Journal {
         let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
         match joined {
             Ok(Ok(written)) => written,
-            // The thread cannot panic by our own code; if it did, what is durable is unknown.
+            // The thread has panicked, which our own code never does: what is durable is unknown.
             Ok(Err(_)) | Err(_) => Err(LogError::Stopped),
         }
     }
@@ -342,8 +342,8 @@ impl Writer {
         let seconds = now.since(since).as_secs();
         let cause = format!("the disk was full for {seconds} s, and nothing was taken in");
         let entry = Entry::Gap(CauseLine { cause });
-        // The line bears the time of the line before. The groups that wait have times which the node gave them earlier, and a
-        // later time in this line would move theirs.
+        // The line takes the time of the line before: the node gave the waiting groups earlier times, and a later time
+        // in this line would move those.
         let before = self.log.time();
         self.patiently(|log| log.append(before, &entry))?;
         let head = self.patiently(Log::commit)?;
@@ -378,8 +378,8 @@ impl Writer {
                 return;
             }
             thread::sleep(LOOK);
-            // Groups are taken out of the channel meanwhile: at a full channel the event loop would wait, and could not answer
-            // a person who asks what is wrong.
+            // Take groups out of the channel meanwhile: at a full channel the event loop would wait, and could not
+            // answer a person who asks what is wrong.
             while let Ok(mut next) = self.groups.try_recv() {
                 // The watchdog is answered: a thread that waits for room on the disk is alive.
                 next.answer();

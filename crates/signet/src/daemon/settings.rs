@@ -54,7 +54,8 @@ impl LiveConfig {
             error!(%error, next = error.next(), "the configuration before it stays in force");
         })?;
         let mut changes = Changes::between(&self.config, &new);
-        // Who may only write the configuration must not take the person's signature away as well.
+        // A reload cannot lift the demand for the person's signature, only a start can: who may write the
+        // configuration, and no more, must not be able to lift it.
         if self.config.people_sign == Sign::All && new.people_sign == Sign::Nothing {
             new.people_sign = Sign::All;
             changes.live.retain(|section| *section != "[people]");

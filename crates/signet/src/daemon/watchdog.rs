@@ -82,10 +82,10 @@ mod tests {
         });
         assert_eq!(beats(&socket).await, 5);
         let mut asked = answering.await.unwrap();
-        // It takes the probe, and gets stuck with it.
+        // The event loop takes the probe and hangs: no beat goes out.
         let held = asked.recv().await.unwrap();
         assert_eq!(beats(&socket).await, 0);
-        // It goes on: a slow part is no dead one.
+        // The event loop goes on and answers late, and a beat goes out: a slow part is no dead one.
         held.send(()).unwrap();
         assert_eq!(beats(&socket).await, 1);
     }

@@ -22,7 +22,7 @@ pub(crate) fn remove(path: &Path, beginning: &str) {
             continue;
         }
         let path = entry.path();
-        // A link of that name is not followed, and what another user put there is theirs.
+        // A link of that name is not followed, and what another user put there is left alone.
         let own = |facts: &std::fs::Metadata| facts.uid() == rustix::process::geteuid().as_raw();
         let _ = match path.symlink_metadata() {
             Ok(facts) if facts.is_dir() && own(&facts) => std::fs::remove_dir_all(path),

@@ -51,7 +51,8 @@ impl PrivateError {
     pub fn next(&self) -> String {
         match self {
             Self::Mode { path, .. } => format!("chmod 600 {}", hint::word(path)),
-            // Not as root: a file that root makes anew in somebody's home could not be read by the owner of the home.
+            // The advice is not to run the command as root: a file that root makes anew in somebody's home could not be
+            // read by the owner of the home.
             Self::Owner { path, .. } => hint::unreadable(path),
             Self::NotPlain(path) => format!("put the right file at {}", path.display()),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
@@ -79,7 +80,7 @@ pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> PrivateError + '_ {
 /// # Errors
 /// The first of: it cannot be opened, is no plain file, belongs to someone else, is open to others.
 pub fn open(path: &Path) -> Result<File, PrivateError> {
-    // Without blocking: a pipe in the place of a file would wait for a writer.
+    // NONBLOCK: opening a pipe in the place of a file would wait for a writer.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(at(path))?;
@@ -113,7 +114,7 @@ pub fn open(path: &Path) -> Result<File, PrivateError> {
 /// Those of [`open`], and `NotPlain` for what is not UTF-8.
 pub fn read(path: &Path) -> Result<Zeroizing<String>, PrivateError> {
     let file = open(path)?;
-    // The whole capacity at once: growing would leave copies of the secret behind in freed memory.
+    // Reserve the whole capacity at once: a text that grows would leave copies of the secret behind in freed memory.
     let capacity = usize::try_from(MAX_BYTES).unwrap_or_default();
     let mut text = Zeroizing::new(String::with_capacity(capacity));
     match file.take(MAX_BYTES).read_to_string(&mut text) {
@@ -157,7 +158,7 @@ pub fn create_whole(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
 fn place(fresh: &Path, path: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, fresh, CWD, path, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        // Some file systems, such as NFS, know no such rename.
+        // Some file systems, such as NFS, cannot rename without overwriting; a hard link never overwrites either.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             std::fs::hard_link(fresh, path).and_then(|()| std::fs::remove_file(fresh))
         }
@@ -174,7 +175,7 @@ fn place(fresh: &Path, path: &Path) -> io::Result<()> {
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
     let fresh = path.with_extension("new");
     let replaced = signet_files::replace(path, &fresh, 0o600, content, |file| {
-        // The umask may have taken away more than it should.
+        // The umask may have taken away rights that the owner needs.
         file.set_permissions(Permissions::from_mode(0o600))
     });
     replaced.map_err(at(path))

@@ -84,7 +84,7 @@ pub(crate) fn told_where(home: &Path) -> String {
 fn system_unit(home: &Path) -> Option<String> {
     let name = home.strip_prefix(HOMES).ok()?.to_str()?;
     let unit = format!("signet@{name}.service");
-    // `signet install` leaves a note; an administrator who enables the unit by hand leaves the link.
+    // The unit is set up where `signet install` left a note, or an administrator who enabled the unit left a link.
     let is_noted = Path::new(NOTES).join(format!("{name}.json")).exists()
         || Path::new(WANTED).join(&unit).symlink_metadata().is_ok();
     let is_run = Path::new("/run/systemd/system").is_dir();

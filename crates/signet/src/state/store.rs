@@ -38,7 +38,8 @@ impl StateStore {
         }
         refuse_newer(path)?;
         let db = Connection::open_with_flags(below_its_folder(path), FLAGS).map_err(damaged)?;
-        // What a newer release was killed over waits beside the file, and stays there: closing would move it in.
+        // A newer release that was killed may leave its last writes in a file beside the database. Closing would move
+        // them in, so that is switched off until the version is known.
         let keep = |keeps| db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps);
         keep(true).map_err(damaged)?;
         let version = version_of(&db, path)?;
@@ -150,7 +151,7 @@ impl StateStore {
             let number = text.parse::<u64>();
             number.map_err(|_| StateError::Damaged("a position is no number".to_owned()))
         };
-        // An older release wrote no sum.
+        // An older release wrote no sum of the position, so a missing sum is no damage.
         let sum = sum_of(&[&file, &offset, &seq, &hash]);
         if self.meta("position")?.is_some_and(|kept| kept != sum) {
             return Err(StateError::Damaged(

@@ -54,7 +54,7 @@ fn neither_streams_nor_leases_of_many_callers_take_all_places_of_the_other() {
         };
         let held = all(taken);
         assert_eq!(held.len(), KEPT - always, "{taken:?}");
-        // Who holds some of the one is not kept from the other.
+        // A caller that already holds slots of the one kind can still take a slot of the other kind.
         assert!(places.take_now(&caller("a"), left).is_some());
         assert_eq!(all(left).len(), always, "{left:?}");
     }
@@ -74,7 +74,7 @@ async fn whoever_finds_no_place_waits_in_line_and_has_the_next_one() {
     let (first, second) = (waits("one"), waits("one"));
     tokio::task::yield_now().await;
     assert!(places.has_line(Lasting::AWhile));
-    // Another caller has places of its own, and does not wait behind them.
+    // Caller "two" has slots of its own, and does not wait behind the two calls of caller "one".
     assert!(places.take_now(&caller("two"), Lasting::AWhile).is_some());
     held.pop();
     let first = first.await.unwrap();
@@ -100,12 +100,12 @@ fn a_place_that_is_given_back_belongs_to_who_waits_before_a_newcomer_can_ask() {
     let waits = holder(&caller("waits"), Lasting::AWhile);
     let _turn = pool.ask(&waits).err().expect("none is free");
     let gone = held.pop().flatten().unwrap();
-    // What the drop of a place does while it has the lock.
+    // This call does what dropping a slot does while it holds the lock: the slot goes to whoever waits first.
     let next = pool.taken.locked().release(&gone.holder, pool);
     assert!(next.iter().all(|next| next.holder == waits) && next.len() == 1);
     let newcomer = places.take_now(&caller("newcomer"), Lasting::AWhile);
     assert!(newcomer.is_none(), "it jumped the line");
-    // It is given back already.
+    // `release` has already given back the slot `gone`, so dropping `gone` must not give the slot back again.
     std::mem::forget(gone);
 }
 

@@ -138,7 +138,8 @@ impl About<'_> {
         if form == CardForm::V03 {
             take_new_members(&mut card);
         }
-        // What peers write of what they offer stands in it.
+        // The card holds what peers wrote about their offers, so `Shown` makes the hidden characters in the card
+        // visible.
         Shown::of(&card)
             .map(Shown::into_value)
             .map_err(|_| A2aError::internal("Internal error: a card has no form"))
@@ -317,7 +318,8 @@ mod tests {
                 as_read_by_1_0(hybrid.clone(), &signed),
                 Value::Object(signed.clone())
             );
-            // Nor from what stands beside it.
+            // The members of 0.3 in the hybrid card change nothing in the 1.0 form of the scheme that stands beside
+            // them.
             for (new, _) in SCHEMES {
                 let of_signed = &signed["securitySchemes"][name][new];
                 assert_eq!(&scheme[new], of_signed, "{new}");

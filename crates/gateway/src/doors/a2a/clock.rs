@@ -45,7 +45,8 @@ impl Moment {
     /// A name for what is made now: a random UUID.
     pub(crate) fn id(self) -> String {
         let bytes = random().unwrap_or_else(|| {
-            // A kernel without randomness: two names still differ, and knowing one lets nobody in.
+            // Where the kernel gives no random bytes, the name is made of the time and a counter: two names still
+            // differ, and knowing a name lets nobody in.
             let count = MADE.fetch_add(1, Ordering::Relaxed);
             (u128::from(self.0.unsigned_abs()) << 64 | u128::from(count)).to_be_bytes()
         });

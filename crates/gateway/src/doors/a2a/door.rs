@@ -201,7 +201,8 @@ impl A2aDoor {
         };
         let shown = match daemon.call(&show, Duration::ZERO).await {
             Ok(shown) => Some(shown),
-            // Without [card], and by a daemon of a release before, nothing is signed.
+            // The daemon refuses this call when its configuration has no [card], or when the daemon is of an earlier
+            // release, which does not know the call: then there is no signed card.
             Err(DoorError::Daemon(ClientError::Refused(_))) => None,
             Err(fault) => {
                 let last = self.card.locked();
@@ -275,7 +276,8 @@ fn of_inbox(fault: DoorError) -> A2aError {
 
 fn unasked(fault: &DoorError, so_far: &str) -> A2aError {
     let name = match fault.name() {
-        // What ends while it is asked has changed nothing.
+        // The daemon was only asked a question, which changes nothing: if the connection ended before the answer, it is
+        // enough to say that the daemon is away.
         OUTCOME_UNKNOWN => DAEMON_AWAY,
         name => name,
     };

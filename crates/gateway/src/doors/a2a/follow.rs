@@ -31,7 +31,8 @@ pub(crate) async fn follow(room: Arc<A2aDoor>, mut more: mpsc::UnboundedReceiver
     };
     let mut pause = PAUSES.0;
     loop {
-        // While no message is open, no connection is held: the daemon serves 64 in all.
+        // While no message is open, the gateway holds no connection for following: the daemon serves 64 connections in
+        // all.
         if following.open.is_empty() {
             match more.recv().await {
                 Some(next) => drop(following.open.insert(next.message.clone(), next)),
@@ -77,7 +78,8 @@ impl Following<'_> {
         let renewed = Instant::now() + RENEW;
         let mut idle = None;
         while self.asked < self.open.len() + ASKED_MAX {
-            // For a while the connection is kept for the next message: most come in a row.
+            // When no message is open any more, the connection is kept for a while (`KEPT`) for the next message,
+            // because most messages come in a row.
             idle = match self.open.is_empty() {
                 true => idle.or_else(|| Some(Instant::now() + KEPT)),
                 false => None,
@@ -107,8 +109,8 @@ impl Following<'_> {
                 }
                 () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
                     Some((_, message)) => self.fetch(&mut link, &message).await?,
-                    // Idle for a while, or old: a new connection subscribes anew, because other programs may have filled
-                    // the daemon's list of subscriptions.
+                    // The connection was idle for `KEPT`, or is as old as `RENEW`. The next connection subscribes anew,
+                    // because other programs may have filled the daemon's list of subscriptions.
                     None => return Ok(()),
                 },
             }
@@ -239,7 +241,8 @@ impl Following<'_> {
                 let message = moved.message_id;
                 match moved.state {
                     _ if !self.open.contains_key(&message) => Ok(()),
-                    // The answer itself comes at once, unless this socket may not see it.
+                    // The daemon sends the answer itself at once, unless this socket may not see the answer: so wait
+                    // `GRACE` for the answer, and only then look for it in the inbox.
                     State::Answered => {
                         self.answered.push_back((Instant::now() + GRACE, message));
                         Ok(())
@@ -320,7 +323,7 @@ impl Following<'_> {
     async fn acknowledge(&self, link: &mut DaemonConnection, name: Name) -> Result<(), DoorError> {
         let acknowledge = Acknowledge::of(vec![name]);
         match link.call(&acknowledge, PROMPT).await {
-            // Somebody else has taken it before.
+            // A refusal means that somebody else has already taken the answer.
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(()),
             Err(fault) => Err(fault),
         }

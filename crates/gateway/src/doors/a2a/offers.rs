@@ -81,7 +81,8 @@ impl A2aDoor {
             is_news
         });
         if is_news {
-            // Where it cannot be written, the memory has it, and the next start does not.
+            // If the file cannot be written, only the memory has the offer, and the next start of the gateway does not
+            // know it.
             let _ = self.store.note_offered(peer.to_owned(), all).await;
         }
     }

@@ -107,7 +107,7 @@ impl Pushing {
         for (seq, event) in &due.events {
             let body = match due.is_v1 {
                 true => json!(event),
-                // In 0.3 the task itself is pushed.
+                // A2A 0.3 pushes the whole task, whatever the event is.
                 false => match event {
                     A2aEvent::Task(task) => v03::task(task),
                     _ => v03::task(&due.task),
@@ -150,7 +150,8 @@ impl Pushing {
                 .await;
             match posted {
                 Ok(answer) if answer.status.is_success() => return true,
-                // What the receiver refuses now it will refuse again.
+                // A receiver that refuses a push with such a status (4xx, but not 429) will refuse the push again: no
+                // more tries.
                 Ok(answer) if answer.status.is_client_error() && answer.status != 429 => {
                     return true;
                 }

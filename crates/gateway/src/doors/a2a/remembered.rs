@@ -25,7 +25,8 @@ impl CardDates {
                 now
             }
             None => {
-                // The address has the name by which a client calls us: there may be any number.
+                // The address contains the host and port that the client wrote, so there may be any number of
+                // addresses: remember only `ADDRESSES_MAX` of them.
                 if all.len() < ADDRESSES_MAX {
                     all.insert(address.to_owned(), (etag.to_owned(), now));
                 }

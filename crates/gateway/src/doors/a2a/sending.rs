@@ -28,10 +28,11 @@ impl A2aDoor {
         };
         let mut pause = PAUSES.0;
         let given_up = Instant::now() + Duration::from_secs(request.life.unwrap_or(LIFE));
-        // Held from when the peer's budget is used up until the message has left: one of those that wait tries at a time.
+        // `turn` is held from when the peer's budget is used up until this message has left, so that only one of the
+        // messages that wait for the budget is tried at a time.
         let mut turn = None;
         loop {
-            // Looked up at each try: the token may have been revoked or narrowed meanwhile.
+            // The token is looked up at each try, because the token may have been revoked or narrowed meanwhile.
             let daemon = match self.context.holder(&call.caller) {
                 Holder::Held(caller) => self.context.daemon_of(&caller),
                 Holder::Ended => return self.end_with_token(call.task).await,
@@ -85,7 +86,8 @@ impl A2aDoor {
 
     /// The daemon has the message: it is followed from here on.
     async fn has_left(&self, call: &TaskCall, peer: String, message: String) {
-        // Followed before the name is written, because the answer may come while it is.
+        // The message is followed before its name is written to the store, because its answer may come during that
+        // write.
         let _ = self.follow.send(Followed {
             message: message.clone(),
             key: call.key.clone(),

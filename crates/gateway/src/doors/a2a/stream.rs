@@ -111,7 +111,7 @@ impl Telling {
                 return None;
             }
             self.news.borrow_and_update();
-            // A task that is forgotten, or a gateway that ends, ends its streams.
+            // The stream ends when the store has forgotten the task (`seen` fails) or when the gateway ends (`stop`).
             let seen = self.room.store.seen(self.task.clone(), self.after).await;
             self.take(seen.ok()?);
             if !self.ready.is_empty() || self.is_over {

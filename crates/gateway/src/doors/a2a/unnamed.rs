@@ -79,7 +79,8 @@ mod tests {
                 call("GetTaskPushNotificationConfig", json!({"id": "x"})),
                 Some(A2aErrorKind::Params),
             ),
-            // Nothing else is wrong: that it has no id is.
+            // From here on `fault` finds nothing: the missing id is the only fault, or the body is no call of JSON-RPC
+            // 2.0 without an id.
             (call("tasks/get", json!({"id": "x"})), None),
             (call("ListTasks", json!({})), None),
             (json!({"jsonrpc": "1.0", "method": "message/ssend"}), None),

@@ -9,7 +9,7 @@ use crate::doors::inbox::decode;
 
 /// Whether the channel has it. There is one channel, which the daemon knows by the word alone.
 pub(super) async fn post(room: &DiscordDoor, parcel: &CarriedParcel, under_way: usize) -> bool {
-    // A channel is slow: what it has no time for goes another way, or later.
+    // A channel is slow, so at most `AT_ONCE` parcels are under way to it: any other parcel goes another way, or later.
     let is_here = parcel.address == ADDRESS && under_way < AT_ONCE;
     let Some(bytes) = decode(&parcel.bytes).filter(|_| is_here) else {
         return false;

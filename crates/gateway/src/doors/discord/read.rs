@@ -76,7 +76,8 @@ async fn once(
         .map_err(ReadError::Discord)?;
     let mut looked = Looked::default();
     let Some(after) = after else {
-        // What was posted before this gateway was there is not for it; but from here on nothing is missed.
+        // No place is kept yet, so this is the first look at the channel. Posts from before this gateway was there are
+        // not for it: reading begins after the newest of them, and misses nothing from there on.
         let newest = posts.last().map_or(0, |post| post.id.0);
         keep(room, newest)?;
         return Ok(looked);

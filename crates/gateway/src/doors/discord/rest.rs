@@ -189,7 +189,8 @@ impl Channel {
             .request(method, &url, headers, body, &HOW)
             .await
         else {
-            // A file that is not there says nothing of Discord.
+            // A file that cannot be fetched says nothing about whether Discord answers, so only other requests count as
+            // faults.
             if route != RequestKind::File {
                 self.limits.locked().note_fault(Instant::now());
             }

@@ -57,7 +57,8 @@ pub(crate) async fn session(room: &DiscordDoor) -> ClientError {
 
 async fn end_of_log(link: &CarrierConnection) -> Result<u64, ClientError> {
     let part = link.call(&FollowTransparency::default(), RULING).await?;
-    // What came while the daemon answered is behind the end.
+    // Messages in this answer came while the daemon answered, and are still to be shown: the end of the log is the line
+    // before the first of them.
     let first = part.messages.first();
     Ok(first.map_or(part.through, |message| message.line.saturating_sub(1)))
 }

@@ -80,7 +80,7 @@ fn line(shown: &ShownMessage<'_>) -> String {
         plain(&cut(shown.time, 40)),
     );
     match shown.summary {
-        // What is in a quote cannot end it: a line break is escaped as any hidden character is.
+        // A summary cannot break out of the quote: its line breaks are escaped like all hidden characters.
         Some(summary) => {
             let room = LONGEST.saturating_sub(units(&head) + 3);
             format!("{head}\n> {}", fitting(summary, room))

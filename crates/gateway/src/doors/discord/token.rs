@@ -19,7 +19,8 @@ pub(super) fn token(context: &Context, section: &DiscordSection) -> Result<Strin
     ) {
         (Some(path), given) => {
             let path = context.config.path(path);
-            // Who reads a credential is for systemd to say.
+            // systemd decides who can read a file in its directory of credentials, so the rights of such a file are not
+            // checked.
             let is_given = given.is_some_and(|directory| path.starts_with(directory));
             read(&path, is_given)
         }

@@ -96,14 +96,15 @@ async fn deliver(room: &HttpCarrier, link: &CarrierConnection) -> ClientError {
         let request = delivery(&room.section.carrier, messages);
         let ruled = link.call(&request, RULING).await;
         for item in items {
-            // The request may have been given up meanwhile: then nobody receives this.
+            // The request that waits for this result may have been given up meanwhile: then nobody receives the result.
             let _ = item.done.send(match ruled {
                 Ok(_) => EnvelopeResult::Ruled,
                 Err(_) => EnvelopeResult::Away,
             });
         }
         match ruled {
-            // A daemon that has no room for this batch may have for the next.
+            // A daemon that refused this batch, for lack of room for instance, may take the next batch: the session
+            // goes on.
             Ok(_) | Err(ClientError::Refused(_)) => {}
             Err(error) => return error,
         }

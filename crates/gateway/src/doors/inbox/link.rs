@@ -126,7 +126,7 @@ pub(crate) async fn carry_parcels<F: Future<Output = Result<bool, ClientError>>>
             held: carried.await?,
         };
         match link.call(&report, RULING).await {
-            // The daemon gave this parcel up meanwhile.
+            // A refusal means that the daemon has given this parcel up meanwhile: that is no fault of the connection.
             Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -258,7 +258,7 @@ fn take(
     };
     let mut all = awaited.locked();
     let waiting = all.as_mut().and_then(|all| all.remove(&id));
-    // Nobody waits for an answer that came too late.
+    // If the answer came too late, nobody waits for the answer any more, and it is dropped.
     waiting.map(|waiting| waiting.send(answer).is_ok());
     true
 }

@@ -111,7 +111,8 @@ impl PollSlots {
         patience: Duration,
     ) -> Result<Option<Delivered>, ClientError> {
         let (link, line) = self.line().await?;
-        // The daemon counts the call as under way until it is answered, whether anybody waits for that or not.
+        // The call runs in a task of its own, which keeps the permit `line` until the daemon answers: the daemon counts
+        // the call as under way until then, even if a newer poll has ended this one.
         let asking = tokio::spawn(async move {
             let delivered = link.call(&poll, patience).await;
             drop(line);

@@ -130,7 +130,8 @@ async fn once(
         .rev()
         .find_map(|bytes| Unverified::parse(bytes).ok());
     match last.map(|last| last.claims().headers.message_id.to_string()) {
-        // A gateway that gives the same again and again is not asked without a pause.
+        // A gateway that gives the same last message again counts as giving nothing: the next poll then comes after the
+        // full period, and not at once.
         Some(last) if after.as_ref() != Some(&last) => {
             *after = Some(last);
             Ok(Came::Something)

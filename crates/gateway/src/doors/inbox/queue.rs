@@ -115,7 +115,7 @@ impl Queue {
     pub(crate) fn give_up(&self) {
         let waiting = self.waiting.locked().take(usize::MAX, usize::MAX);
         for item in waiting {
-            // Whoever asked may be gone.
+            // The request that waits for this result may be gone: then nobody receives the result.
             let _ = item.done.send(EnvelopeResult::Away);
         }
     }

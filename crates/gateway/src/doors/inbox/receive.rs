@@ -67,7 +67,7 @@ async fn taken(
         .body_memory
         .read(from, request.into_body(), time)
         .await?;
-    // The body is complete: from here on the connection keeps its slot until it is answered.
+    // The body is complete: from here on the connection keeps its slot until the request is answered.
     let _work = activity.at_work();
     let began = Instant::now();
     let pieces = envelopes(&body).map_err(|_| InboxRefusal::Size)?;
@@ -94,7 +94,8 @@ async fn taken(
                 return poll(room, &waits, bytes).await;
             }
             Err(NotWaiting::Full) => return Err(InboxRefusal::Full),
-            // An older poll goes to the daemon like any envelope, and is counted there as a copy.
+            // A poll that is no newer than the one that waits goes to the daemon like any envelope; the daemon counts
+            // it as a copy.
             Err(NotWaiting::Older) => {}
         }
     }

@@ -60,7 +60,8 @@ fn judge(message: Unverified, view: &TrustView) -> (EnvelopeVerdict, Option<Poll
                 EnvelopeVerdict::Forged
             }
             _ if method.is_some_and(Method::is_handshake) => EnvelopeVerdict::Flight,
-            // A peer whose key is newer than the snapshot is among these: the daemon judges it by the newest.
+            // The peer's key may be newer than this snapshot of the trust store, so the daemon judges such an envelope
+            // by the newest trust store.
             _ => EnvelopeVerdict::Unknown,
         },
     };

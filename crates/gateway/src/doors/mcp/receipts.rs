@@ -40,7 +40,7 @@ impl Receipts {
     pub(crate) fn written(&self, id: &RequestId) {
         let mut unwritten = self.unwritten.locked();
         if let Some(names) = unwritten.remove(id) {
-            // Where nobody acknowledges any more, the answers stay in the inbox.
+            // If the task that acknowledges has ended, this send fails, and the answers stay in the inbox.
             let _ = self.written.send(names);
         }
     }
@@ -70,7 +70,8 @@ impl HandedOver {
 /// Acknowledges what was written, until nothing more can be.
 pub(crate) async fn acknowledge(daemon: Arc<Daemon>, mut wrote: UnboundedReceiver<Vec<Name>>) {
     while let Some(messages) = wrote.recv().await {
-        // Somebody else may have taken it before; a daemon that is away shows it again.
+        // The error is ignored: either somebody else has already taken the answer, or the daemon is away, and will show
+        // the answer again.
         let _ = daemon
             .call(&Acknowledge::of(messages), Duration::ZERO)
             .await;
@@ -98,7 +99,7 @@ mod tests {
         receipts.written(&two);
         assert_eq!(wrote.try_recv().ok(), Some(name("b")));
         assert!(wrote.try_recv().is_err());
-        // The first was cancelled, and its id is used for a call that shows nothing.
+        // Request 1 was cancelled, and the client uses its id again for a call that shows no answer.
         receipts.expect(one.clone(), Vec::new());
         receipts.written(&one);
         assert!(wrote.try_recv().is_err());

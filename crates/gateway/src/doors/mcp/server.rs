@@ -48,7 +48,8 @@ pub(crate) async fn serve(socket: &Path, tier: u8) -> Result<(), ServerInitializ
         ClientStdio::new(tokio::io::stdin(), tokio::io::stdout(), receipts),
     )
     .await;
-    // What the client has read need not be shown again.
+    // The answers that the client has read are still being acknowledged: wait a moment, so that they are not shown
+    // again.
     let _ = timeout(LAST_WORDS, &mut acknowledging).await;
     ended
 }
@@ -57,11 +58,12 @@ async fn converse(gateway: Gateway, stdio: ClientStdio) -> Result<(), ServerInit
     loop {
         match gateway.clone().serve(stdio.clone()).await {
             Ok(running) => {
-                // How it ended makes no difference: nobody is there any more.
+                // How the conversation ended makes no difference, because the client is gone.
                 let _ = running.waiting().await;
                 return Ok(());
             }
-            // The client said something else before `initialize`: that was refused, and its next line may be the right one.
+            // The client said something else before `initialize`: that was refused, and the client's next line may be
+            // the right one.
             Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {}
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(error),
@@ -197,13 +199,14 @@ impl ServerHandler for Gateway {
             .get("key")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        // What is under way ends with its connection; the daemon goes on with what it has taken.
+        // A call that is cancelled ends here with its connection to the daemon; the daemon finishes what it has already
+        // taken.
         let answered = match whose.may_send || tools::only_looks(&request.name) {
             true => tokio::select! {
                 () = context.ct.cancelled() => return Err(cancelled()),
                 answered = tools::run(&request.name, arguments, &turn) => answered,
             },
-            // It is not listed to a token that may only look.
+            // A token that may only read is not shown the tools that change something, so here they are unknown tools.
             false => None,
         };
         let Some(answered) = answered else {
@@ -310,7 +313,8 @@ fn failed(fault: &DoorError, key: Option<&str>) -> Result<CallToolResult, ErrorD
 fn unread(fault: &DoorError, uri: &str) -> ErrorData {
     let code = match fault {
         DoorError::NoResource => ErrorCode::RESOURCE_NOT_FOUND,
-        // signet://agents/{agent}, of whom nobody has heard.
+        // The resource signet://agents/{agent} names an agent of whom nobody has heard, so that resource does not
+        // exist.
         unknown if unknown.name() == "peer-unknown" => ErrorCode::RESOURCE_NOT_FOUND,
         _ => ErrorCode::INTERNAL_ERROR,
     };

@@ -82,7 +82,7 @@ where
                     Err(fault) => fault,
                 },
             };
-            // If the client reads no more, the conversation ends with its stream.
+            // If the refusal cannot be written, the client reads no more: `None` ends the conversation.
             self.refuse(fault).await.ok()?;
         }
     }

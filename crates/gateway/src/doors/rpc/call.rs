@@ -88,13 +88,14 @@ impl<'a> Calls<'a> {
 
     fn admitted(&self, method: &str, params: Value) -> Result<Call, ApiError> {
         let line = Call::named(method).ok_or_else(|| {
-            // A call of A2A that stands by itself was answered before it gets here.
+            // A single A2A call is answered in `rpc`, before it gets here, so an A2A call that does get here is part of
+            // a batch.
             match self.context.config.a2a.enabled && a2a::is_method(method) {
                 true => not_in_a_batch(),
                 false => Call::unknown(method),
             }
         })?;
-        // A token has its scope, which nothing widens or narrows.
+        // `narrow` is no call for a token: a token's scope is fixed, and nothing widens or narrows that scope.
         if line.name == "narrow" {
             return Err(ApiError::method_not_found());
         }

@@ -64,7 +64,7 @@ async fn rpc(
         && a2a::is_method(&asked.method)
     {
         return match asked.id {
-            // A notification is never answered, and what A2A does is of use by its answer alone.
+            // A notification gets no answer, and an A2A call is of use only by its answer: so nothing is done.
             None => answered(None),
             Some(_) => a2a::answer(a2a, &caller, None, &a2a::Heard::lenient(&headers), &body).await,
         };
@@ -89,7 +89,7 @@ async fn one(calls: &Calls<'_>, item: Item) -> Option<String> {
         Item::Faulty(id, error) => Some(id.answer(&Err(error))),
         Item::Call(Asked { method, params, id }) => {
             let result = calls.call(&method, params).await;
-            // A notification is done, and its end is told to nobody.
+            // A notification has no id: the call was made, and nobody is told its result.
             Some(id?.answer(&result))
         }
     }

@@ -18,7 +18,7 @@ use signet_api::rpc::Asked;
 
 /// Begins it, and tells what comes until one of the two ends goes.
 pub(super) async fn streamed(calls: &Calls<'_>, asked: Asked) -> Response {
-    // A notification has nobody who is told more.
+    // A notification has no id, so there is nobody to tell events to, and no stream begins.
     let Some(id) = asked.id else {
         return answered(None);
     };

@@ -65,7 +65,7 @@ impl Handler for A2a {
     fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
         async move {
             let (mut called, mut bell) = self.begin(task).await?;
-            // The agent has forgotten the task that the message goes on with: it begins another one.
+            // The agent has forgotten the task that this message was to go on with: the message begins another task.
             if let Err(error) = &called
                 && error.code() == NO_TASK
                 && self.speaking.resting.forget(task)
@@ -135,9 +135,9 @@ impl A2a {
                 TaskProgress::Working(id) => id,
             };
             task.tell(word);
-            // What is dropped at the end of the time is this future: the agent may work on, and is not asked again.
+            // When the time of the task is over, this future is dropped: the agent may work on, but is not asked again.
             match &bell {
-                // A push may get lost: the agent is asked all the same, and seldom.
+                // A push may get lost, so the agent is also asked without a push, but seldom.
                 Some(bell) => drop(tokio::time::timeout(LOOK_SELDOM, bell.rung()).await),
                 None => tokio::time::sleep(LOOK_AGAIN).await,
             }

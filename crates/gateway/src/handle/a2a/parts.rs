@@ -180,7 +180,7 @@ mod tests {
                 assert_eq!(back, Some(body.clone()), "{version:?}");
             }
         }
-        // Data that reads as parts does not become those.
+        // A data part whose value looks like a list of parts stays one data part.
         let owner = json!({"parts": [{"data": {"parts": [{"text": "x"}]}}]});
         let back = PartsForm::Parts.body(parts_in(owner.as_object().unwrap()).unwrap());
         assert_eq!(back, Some(owner));

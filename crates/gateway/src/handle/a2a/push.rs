@@ -119,7 +119,7 @@ async fn accept(listener: TcpListener, waiting: Arc<Bells>) {
             Ok((stream, _)) => {
                 let waiting = Arc::clone(&waiting);
                 tokio::spawn(async move {
-                    // A push that is too slow, or breaks off, counts for nothing.
+                    // A push that is too slow, or breaks off, is dropped without an error.
                     let _ = timeout(PATIENCE, answer(stream, &waiting)).await;
                     drop(place);
                 });
@@ -146,7 +146,7 @@ async fn answer(mut stream: TcpStream, waiting: &Bells) -> std::io::Result<()> {
     let mut left = asked
         .length
         .saturating_sub(got.len().saturating_sub(end + 4));
-    // The agent hears the answer only when all that it sends is taken.
+    // The rest of the body is taken first, because the agent reads the answer only when all that it sends is taken.
     while left > 0 && asked.length <= LARGEST {
         match stream.read(&mut piece).await? {
             0 => break,

@@ -24,7 +24,7 @@ pub(crate) fn read(result: Value, form: PartsForm) -> Result<TaskProgress, Fault
     let Value::Object(mut members) = result else {
         return Err(Fault::Shape("its result is neither a task nor a message"));
     };
-    // 1.0 names what it is by the member around it.
+    // A2A 1.0 puts the result into a member named `task` or `message`; 0.3 sends the task or the message itself.
     match (members.remove("task"), members.remove("message")) {
         (Some(Value::Object(task)), None) => read_task(&task, form),
         (None, Some(Value::Object(message))) => said(&message, form),
@@ -146,7 +146,7 @@ fn output(
             .ok_or(Fault::Shape("an artifact is no object"))?;
         found.extend(artifact(given)?);
     }
-    // Read also where it is not needed: what does not fit is refused, not guessed at.
+    // The history is read even where the artifacts are enough, so that a history of a wrong shape is always refused.
     let mut last = None;
     for item in list(task, "history", "its history is no list")? {
         let item = item

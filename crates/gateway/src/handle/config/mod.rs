@@ -250,7 +250,7 @@ mod tests {
                 _ => panic!("it prints"),
             }
         };
-        // Cargo gives every test this variable, as a unit gives handlers their tokens.
+        // Cargo sets CARGO_MANIFEST_DIR for every test, in the way in which a systemd unit gives handlers their tokens.
         let ours = std::env::var("CARGO_MANIFEST_DIR").unwrap();
         assert_eq!(told(""), " and a path");
         assert_eq!(

@@ -145,7 +145,7 @@ fn sendable(done: Done) -> Result<Done, Fault> {
             fits(&body).map_err(Fault::of_answer)?;
             Done::Answer(body)
         }
-        // Its words are cut short for its sender; what no message holds of them is left out.
+        // A body that is too large for a message loses its `parts`; the sender still reads `text`.
         Done::Unfinished { text, mut body } if fits(&body).is_err() => {
             body.as_object_mut().map(|members| members.remove("parts"));
             Done::Unfinished { text, body }

@@ -195,7 +195,7 @@ impl CommonKeys {
             capability: self.capability.clone(),
             schema,
             description: self.description.clone(),
-            // A program offers tier 2 at most.
+            // The daemon lets a program offer a capability up to tier 2 at most.
             tier: Some(self.tier.map_or(2, |tier| tier.0.min(2))),
         };
         Ok(self.offer.unwrap_or(true).then(offer))

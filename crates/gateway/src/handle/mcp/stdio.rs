@@ -135,7 +135,8 @@ impl PipedSession {
             }
             match value.get("id").and_then(Value::as_u64) {
                 Some(id) if id == self.before && self.answered > 0 => say(ANOTHER),
-                // An id that was never given: the answer may have been written before this call was made.
+                // The id belongs to no call of this session, so the answer is not taken: the server may have written it
+                // before this call was made.
                 Some(id) if id != self.last && self.answered > 1 => say(UNASKED),
                 _ => {
                     let called = jsonrpc::answer(value, &json!(self.last))?;

@@ -217,7 +217,7 @@ impl Leases {
 
     fn end(&mut self, id: LeaseId) -> Option<Lease> {
         if self.held.len() >= MOST {
-            // What nobody could get for want of room, somebody can now.
+            // All leases were handed out: with this one ended, a consumer that got nothing for want of room asks again.
             self.freed += 1;
         }
         let lease = self.held.remove(&id)?;
@@ -240,11 +240,11 @@ impl LeasesDoor<'_, '_> {
         while let Some(message) = self.next_for(wanted) {
             let headers = &message.headers;
             let name = (headers.agent_id.clone(), headers.message_id);
-            // It waits, so that it can be started.
+            // The message waits in the inbox, so its try can begin.
             let Ok(tries) = self.turn.inbox().begin(&name.0, name.1) else {
                 break;
             };
-            // Its tries are used up: it went to the quarantine, and the next one is looked for.
+            // A message whose tries are used up went to the quarantine: the next one is looked for.
             let Some(tries) = tries else { continue };
             let lease = wanted.lease.clamp(SHORTEST, LONGEST);
             let asked = message.form == Form::Call(Method::Request);
@@ -442,7 +442,7 @@ impl LeasesDoor<'_, '_> {
         };
         self.turn.node.inbox.leases.freed += 1;
         let (peer, message_id) = lease.name;
-        // What is gone from the inbox has no try to end.
+        // A message that is gone from the inbox has no try to end: that error does not matter.
         let _ = self.turn.inbox().end_try(&peer, message_id, why);
     }
 

@@ -155,7 +155,8 @@ impl Offers {
     ) -> bool {
         let others = self.0.iter().filter(|(_, offered)| counts(offered));
         let others = others.flat_map(|(name, offered)| {
-            // What this word takes the place of counts no more.
+            // Offers of the same name that `more` replaces are not counted: those by this connection, and those whose
+            // programs have gone.
             let goes = |by: u64| match offered.held {
                 Held::By(_) => by == connection,
                 Held::Gone(_) => true,

@@ -77,7 +77,8 @@ impl Peer {
             let admitted = self.session(id)?.window.admit(sequence, hash);
             Some((id, sequence, admitted))
         });
-        // Its number is used up, so that this form is never taken: another may bear its name.
+        // A message refused as from the future has used up its number, so this form is never taken: the same message
+        // signed anew may bear its message-id.
         let may_come_anew = matches!(place, Some((.., Ok(()))))
             && reason == Reason::TimestampInFuture
             && !headers.message_type.is_answered();

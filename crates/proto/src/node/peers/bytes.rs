@@ -88,7 +88,7 @@ impl Bytes {
     pub(in crate::node) fn pay(&mut self, paid: Paid, lines: &[Entry]) {
         let meter = match paid {
             Paid::AsStrangers => return,
-            // What is taken is receipted.
+            // Mail that is taken will be receipted by us: the budget for our receipts gets back the cost of one.
             Paid::Mail => return self.told.give_back(RECEIPT),
             Paid::Refused => return self.refused.spend(weight(lines)),
             Paid::Withheld => return self.withheld.spend(weight(lines)),
@@ -126,7 +126,7 @@ impl Bytes {
             Some(KeptIn::Receipts) => self.told.spend(weight([line])),
             Some(KeptIn::Handshake) => self.flights.spend(weight([line])),
             Some(KeptIn::Orders) => {}
-            // It will be receipted.
+            // The peer will receipt this message: the budget for its receipts gets back the cost of one.
             Some(KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Nowhere) | None => {
                 self.receipts.give_back(RECEIPT);
             }

@@ -85,12 +85,12 @@ impl Peer {
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
     pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
-        // Offers are for people, who read the newest.
+        // Only the newest session keeps the peer's offers: offers are for people, who read the newest.
         for old in &mut self.sessions {
             old.offered = Vec::new();
         }
-        // By the log's time, which stays ahead when a clock that was ahead is put right, the new one could
-        // have ended as well.
+        // `now` is the log's time, which stays ahead after a clock that was ahead is put right: by that time alone the
+        // new session could have ended as well.
         let now = session.began.min(now);
         self.sessions.push(session);
         let over = self.sessions.len().saturating_sub(SESSIONS);
@@ -123,8 +123,8 @@ impl Peer {
                 let calls = has_mail || session.outdated;
                 session.retry.filter(|_| calls)?.stale_at()
             }
-            // Our newest certificate, keys, offers and grants have to reach the peer, whether or not anything
-            // waits: until nothing of the session is remembered any more.
+            // A session that is out of date calls for a new one even if no mail waits: our newest certificate, keys,
+            // offers and grants have to reach the peer, as long as anything of the session is remembered.
             Some(session) if session.stale || session.outdated => {
                 let over = session.ends.saturating_add(WINDOW_LIFE);
                 let planned = self.next_announce.filter(|planned| *planned > over);
@@ -133,7 +133,7 @@ impl Peer {
                 }
                 Timestamp::from_millis(0)
             }
-            // A new session would end with the same certificate or key statement.
+            // This session is not renewed: a new one would end with the same certificate or key statement.
             Some(session) if session.is_open() && !session.can_be_outlasted(own_until) => {
                 has_mail.then_some(session.ends)?
             }

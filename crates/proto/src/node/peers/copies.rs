@@ -48,11 +48,11 @@ impl CopiesDoor<'_, '_> {
         };
         let link = self.turn.node.peers.entry(&peer);
         let latest = self.turn.at.now.saturating_add(CLOCK_TOLERANCE);
-        // A session that two wrong clocks made in the time to come is not newer than what is said now.
+        // A session that two wrong clocks dated in the future is not newer than what the peer says now.
         let newest = link.sessions.last();
         let newest = newest.filter(|newest| newest.began <= latest);
         let old = newest.is_some_and(|newest| message.headers.timestamp < newest.began);
-        // One that was made just now is the answer already.
+        // A session that was made just now is the answer already.
         let answered = newest.is_some_and(|newest| match newest.made {
             Some(made) => self.turn.at.elapsed < made.saturating_add(CLOCK_TOLERANCE),
             None => latest.is_within(CLOCK_TOLERANCE * 2, newest.began),
@@ -103,7 +103,8 @@ impl CopiesDoor<'_, '_> {
             }
             KeptIn::Handshake => {
                 link.ways.unheard = true;
-                // A newer session may be one whose flight 4 of ours the peer has not got: it is unknown there.
+                // The receipt goes into the session that this flight opened: a newer session may be unknown to the
+                // peer, which has perhaps not got our flight 4 for it.
                 let mut sessions = link.sessions.iter();
                 let opened = sessions.find(|session| session.answers_flight(message));
                 if let Some(id) = opened.map(|session| session.id) {

@@ -99,8 +99,8 @@ impl Peer {
         let Some(newest) = sessions.next() else {
             return false;
         };
-        // One in which the peer never spoke it has perhaps refused, for its time or for a crash.
-        // One that certificates or keys end within the hour is followed by others soon.
+        // A session in which the peer never spoke does not count: the peer perhaps refused it, for its time or for a
+        // crash. Nor does one that certificates or keys end within the hour: others soon follow it.
         let alike = sessions
             .filter(|old| old.confirmed && old.ends >= old.began.saturating_add(HOUR))
             .take_while(|old| {

@@ -53,7 +53,8 @@ impl FlightsDoor<'_, '_> {
     pub(in crate::node) fn announce(&mut self, peer: &AgentId) {
         let context = self.turn.node.context();
         if !(self.turn.node.alarms).held_by(context, peer).is_empty() {
-            // Not at every timer either.
+            // An alarm holds the announce back. Try again at the earliest after the life of a flight, not at each
+            // timer.
             let later = self.turn.at.now.saturating_add(FLIGHT_LIFE);
             self.turn.node.peers.entry(peer).next_announce = Some(later);
             return;
@@ -209,7 +210,8 @@ impl FlightsDoor<'_, '_> {
     /// Lets flights go out again that nobody answered, and ends the handshakes whose time is over.
     pub(super) fn resend(&mut self, peer: &AgentId) {
         let link = self.turn.node.peers.entry(peer);
-        // After a clock was set back no timer lies further ahead than it ever would.
+        // After our clock was set back, `next_announce` may lie too far ahead: it is pulled to `LONGEST_SILENCE` from
+        // now.
         let latest = self.turn.at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
         link.budgets.bytes.may_tell(self.turn.at.now);

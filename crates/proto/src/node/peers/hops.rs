@@ -221,7 +221,8 @@ impl<'a> Talk<'a> {
             if own && !counts {
                 return None;
             }
-            // Others on the way may have begun to count anew.
+            // In a chain of ours that came round, others may have begun to count hops anew: our own count is the least
+            // that holds.
             let own = if round { self.furthest(chain) } else { 0 };
             let hops = if counts { step.hops.max(own) } else { 0 };
             Some((hops, counts, step.at, chain))

@@ -156,7 +156,8 @@ impl PeersDoor<'_, '_> {
         if headers.timestamp >= headers.expires_at || life > POLL_LIFE {
             return Err(Reason::LifetimeTooLong);
         }
-        // What was polled before the start is not remembered: a copy of it would be served again.
+        // Polls from before our start are not remembered: a copy of one would be served again, so none that old is
+        // taken.
         let started = Some(self.turn.at.time_of(self.turn.node.clock.resumed()));
         let peer = self.turn.node.peers.get(&headers.agent_id);
         let last = peer.and_then(|peer| peer.polls.polled);

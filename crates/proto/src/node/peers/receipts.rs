@@ -175,7 +175,8 @@ impl ReceiptsDoor<'_, '_> {
         let (last, Some(session)) = (peer.receipts.signed_at, peer.session_mut(id)) else {
             return;
         };
-        // It waits until there is room for one more, and until one can be signed that the peer takes.
+        // The receipt waits until the budget has room for one more, and until it can be signed by a key that the peer
+        // takes.
         let Some(signer) = signer.filter(|_| has_room) else {
             return session.window.owe();
         };
@@ -199,7 +200,7 @@ impl ReceiptsDoor<'_, '_> {
         );
         let key = own.signer(signer);
         let Some(signed) = key.and_then(|key| draft.sign_by(key, own, stamp).ok()) else {
-            // What fits into no message must not be tried for ever.
+            // A receipt that cannot be signed, or fits into no message, counts as sent: it must not be tried for ever.
             return session.window.reported();
         };
         peer.note_receipt(signed.clone());
@@ -243,7 +244,7 @@ impl ReceiptsDoor<'_, '_> {
         if due > at.elapsed {
             return;
         }
-        // Until the carrier answers, it is not tried again.
+        // The receipt is not tried again before the carrier answers: until then the next try is put off.
         refused.due = Some(at.elapsed.saturating_add(LONGEST));
         let ways = carriers.ways_to(name);
         if let Some(carrier) = ways.next(Some(&refused.by), |_| false) {

@@ -40,7 +40,8 @@ impl PeersDoor<'_, '_> {
                 self.turn.receipts().send(peer, id);
             }
             self.turn.drafts().end_lost(peer);
-            // No program is connected yet: what does not linger is offered no more.
+            // After a start no program is connected yet: an offer that does not outlive its program has ended, and the
+            // peer is told.
             self.turn.offers().mark_offers(peer);
             self.turn.offers().tell_offers(peer);
             match unsent {

@@ -60,7 +60,8 @@ impl People {
         control: &ControlCertificate,
     ) -> bool {
         let own = &context.identity.certificate;
-        // Another home of our person may have followed a new root before this one.
+        // Another home of our person may have changed to a new root before this one: the pinned root counts as well as
+        // our own.
         let pinned = context.trust.principal(&own.principal);
         let known = context.identity.control.as_ref();
         let known = known.map_or(0, |known| known.serial);
@@ -108,8 +109,8 @@ impl People {
             return Err(Reason::StatementInvalid);
         }
         let last = self.pausing.statement.as_ref();
-        // A new control certificate outranks every word said under the one before: whoever stole that
-        // key and used up its numbers is heard no more.
+        // A new control certificate outranks every statement under the one before: whoever stole the older control key
+        // and used up its numbers is heard no more.
         let echo = last == Some(statement);
         match echo || last.is_none_or(|last| rank(last) < rank(statement)) {
             true => Ok(()),
@@ -153,7 +154,7 @@ impl People {
             .map(|revocation| (Method::Revoke, object("revocation", revocation.to_value())))
             .collect();
         let word = self.pausing.statement.as_ref();
-        // A pause is told for as long as it holds.
+        // A pause is told for as long as it holds, a resume only while it is young.
         let word = word.filter(|word| word.paused || young(word.issued_at));
         let word = word.filter(|_| of_peer == Some(own));
         decrees.extend(word.map(|word| {
@@ -267,7 +268,8 @@ impl PeopleDoor<'_, '_> {
         self.turn.notify(notice);
         self.turn.write(Entry::Revoked(revocation.clone()));
         self.turn.tell_trust();
-        // Other people's words are not ours to repeat, nor a reason to repeat our own.
+        // Only a revocation by our own person is repeated to peers: other people's are not ours to repeat, nor a reason
+        // to repeat our own.
         if revocation.principal == *self.turn.node.trust().own_principal() {
             self.decrees_changed();
         }

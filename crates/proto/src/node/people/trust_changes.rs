@@ -69,7 +69,7 @@ impl Line<'_> {
         if self.node.trust().trusted(agent).is_none() {
             return self.cut(agent);
         }
-        // A newer certificate stands: only what the revoked keys opened and signed goes.
+        // The peer has a newer certificate that stands: only the sessions and messages under revoked keys go.
         let view = self.node.trust().clone();
         let revoked = |key| {
             let certificate = peer.certificate(key);

@@ -38,7 +38,7 @@ impl Node {
         let mut tables = Tables::default();
         for (table, key, value) in rows {
             match table.as_str() {
-                // So many that they are not gathered first.
+                // There are too many names to gather them first: each is put back as it is read.
                 NAMES => node.peers.put_back_name(&key, &value)?,
                 _ => tables.add(table, key, value),
             }
@@ -166,7 +166,7 @@ impl Restoring<'_> {
         let mut rows = tables.read::<(usize,), Value>(ASIDE)?;
         rows.sort_by_key(|(place, _)| *place);
         for ((place,), value) in rows {
-            // Of the older ones the names alone are kept.
+            // Of the older messages that were set aside only the names are kept.
             if let Ok(name) = serde_json::from_value::<Gone>(value.clone()) {
                 gone.push(name);
                 continue;

@@ -125,7 +125,7 @@ impl Rows {
 }
 
 pub(in crate::node) fn row(table: &'static str, key: &str, value: &impl Serialize) -> Row {
-    // What is remembered consists of texts, numbers and maps with text keys: all of it has a value.
+    // `to_value` cannot fail here: what is remembered consists of texts, numbers and maps with text keys.
     let value = to_value(value).unwrap_or_default();
     row_of(table, key.to_owned(), &value)
 }

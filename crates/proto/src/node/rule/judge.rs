@@ -52,7 +52,8 @@ impl<'n> Judge<'n> {
         let link = self.admit_fresh(message)?;
         let headers = &message.headers;
         let is_reused = link.seen(headers.message_id).is_some();
-        // A receipt may be late, but one from the future would silence those that follow it.
+        // A receipt may come late, but not from the future: later receipts, with earlier times, would then count as
+        // old.
         if message.form.method() != Some(Method::Receipt) {
             admit_time(self.now, message)?;
         } else if headers.timestamp > self.now.saturating_add(CLOCK_TOLERANCE) {
@@ -127,8 +128,8 @@ impl<'n> Judge<'n> {
         }
         let method = message.form.method();
         let is_receipt = method == Some(Method::Receipt);
-        // An older key is good for the sessions that it opened, and for no later one. A later key may still
-        // say what was judged in a session of an older one, which cannot sign after its certificate's end.
+        // A session takes what is signed by the peer key that opened it. A receipt may be signed by the peer's newest
+        // key too: the older key cannot sign after its certificate's end.
         let by_newest = || {
             let newest = self.node.trust().peer(&headers.agent_id);
             let newest = newest.and_then(|peer| peer.newest());

@@ -121,7 +121,8 @@ impl Keys {
         content: &[u8],
     ) -> Known {
         let tag = tag_of(&own.signing, key, content);
-        // The signing key may have changed since.
+        // The tag depends on our signing key, which may have changed since the earlier call: the former keys are tried
+        // too.
         let former = own.former.iter();
         let mut tags =
             std::iter::once(tag).chain(former.map(|key_before| tag_of(key_before, key, content)));

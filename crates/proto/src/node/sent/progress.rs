@@ -84,7 +84,8 @@ impl SentDoor<'_, '_> {
         }
         let progress = Progress::waiting_for_a_person();
         if let Ok(draft) = self.progress_draft(request, &progress) {
-            // The answer will come all the same, or the refusal of a person who gives the request up.
+            // Progress that cannot leave now is dropped: the answer will come all the same, or the refusal of a person
+            // who gives the request up.
             let _ = self.leave_now(draft);
         }
     }

@@ -38,7 +38,7 @@ impl DraftsDoor<'_, '_> {
                     continue;
                 }
             }
-            // A clock that was set back gives it no longer life than it was written with.
+            // A clock that was set back gives the draft no longer life than it was written with.
             draft.life = draft.life.min(waiting.until.since(now));
             if let Some(end) = end_of_task(&draft) {
                 draft.life = draft.life.min(end.since(now));
@@ -48,7 +48,8 @@ impl DraftsDoor<'_, '_> {
                 continue;
             }
             let call = draft.form.method().is_some();
-            // What came later waits behind it: a peer gets the messages of one agent in the order of their writing.
+            // Where this draft has to wait, later ones wait behind it: a peer gets the messages of one agent in the
+            // order of their writing.
             if let Some(later) = self.turn.node.peers.leaves_at(now, peer, call) {
                 return self.hold(peer, later);
             }
@@ -162,7 +163,8 @@ impl DraftsDoor<'_, '_> {
         if !self.turn.node.sent.drafts.has_room(&peer) {
             return Err(LocalError::OutboxFull(peer));
         }
-        // The caller is there now to hear of a fault; when the draft leaves, nobody may be.
+        // Sign a copy on trial: the caller is there now to hear of a fault, and perhaps nobody is when the draft
+        // leaves.
         self.try_to_sign(draft.clone())
             .map_err(LocalError::Message)?;
         let node = &mut *self.turn.node;

@@ -93,7 +93,8 @@ impl Requests {
     /// A share for each peer, so that a silent one does not keep us from asking the others.
     pub(super) fn has_room(&self, now: Timestamp, peer: &AgentId) -> bool {
         let share = OPEN_REQUESTS / 4;
-        // With so few open no peer can have more than its share, and nobody has to be counted.
+        // Fewer requests are open than one share, so no peer can be over its share: nobody's requests have to be
+        // counted.
         if self.0.len() < share {
             return true;
         }
@@ -163,7 +164,7 @@ impl Requests {
         let open = headers.in_reply_to.and_then(|id| self.0.get_mut(&id));
         let Some(open) = open else { return };
         let known = open.progress.as_ref();
-        // It may have overtaken what was signed before it.
+        // Progress may overtake progress that was signed before it: the one signed last stays.
         if known.is_some_and(|known| known.since > headers.timestamp) {
             return;
         }

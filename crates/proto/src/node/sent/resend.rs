@@ -65,7 +65,8 @@ impl SentDoor<'_, '_> {
                 continue;
             };
             if let Ok(signed) = Signed::anew(&message, self.turn.node.me.identity(), stamp) {
-                // Nobody has to hear of an end that is none.
+                // The message goes on, signed anew: the refusal of its former form is no end, and its caller is not
+                // told of one.
                 let name = message.headers.message_id;
                 self.turn.out.effects.retain(|effect| {
                     !matches!(effect, Effect::Settle { message_id, .. } if *message_id == name)

@@ -210,7 +210,7 @@ impl SentDoor<'_, '_> {
                 return Err(LocalError::AnswerWaits(request));
             }
         }
-        // What a person has to approve is a draft first, in whose line they read it.
+        // A message that a person has to approve becomes a draft first: people read it in the draft's line.
         let approve = node.sent().approval_root(&draft)?;
         let at_once = approve.is_none() && key.is_none();
         let slot = at_once.then(|| node.sent().slot(self.turn.at.now, peer));
@@ -236,7 +236,8 @@ impl SentDoor<'_, '_> {
         let (peer, call) = (draft.recipient.clone(), draft.form.method().is_some());
         let (stamp, to) = (slot.stamp(&self.turn.at), slot.to());
         let (signed, copy) = draft.seal_and_sign(node.me.identity(), stamp, to, node.ids.rng())?;
-        // Counted before the line is written: what follows from the line may send more under the same budget.
+        // The message is counted before its line is written: what follows from the line may send more under the same
+        // budget.
         node.peers.count_own(self.turn.at.now, &peer, call);
         self.turn.write_sealed(signed, copy);
         Ok(())

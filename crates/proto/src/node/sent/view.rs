@@ -150,7 +150,8 @@ impl<'n> SentView<'n> {
     /// Why `draft` may not leave although it is its turn: as which it would leave what waits.
     pub(super) fn obstacle(self, waiting: &Waiting, draft: &Draft) -> Option<&'static str> {
         let Some(approval) = waiting.approval.as_ref() else {
-            // What was decided since it was written holds for it too.
+            // The draft was written without an approval. Where the policy asks for one by now, it does so for this
+            // draft too.
             let asks = self.asks_person(draft);
             return asks.then_some(NOT_APPROVED);
         };
@@ -161,7 +162,7 @@ impl<'n> SentView<'n> {
     /// Whether a draft says something that our person wants to decide about first.
     fn asks_person(self, draft: &Draft) -> bool {
         let named = draft.capability.as_ref().map(|name| name.as_str());
-        // A sign of life is the daemon's own, and says nothing of its person.
+        // An empty draft or a ping is only a sign of life by the daemon, and says nothing of its person.
         let bare = draft.is_empty() || named == Some(PING);
         self.node.me.policy().approve.contains(&draft.data_tier) && !bare
     }

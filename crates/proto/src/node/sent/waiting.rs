@@ -33,7 +33,8 @@ pub(in crate::node) struct PeerDrafts {
 /// A draft and when its life ends.
 #[derive(Clone, Debug)]
 pub(in crate::node) struct Waiting {
-    // Snapshots for the state share it: a copy of all that waits would stop the event loop for as long as it takes.
+    // Snapshots for the state share the draft: a copy of all that waits would stop the event loop for as long as
+    // copying takes.
     pub(in crate::node) draft: Arc<Draft>,
     pub(in crate::node) until: Timestamp,
     /// The draft as its line holds it: what was sealed is sealed.

@@ -163,7 +163,7 @@ impl TasksDoor<'_, '_> {
         if !self.turn.node.tasks.has_room_to_give(peer) {
             return Err(LocalError::TooManyTasks(peer.clone()));
         }
-        // A mandate is signed now, whenever the message around it leaves.
+        // The mandate is signed now, even if the message around it leaves later: our certificate has to be valid now.
         if let Some((from, to)) = self.turn.node.me.outside_certificate(self.turn.at.now) {
             return Err(LocalError::WrongClock {
                 now: self.turn.at.now,

@@ -29,7 +29,7 @@ impl Ledger {
         let mut copies = self.question.copies(now);
         for (number, waiting) in &mut self.waiting {
             let end = waiting.message.headers.expires_at;
-            // After a clock was set back no timer lies further ahead than it ever would.
+            // After our clock was set back, `resend` may lie too far ahead: it is pulled to `LAST_RESEND` from now.
             waiting.resend = waiting.resend.min(now.saturating_add(LAST_RESEND));
             if drained && now >= end.saturating_add(GIVE_UP) {
                 overdue.expired.push(waiting.message.headers.message_id);
@@ -178,7 +178,7 @@ impl Question {
     /// When it is asked, if something is held from now on.
     pub(super) fn waits_from(&mut self, now: Timestamp) -> Timestamp {
         let asks = now.saturating_add(self.silence);
-        // After a clock was set back it lies no further ahead than it ever would.
+        // After our clock was set back, the time to ask may lie too far ahead: it is pulled to `silence` from now.
         let asks = self.at.map_or(asks, |at| at.min(asks));
         self.at = Some(asks);
         asks

@@ -63,7 +63,7 @@ impl DeliveredBatch {
             Disposition::Refused => &mut counted.refused,
             Disposition::Counted => &mut counted.counted,
         } += 1;
-        // A call brings the messages of one sender, so the first poll in it says for whom the answer is.
+        // All messages of one call come from one sender, so the first poll among them says whom the answer is for.
         if counting.polled.is_none() {
             counting.polled = settled.polled;
         }

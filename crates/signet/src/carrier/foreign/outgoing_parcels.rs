@@ -57,7 +57,7 @@ impl ForeignState {
             let told = serde_json::to_value(told).unwrap_or_default();
             let holder = self.holder.as_ref();
             if holder.is_none_or(|holder| holder.notify(CARRIER_PARCEL, &told).is_err()) {
-                // The holder is gone, and its end is about to be noticed.
+                // The holder is gone, and the daemon is about to notice the end of the connection: drop the parcel.
                 continue;
             }
             let since = Instant::now();

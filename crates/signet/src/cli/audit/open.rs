@@ -154,7 +154,7 @@ fn to_json(line: &LogLine, id: MessageId, opened: &Opened) -> String {
         summary: opened.summary.as_deref(),
         body: opened.body.as_ref(),
     };
-    // Texts, a number and JSON: nothing in it that JSON has no form for.
+    // The row holds only texts, a number and JSON, and JSON has a form for each: `to_value` does not fail.
     text_of(&serde_json::to_value(row).unwrap_or_default())
 }
 

@@ -156,7 +156,7 @@ impl DraftHome {
             .file_name()
             .ok_or_else(|| used(home))?
             .to_string_lossy();
-        // A command that was killed here left keys behind, which nobody will use.
+        // A command that was killed here has left a draft with keys, which nobody will use: remove the draft.
         let beginning = format!(".{name}.init-");
         leftovers::remove(home.path(), &beginning);
         let path = home
@@ -195,7 +195,7 @@ impl DraftHome {
 impl Drop for DraftHome {
     fn drop(&mut self) {
         if !self.finished {
-            // The error of the command is on its way; a draft that cannot be removed is in nobody's way.
+            // The command already fails with an error of its own; a draft that cannot be removed is in nobody's way.
             let _ = std::fs::remove_dir_all(self.home.path());
         }
     }

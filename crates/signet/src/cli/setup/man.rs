@@ -45,7 +45,7 @@ fn page(command: Command) -> (String, Vec<u8>) {
     let tail = command.get_after_help().map(ToString::to_string);
     let name = command.get_display_name().unwrap_or("signet").to_owned();
     let has_commands = command.has_subcommands();
-    // The version stands in the page's footer, as that of the program: a command has none of its own.
+    // The page's footer shows the version of the program, because a single command has no version of its own.
     let man = Man::new(command.display_name(&name).after_help(""))
         .title(&name)
         .source(concat!("signet ", env!("CARGO_PKG_VERSION")))

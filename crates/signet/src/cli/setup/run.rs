@@ -34,10 +34,12 @@ pub(crate) fn run_until(
     home: &Home,
     asked: impl Future<Output = ()>,
 ) -> Result<(), CliError> {
-    // Only warnings of the client library: it would log every dropped message, of which a `gap` line tells once a second.
+    // Unless SIGNET_LOG says otherwise, only warnings of the NATS client library are logged: without that limit it
+    // would log every dropped message, of which a `gap` line tells once a second.
     let told = std::env::var_os("SIGNET_LOG").map(|told| told.to_string_lossy().into_owned());
     let (filter, unfit) = filter_of(told.as_deref());
-    // Its level `trace` would log the text of every message, so it is cut off whatever SIGNET_LOG says.
+    // At level `trace` the NATS client library logs the text of
+    // every message: whatever SIGNET_LOG says, leave that out.
     let telling = filter_fn(|event| {
         *event.level() < Level::TRACE || !event.target().starts_with("async_nats")
     });
@@ -46,7 +48,7 @@ pub(crate) fn run_until(
         .with_writer(std::io::stderr)
         .with_target(false)
         .with_ansi(is_coloured())
-        // Where standard error is gone, an error of writing to it could be written nowhere.
+        // An error of writing to standard error would be reported on standard error, where it would fail as well.
         .log_internal_errors(false)
         .finish()
         .with(telling)

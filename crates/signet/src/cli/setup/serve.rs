@@ -100,7 +100,7 @@ pub(crate) fn gateway(args: &GatewayArgs, home: Option<PathBuf>) -> Result<(), C
             (socket, config.clone().unwrap_or_else(beside), carriers)
         }
     };
-    // The gateway keeps this environment, which names the proxies that it connects through.
+    // The gateway keeps this process's environment, which names the proxies through which the gateway connects.
     let mut command = Command::new(program);
     command.arg("serve").arg("--socket").arg(socket);
     command.arg("--config").arg(gateway::whole_path(&config)?);

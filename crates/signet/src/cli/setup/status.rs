@@ -184,7 +184,7 @@ fn notes(status: &Status) -> Vec<StatusNote> {
 /// A certificate of an older release lists fewer versions: until it is renewed, peers speak those alone.
 fn versions_note(listed: &[String]) -> Option<StatusNote> {
     let newest = Version::SPOKEN.last()?.to_string();
-    // A daemon of an older release lists no versions in its answer.
+    // A daemon of an older release lists no versions in its answer, which is no reason for this note.
     let lists = listed.is_empty() || listed.contains(&newest);
     (!lists).then(|| StatusNote {
         text: format!(

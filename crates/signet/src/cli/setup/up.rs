@@ -108,7 +108,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         }
         None => broker.find(&args.broker)?,
     }
-    // Read again: the steps above wrote the server's address into it.
+    // Read the configuration again: the steps above wrote the server's address into it.
     let config = config::load(&home)?;
     let runs = daemon::status_of(&config).is_some();
     if !args.offers.is_empty() {
@@ -134,7 +134,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         bind_both(&home, &Home::at(other))?;
     }
     if runs && !args.offers.is_empty() {
-        // A daemon that ran before has to read the offers; one that was started just now has read them.
+        // A daemon that ran before this command has to read the offers; one that was started just now has read them.
         let mut client = ask::connect_to(&home, Duration::ZERO)?;
         ask::change(&mut client, &Reload {})?;
     }
@@ -148,8 +148,8 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(&next));
     }
     drop(lock);
-    // The daemon runs in this process now. A NATS server that was started is ended when `interrupts` is dropped, after
-    // the daemon.
+    // From here on this process is the daemon. A NATS server that this command started is ended when `interrupts` is
+    // dropped, which is after the daemon has ended.
     let asked = interrupts.hand_over();
     run::run_until(&run::RunArgs::default(), &home, asked)
 }
@@ -161,7 +161,7 @@ fn start_service(
     config: &Config,
     interrupts: &Interrupts,
 ) -> Result<(), CliError> {
-    // The service of the NATS server starts its own process, so the one of this command is ended.
+    // The service of the NATS server starts a process of its own, so end the server that this command has started.
     interrupts.end_server();
     units.start(home, OwnServer::of(home).as_ref())?;
     daemon::wait(home, config, None)?;
@@ -225,7 +225,7 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), CliError> {
         ));
     }
     if home.join("keys").is_dir() {
-        // Keys without a configuration: a home that lost it is not made anew, and this error says what is missing.
+        // The home has keys and no configuration: the error of `load` says what is missing, and nothing is made anew.
         Config::load(home)?;
     }
     init::refuse_if_used(home)?;
@@ -257,7 +257,7 @@ fn connected(home: &Home, config: &Config) -> Result<(), CliError> {
         return Ok(());
     }
     let servers = config.nats.servers.join(", ");
-    // The daemon keeps trying without a word here. A connection that this command makes itself shows why it fails.
+    // The daemon keeps trying and does not say here why it fails: a connection of this command's own shows the reason.
     match doctor::broker::inspected(config) {
         Err(BrokerFault::Server(error)) if !matches!(error, Error::Unreachable { .. }) => {
             let what = format!("the daemon runs, and the NATS server does not let it in: {error}");

@@ -79,7 +79,7 @@ pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError
         return set_aside(&args, &mut client);
     }
     let listed = match args.follow {
-        // Nothing is listed while the person's agents pause.
+        // `None` says that the person's agents pause: nothing is listed then.
         true => client.call(&FollowInbox {})?.unwrap_or_default(),
         false => client.call(&ListInbox::default())?,
     };

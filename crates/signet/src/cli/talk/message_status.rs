@@ -194,7 +194,8 @@ impl<'a> MessageReport<'a> {
                 "signet peer show {peer}  # lists them; then signet send {peer} with --capability, or with --for-people"
             ),
             State::Refused => match self.reason.parse::<Reason>() {
-                // The same advice as for a message that is refused when it is sent because a session already exists.
+                // A message that waited here before it was refused gets the same advice as one that is refused at once,
+                // because a session already exists.
                 Ok(
                     Reason::CapabilityNotGranted
                     | Reason::TierNotGranted

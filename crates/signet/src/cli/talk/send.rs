@@ -104,8 +104,8 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
     let start = Instant::now();
     let sent = change(&mut client, &message)?;
     let took = start.elapsed();
-    // The daemon answered with the state at the end of the wait only where that state is an end. A request that was
-    // received meanwhile is not at its end, so where it is now is asked once more.
+    // After a wait in vain the daemon's answer holds the state from the beginning of the wait. A request may have been
+    // received meanwhile, so ask once more for its state.
     let is_open = matches!(sent.state, State::Queued | State::Published);
     let now = match is_open && wait > 0.0 && sent.stopping != Some(true) {
         true => {
@@ -229,7 +229,7 @@ fn no_answer(args: &SendArgs, place: &MessageReport<'_>) -> CliError {
 
 fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), CliError> {
     if let Some(error) = &answer.error {
-        // The words that decline a sealed request came sealed, as the summary.
+        // To a sealed request, the peer's words for declining come sealed as well, as the summary of the answer.
         let what = refusal::refused_by(&args.peer, error, answer.summary.as_deref());
         let next = refusal::next(&args.peer, error);
         return Err(CliError::refused(what, next));

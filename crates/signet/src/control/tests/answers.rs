@@ -103,7 +103,7 @@ fn calls_and_batches_are_answered_over_the_socket() {
         19
     );
     let error = client.raw("nonsense", &Value::Null);
-    // `params: null` is no request to the letter of the specification.
+    // JSON-RPC knows no `params: null`: the daemon answers that this is no valid request.
     assert!(matches!(
         error,
         Err(ClientError::Refused(ApiError { code: -32600, .. }))

@@ -112,7 +112,7 @@ fn clients_that_ask_nothing_lock_nobody_out() {
     }
     daemon.lives();
     assert_eq!(told_that_the_place_is_needed(&streams), 1);
-    // As many again as there are places, one after the other.
+    // As many new clients as there are places come one after the other, and each of them is served.
     for _ in 0..CLIENTS {
         daemon.lives();
     }

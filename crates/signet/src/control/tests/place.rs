@@ -11,7 +11,7 @@ fn the_socket_is_for_its_user_and_group_and_goes_with_the_daemon() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o7777, 0o660);
-    // A second name, which stays when the daemon's directory goes.
+    // A hard link is a second name of the socket file, which stays when the daemon removes the first.
     let path = directory.path().join("moved");
     std::fs::hard_link(&daemon.path, &path).unwrap();
     drop(daemon);

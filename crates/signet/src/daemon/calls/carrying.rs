@@ -64,7 +64,8 @@ impl AnswerCall for DeliverMessages {
         };
         let own = state.node.identity().agent().as_str();
         let to = self.to.as_deref().unwrap_or(own);
-        // Both ways may answer: here, where the messages are not taken, and `done`, when all that were taken are ruled.
+        // Two places may answer: this function, where no message is
+        // taken, and `done`, when all that were taken are ruled.
         let reply = Arc::new(Mutex::new(Some(reply)));
         let second = Arc::clone(&reply);
         let done = move |delivered: Delivered| {

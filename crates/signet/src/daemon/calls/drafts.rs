@@ -112,7 +112,7 @@ fn draft(node: &Node, waiter: &Waiter<'_>) -> Draft {
 fn pausing(node: &Node) -> Pausing {
     let said = node.people().pausing().statement();
     let certified = node.identity().control.as_ref();
-    // Under a newer control certificate the numbers begin anew.
+    // The numbers begin anew with each control certificate: a statement under an older certificate does not count.
     let newest = certified.map_or(0, |control| control.serial);
     let counted = said.filter(|said| said.control.serial >= newest);
     Pausing {

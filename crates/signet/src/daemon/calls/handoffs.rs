@@ -101,7 +101,7 @@ fn decided(
     outcome: Outcome,
 ) -> Result<(DecidedTask, Outcome), ApiError> {
     let task = task::whole(turn.node().tasks(), id, turn.now(), reach);
-    // The decision above was taken about this task, so the node knows it.
+    // The node has just ruled on this task and so knows it: that it is missing would be a fault of ours.
     let task = task.ok_or_else(ApiError::internal)?;
     let sent = sent.to_string();
     Ok((DecidedTask { task, sent }, outcome))

@@ -187,8 +187,8 @@ fn parse(
 fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
     let until = Instant::now() + PATIENCE;
     let mut found: Vec<LoggedMessage> = Vec::new();
-    // The messages of peers whom nobody trusts any more, and that the agent had taken before: the line that says so may
-    // stand in a later month than the message, so the set is kept from one month to the one before.
+    // Names of messages from peers whom nobody trusts any more, where the agent had taken the message before. The line
+    // that says so may stand in a later month than the message, so the set is kept while older months are read.
     let mut taken: HashSet<ReceivedName> = HashSet::new();
     for file in log_files(log)?.iter().rev().take(MONTHS) {
         let mut of_month: BTreeMap<u64, LoggedMessage> = BTreeMap::new();

@@ -35,7 +35,7 @@ impl AnswerCall for FollowInbox {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (at, reach) = (state.at(), &asker.caller.reach);
         let listed = ListInbox::default().serve(&mut state.node.turn(at), reach);
-        // While the agents pause nothing is listed, and the follower hears of what arrives when they go on.
+        // While the agents pause nothing is listed; once the agents go on, the follower hears of what arrives.
         let listed = listed.ok().map(|(listed, _)| listed);
         let follower = Follower {
             notifier: asker.notifier,

@@ -56,7 +56,7 @@ fn mistyped(name: &str, near: &str, next: &str) -> ApiError {
 
 /// The known id that an unknown one resembles most.
 fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // No agent-id is longer than this, and comparing a longer text would only take time.
+    // No agent-id is longer than `LONGEST`, and comparing a longer text would only take time.
     if unknown.len() > LONGEST {
         return None;
     }

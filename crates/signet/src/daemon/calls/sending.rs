@@ -93,7 +93,7 @@ pub(super) fn send(
     let end = sent
         .again
         .then(|| turn.node().sent().end_of(sent.id, made.for_answer));
-    // Nobody waits at a terminal for what people decide first.
+    // A message that waits for people to decide is answered at once: nobody waits at a terminal for that long.
     let for_people = report
         .waits_for
         .is_some_and(|waits_for| waits_for != WaitsFor::Session);
@@ -131,7 +131,8 @@ pub(super) fn send(
         reach: reach.clone(),
     };
     tokio::spawn(async move {
-        // Its line may be durable or not: a reply that is dropped says so by itself.
+        // `None`: nobody knows whether the message's line is durable.
+        // The reply is dropped, and so tells the caller that.
         if let Some(sent) = awaited.end(ended, is_stored).await {
             reply.send(value_of::<Send>(&sent));
         }
@@ -246,7 +247,7 @@ impl AwaitedSend {
             () = mailbox_suffices(is_stored, self.mailbox_after) => return Some(report.held()),
         };
         Some(match result {
-            // It waits in the inbox until the caller says that it has it.
+            // The answer waits in the inbox until the caller acknowledges it.
             Ok(Ok(SendResult::Answered(answer))) => report.answered(shown_to(&self.reach, &answer)),
             Ok(Ok(SendResult::Settled { state, offers })) => Sent {
                 offers: state.needs_capability().then(|| render::names(&offers)),

@@ -74,7 +74,7 @@ fn a_foreign_answer_json_is_refused() {
         ..theirs.clone()
     };
     let forged = forged.certify(&other.file(ROOT), None, later()).unwrap();
-    // An answer of the right root, for a key that somebody else slipped in.
+    // An answer of the right root, for a signing key that somebody else put into the request.
     let slipped = RootRequest {
         signing_key: theirs.signing_key.clone(),
         ..mine.clone()

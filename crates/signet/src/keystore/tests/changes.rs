@@ -43,7 +43,7 @@ fn an_old_sealing_secret_is_destroyed_a_week_and_a_minute_after_its_statement() 
         (old.kind, old.until),
         ("sealing", Some(end.saturating_add(7 * DAY + MINUTE)))
     );
-    // A hard link keeps the file, so that the test sees what was done to its bytes.
+    // A hard link keeps the file after its destruction, so that the test can see what became of its bytes.
     let witness = made.home.join("witness");
     std::fs::hard_link(&old.path, &witness).unwrap();
     let until = old.until.unwrap();
@@ -185,7 +185,7 @@ fn the_next_root_takes_over_and_a_second_home_follows() {
         (new.certificate.root, new.certificate.next_root)
     );
     assert!(!second.file(ROOT).exists());
-    // A second change, with the key that the first one made.
+    // Change the root a second time, with the next root key that the first change made.
     let change = rotate_root(&first.open().unwrap(), &next, None, later(2)).unwrap();
     first.take(&change, later(2)).unwrap();
 }

@@ -48,7 +48,7 @@ fn a_kill_between_any_two_steps_leaves_the_old_keys_or_the_new_ones_whole() {
             let old = made.open().unwrap();
             let change = make(&made, &old);
             let (_, stopped) = killed::before(step, || made.take(&change, later()));
-            // Whoever only looks, without the lock, sees a whole set as well.
+            // Opening the keys without the lock, as one who only looks does, finds a whole set as well.
             made.open()
                 .unwrap_or_else(|error| panic!("{what}, step {step}: {error}"));
             let keys = AgentKeys::settle(&made.lock(), &made.agent, later());
@@ -112,7 +112,7 @@ fn a_kill_during_the_destruction_leaves_a_home_that_destroys_it_at_the_next_star
         let (_, stopped) = killed::before(step, || destroy_overdue(&lock, end));
         assert_eq!(stopped, step < 3);
         let keys = AgentKeys::settle(&lock, &made.agent, end);
-        // Zeros in the place of a secret: only the start destroys them before it reads.
+        // A kill may leave zeros in the place of a secret: `settle` destroys such a file before it reads the keys.
         keys.unwrap_or_else(|error| panic!("step {step}: {error}"));
     }
 }
@@ -160,7 +160,7 @@ fn a_rolled_back_certificate_that_somebody_staged_is_not_adopted() {
         private::create(&next.join(name), text.as_bytes()).unwrap();
     }
     let before = marks(&made.open().unwrap());
-    // At a start it is destroyed, and the start goes on.
+    // A start destroys the staged certificate and goes on.
     let keys = AgentKeys::settle(&made.lock(), &made.agent, later()).unwrap();
     assert_eq!(marks(&keys), before);
     assert!(!is_waiting(&made.home));
@@ -202,7 +202,7 @@ fn what_another_user_or_program_put_into_the_staging_place_is_never_adopted() {
         assert!(refused, "{number}: {error}");
         assert_eq!(marks(&made.open().unwrap()), before, "{number}");
     }
-    // A link in the place of the directory itself.
+    // Here a link stands in the place of the staging directory itself.
     let made = Made::new("agent-alice-001");
     symlink("/tmp", stage::next(&made.home)).unwrap();
     let error = adopt(&made.lock(), &made.agent, later()).unwrap_err();

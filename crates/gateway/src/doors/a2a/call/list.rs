@@ -19,7 +19,7 @@ impl Asking<'_> {
         };
         let state = match fields.member("status") {
             None => None,
-            // The enum's zero, which stands for none.
+            // These are the ways to write the zero value of the enum, which asks for no state at all.
             Some(value) if *value == "TASK_STATE_UNSPECIFIED" || *value == 0 || *value == "" => {
                 None
             }

@@ -119,7 +119,8 @@ impl Asking<'_> {
             .room
             .task(self.caller, self.owner(), begun.task.clone())
             .await?;
-        // A client that comes again with the same message has seen the task already.
+        // A client that sends the same message again, with the number of the last event it got, has already seen the
+        // task: the task is not sent once more, only the events after that number.
         let seen = self
             .last_event
             .filter(|last| begun.call.is_none() && *last <= seq);

@@ -170,14 +170,16 @@ pub(crate) async fn answer(
         || asked(heard.version.as_deref()).unwrap_or(A2aVersion::V1),
         |(_, version)| version,
     );
-    // 0.3 has its streams say so themselves; in 1.0 a stream that does not begin is a plain error.
+    // In A2A 0.3 a stream that cannot begin tells its error as an event of the stream; in 1.0 that error is a plain
+    // answer.
     let streams = matches!(
         found,
         Some((A2aMethod::Stream | A2aMethod::Subscribe, A2aVersion::V03))
     );
     let done = async {
         let Some((method, version)) = found else {
-            // If the version is unknown too, that is the error to tell: the method may exist in that version.
+            // If the client's version is unknown too, the error names the version, because the method may exist in that
+            // version.
             asked(heard.version.as_deref())?;
             return Err(A2aError::new(A2aErrorKind::Method, "Method not found"));
         };

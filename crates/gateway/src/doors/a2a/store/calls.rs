@@ -18,7 +18,8 @@ impl Db {
             return Ok(Begun { task, call: None });
         }
         self.make_room_now_and_then(begin.caller())?;
-        // The same words may be said again in another task, and the daemon takes one message for each name.
+        // A client may send the same message again for another task, and the daemon takes only one message for each
+        // key: so each task gets a key of its own.
         let key = format!("{}.{}", begin.key, now.id());
         let request = Send {
             key: Some(daemon_key(&key)),

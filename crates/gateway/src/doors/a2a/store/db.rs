@@ -163,7 +163,8 @@ impl Db {
             });
         }
         sql.execute_batch(SETTINGS).map_err(unusable)?;
-        // The lock is taken with the first write, and kept.
+        // The first write takes the lock on the database, and `locking_mode = EXCLUSIVE` keeps the lock while the
+        // gateway runs.
         let created = sql.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"));
         created.map_err(unusable)?;
         Ok(Self {

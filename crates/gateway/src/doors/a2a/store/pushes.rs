@@ -41,7 +41,7 @@ impl Db {
         id: &str,
     ) -> Result<(), A2aError> {
         self.owned(owner, task)?;
-        // One that is not there is deleted already.
+        // A receiver that is not there counts as deleted: this statement then deletes nothing, and that is no error.
         self.run("DELETE FROM pushes WHERE task = ?1 AND id = ?2", [task, id])
     }
 
@@ -66,7 +66,8 @@ impl Db {
             }
             let seen = self.seen(task, sent)?;
             let mut events = seen.events;
-            // What is not kept is not pushed either: the receiver hears where the task is, and looks for itself.
+            // The words of a task that is not kept are not pushed either: the receiver is told only the state of the
+            // task, and asks for the words itself.
             if !record.is_kept || events.is_empty() {
                 events = vec![(seq, A2aEvent::Task(shown.clone()))];
             }

@@ -130,7 +130,7 @@ async fn a_call_made_again_is_a_new_task_once_its_client_went_on_or_gave_up() {
         .unwrap();
     let again = store.begin(begin("k2", record("t5", 1, "x"))).await;
     assert_eq!(again.unwrap().task, "t5");
-    // The daemon takes one message for each name: each task has one of its own.
+    // The daemon takes only one message for each key, so the two tasks sent their messages under different keys.
     assert_eq!(names.len(), 2);
     assert_ne!(names[0], names[1]);
 }
@@ -190,7 +190,8 @@ async fn a_process_that_ends_in_the_middle_has_every_task_afterwards() {
     let open_calls = store.open_calls().await.unwrap();
     assert_eq!(open_calls.len(), 49);
     for call in open_calls {
-        // What the daemon has is followed by its name, and what it has not is sent again.
+        // A call whose message the daemon has is followed by the message's name; any other call still has its request,
+        // and is sent again.
         assert!(call.message.is_some() || call.request.is_some());
     }
     let (record, seq) = store.owned(owner(), "t0".to_owned()).await.unwrap();
@@ -348,7 +349,7 @@ async fn what_is_not_kept_is_never_on_the_disk_and_is_shown_while_the_process_li
         .change("t".to_owned(), answer(json!("VERY-SECRET-ANSWERED"), 3))
         .await
         .unwrap();
-    // And one that becomes so by its answer.
+    // The second task begins as one that is kept, and becomes one that is not kept only by its answer of tier 4.
     store
         .begin(begin("k2", record("t2", 1, "plain")))
         .await

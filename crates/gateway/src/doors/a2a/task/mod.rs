@@ -320,7 +320,8 @@ impl Record {
             Working => A2aTaskState::Working,
             InputRequired => A2aTaskState::InputRequired,
         };
-        // A new connection to the daemon hears the newest progress once more, which is no news.
+        // A new connection to the daemon is told the newest progress once more: a note that the status already shows is
+        // no news.
         let told = self.task.status.message.as_ref();
         let told = told.and_then(|message| message.parts.first());
         let is_told = |note: &String| told == Some(&A2aPart::text(note.as_str()));
@@ -380,7 +381,7 @@ impl Record {
 
     fn put_into_history(&mut self, message: A2aMessage) {
         let history = &mut self.task.history;
-        // What was asked first stays: it says what the task is.
+        // The first message of the history stays, because it says what the task is; the one after it goes.
         if history.len() >= HISTORY_MAX {
             history.remove(1);
         }

@@ -43,7 +43,8 @@ impl Record {
                     }
                 }
             }
-            // That the peer's daemon has it says nothing of its agent; what waited here waits no more.
+            // `Received` means that the peer's daemon has the message, and says nothing about the peer's agent. So the
+            // state stays, and only the sentence about what the message waited for goes.
             Sent::Received => match self.task.status.message.is_some()
                 && self.task.status.state == A2aTaskState::Submitted
             {

@@ -123,7 +123,7 @@ fn a_decline_above_the_tier_of_its_token_is_withheld_and_one_of_tier_3_is_not_wr
     let failure = json!({"code": -32000, "message": "the diagnosis", "reason": "declined"});
     let failure: Failure = serde_json::from_value(failure).unwrap();
     let now = Moment::at_start();
-    // The token reaches up to tier 2.
+    // The token of `record()` reaches up to tier 2, and this decline has tier 3.
     let mut beyond = record();
     beyond.apply(Change::Refused(failure.clone(), None, 3), now);
     let shown = serde_json::to_string(&beyond.task).unwrap();
@@ -185,7 +185,8 @@ fn how_the_agents_own_task_ended_is_how_this_one_ends() {
         assert!(hidden.is_withheld() && hidden.is_over());
         assert!(!serde_json::to_string(&hidden).unwrap().contains("secret"));
     }
-    // A peer's word for what is no end of a task, and a reason that is not its agent's, end it as ever.
+    // The state that the peer names has no effect where it is no end of a task, or where the reason is not one that the
+    // peer's agent gives: the task then ends as for any refusal.
     for (reason, name, state) in [
         ("declined", "completed", A2aTaskState::Rejected),
         ("declined", "working", A2aTaskState::Rejected),
@@ -194,7 +195,7 @@ fn how_the_agents_own_task_ended_is_how_this_one_ends() {
         let record = refused(reason, "no", json!({"state": name}), 1);
         assert_eq!(record.task.status.state, state, "{reason} {name}");
     }
-    // A task that waits goes on with what its client says next.
+    // A task that waits for input goes on when its client sends the next message.
     let mut rests = refused("declined", "x", json!({"state": "input-required"}), 1);
     let more = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "week 7"}]});
     rests.say(serde_json::from_value(more).unwrap(), 1, now);

@@ -106,7 +106,8 @@ pub(crate) fn part(part: &A2aPart) -> Value {
     let (kind, value) = match &part.content {
         PartContent::Text(text) => ("text", json!(text)),
         PartContent::Data(data @ Value::Object(_)) => ("data", data.clone()),
-        // In 0.3 data is an object; the SDKs wrap every other value so.
+        // In A2A 0.3 `data` is an object. Every other value is put into an object here, in the way in which the SDKs do
+        // it.
         PartContent::Data(other) => {
             metadata.insert(WRAPPED.to_owned(), Value::Bool(true));
             ("data", json!({ "value": other }))

@@ -51,7 +51,8 @@ pub(crate) fn serving<S: ServerHandler>(
         context: Arc::clone(context),
         sessions: Sessions::new(Arc::clone(&manager)),
     });
-    // The listener has held Host and Origin against gateway.toml already, for every door alike.
+    // The listener has already checked Host and Origin against gateway.toml for every door, so the library's checks are
+    // off.
     let mut config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins();
@@ -75,7 +76,7 @@ async fn pass(
     next: Next,
 ) -> Response {
     let (head, body) = request.into_parts();
-    // The listener has read it whole.
+    // The listener has already read the whole body and checked its length, so no limit is needed here.
     let Ok(body) = axum::body::to_bytes(body, usize::MAX).await else {
         return faulty(&Id::null(), -32_700, "Parse error".to_owned());
     };
@@ -93,12 +94,13 @@ async fn pass(
     let mut request = Request::from_parts(head, Body::from(body));
     request.extensions_mut().insert(handed_over.clone());
     let mut response = next.run(request).await;
-    // Clients take the library's 202 for a failure: the session has ended already.
+    // The library answers the end of a session with 202, which clients take for a failure. The session has already
+    // ended, so the status becomes 204.
     if ends_session && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
         asked.iter().for_each(|asked| room.sessions.forget(asked));
     }
-    // The library tells of a session that has ended in plain text, and clients read JSON.
+    // The library tells in plain text that a session has ended, but clients read JSON: so the answer is replaced.
     if let (StatusCode::NOT_FOUND, Some(asked)) = (response.status(), &asked) {
         room.sessions.forget(asked);
         return no_session();

@@ -47,7 +47,7 @@ impl Sessions {
             known.note(session, caller)
         };
         if let Some(ended) = ended {
-            // One that is over already cannot end again.
+            // The error is ignored, because a session that is already over cannot be closed again.
             let _ = self.manager.close_session(&ended).await;
         }
     }

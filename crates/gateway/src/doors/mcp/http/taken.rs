@@ -47,7 +47,8 @@ impl ShownAnswer {
         }
         let daemon = Arc::clone(&self.daemon);
         tokio::spawn(async move {
-            // Somebody else may have taken it before; a daemon that is away shows it again.
+            // The error is ignored: either somebody else has already taken the answer, or the daemon is away, and will
+            // show the answer again.
             let _ = daemon
                 .call(&Acknowledge::of(messages), Duration::ZERO)
                 .await;
@@ -63,8 +64,8 @@ impl HttpBody for ShownAnswer {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        // The connection asks for more: what came before, it has taken. Some clients close a stream with the answer in it
-        // before its end.
+        // The connection asks for the next part only after it has taken the one before, so the answer reached it. The
+        // end of the stream is not waited for, because some clients close a stream as soon as they have the answer.
         if self.shown {
             self.shown = false;
             self.end();

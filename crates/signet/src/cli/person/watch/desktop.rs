@@ -37,7 +37,7 @@ impl Desktop {
     }
 
     pub(super) fn show(&self, attention: Attention) {
-        // The thread takes records as long as `self` is there, so nobody is left who could be told of an error.
+        // The thread takes records as long as `self` is there: should it have died, nobody is left to show the record.
         let _ = self.records.send(attention);
     }
 }

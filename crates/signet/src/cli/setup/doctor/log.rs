@@ -99,7 +99,7 @@ fn month(scene: &Scene) -> CheckResult {
             &mut ProgressFn::new(|_, _| {}),
         )
     };
-    // Proved a second time where it does not hold: a daemon may have been writing the last line.
+    // A month that does not hold is proved a second time: a daemon may have been writing the last line.
     let report = Some(prove()).filter(|report| report.holds());
     let report = report.unwrap_or_else(prove);
     let fault = report.logs.iter().flat_map(|log| &log.faults).next();

@@ -239,11 +239,11 @@ impl Machine {
             (SystemTime::UNIX_EPOCH + since_1970).elapsed()
         });
         let changed = changed.ok().and_then(Result::ok);
-        // A unit without a process says 0.
+        // A unit without a process says `MainPID=0`, and no process has that number, so `age` is then `None`.
         let said = String::from_utf8_lossy(&said.stdout);
         let age = said.trim().strip_prefix("MainPID=").and_then(age_of);
-        // 50 ms more than the file is old: both ages are rounded, and a daemon that was started right after its file was
-        // written must not count as older.
+        // The process counts as older only from 50 ms on: both ages are rounded, and a daemon that was started right
+        // after its file was written must not count as older.
         matches!((age, changed), (Some(age), Some(changed)) if age > changed + Duration::from_millis(50))
     }
 
@@ -271,7 +271,7 @@ impl Machine {
             return Ok(0);
         }
         let text = std::fs::read_to_string(self.at(file)).unwrap_or_default();
-        // Name, password and number are the first three fields of both files.
+        // Both /etc/passwd and /etc/group begin each line with name, password and number, so one function reads both.
         crate::group::number_in(&text, name).ok_or_else(|| {
             let what = format!("{name} is not in {file}, where system users belong");
             CliError::refused(
@@ -291,7 +291,8 @@ impl Machine {
 fn age_of(process: &str) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
-    // The name of the program, which stands in brackets, may hold anything; the fields behind it begin with the third.
+    // The program's name, the second field, stands in brackets and may hold anything, brackets too: the third field
+    // begins after the last bracket.
     let (_, fields) = stat.rsplit_once(')')?;
     let started: u64 = fields.split_whitespace().nth(22 - 3)?.parse().ok()?;
     let now: f64 = uptime.split_whitespace().next()?.parse().ok()?;
@@ -317,6 +318,6 @@ pub(super) fn make_all(directory: &Path) -> io::Result<()> {
         make_all(above)?;
     }
     std::fs::create_dir(directory)?;
-    // The umask takes away what others need.
+    // The umask may have taken away the rights by which other users pass this directory.
     std::fs::set_permissions(directory, Permissions::from_mode(0o755))
 }

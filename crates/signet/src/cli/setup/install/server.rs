@@ -106,7 +106,7 @@ pub(super) fn start(machine: &Machine, is_changed: bool) -> Result<(), CliError>
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    // Only now that it listens: before that, the signal of a reload would end it.
+    // Reload only now that the server listens: the signal of a reload would end a server that is still starting.
     if started && is_changed {
         machine.tool("systemctl", &["reload", UNIT])?;
     }

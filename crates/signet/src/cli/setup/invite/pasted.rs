@@ -33,7 +33,7 @@ fn lines_in(text: &str, prefix: &str) -> Vec<Zeroizing<String>> {
     let Some((_, behind)) = bare.split_once(prefix) else {
         return Vec::new();
     };
-    // A login is a secret: nothing of it stays in memory.
+    // A login is a secret: `Zeroizing` wipes the line, and a line that never grows leaves no copy behind in memory.
     let mut line = Zeroizing::new(String::with_capacity(LONGEST));
     line.push_str(prefix);
     let mut lines = Vec::new();
@@ -49,7 +49,7 @@ fn lines_in(text: &str, prefix: &str) -> Vec<Zeroizing<String>> {
         }
     }
     lines.push(line);
-    // Several spaces in a row are one end.
+    // Several spaces in a row have added the same line several times.
     lines.dedup();
     lines
 }
@@ -60,7 +60,7 @@ fn bare(text: &str) -> Zeroizing<String> {
     let mut bare = Zeroizing::new(String::with_capacity(2 * text.len()));
     for line in text.split(['\n', '\r', '\u{2028}', '\u{2029}']) {
         let line = line.trim_start_matches(|c: char| c == '>' || c == '|' || is_gap(c));
-        // The only `=` in such a line is one that quoted-printable has put there.
+        // Invitations and logins hold no `=` of their own, so each `=` was put there by quoted-printable.
         for c in line.chars().filter(|c| *c != '=' && !is_unseen(*c)) {
             bare.push(if is_gap(c) { GAP } else { c });
         }

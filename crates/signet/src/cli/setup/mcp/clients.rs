@@ -92,7 +92,8 @@ pub(super) fn install(
     ) {
         Ok(Added::Text(text)) => {
             if fs::metadata(&file).is_ok_and(|there| there.permissions().readonly()) {
-                // The new file would take its place whatever its mode: that somebody made it read-only has to count.
+                // `write` would put a new file in the place of a read-only one without an error. Somebody made that
+                // file read-only, so stop here.
                 let read_only = io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only");
                 return Err(unwritten(&file, &read_only));
             }

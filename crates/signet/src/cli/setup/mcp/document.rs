@@ -247,7 +247,7 @@ mod tests {
         );
         let value: Value = serde_json::from_str(&text).unwrap();
         assert!(value["mcpServers"]["other"]["args"][1] == "ü" && value["a"] == 1e3);
-        // The same again changes nothing.
+        // Adding the same server once more changes nothing.
         assert_eq!(
             with_server(&text, "mcpServers", "signet", ENTRY),
             Ok(Added::Already)

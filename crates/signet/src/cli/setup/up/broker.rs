@@ -84,7 +84,8 @@ impl FoundServer<'_> {
         let variable = variable.filter(|url| !url.trim().is_empty());
         match (written, own, variable) {
             (Some(servers), _, Some(url)) if list_of(&url) != servers => {
-                // Refused: the daemon would use the server of NATS_URL now, and that of config.toml after its next start.
+                // A difference is refused: the daemon would use NATS_URL
+                // now, and the servers of config.toml after its next start.
                 let what = "NATS_URL names another NATS server than config.toml does";
                 let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
                 Err(CliError::usage(what, next))
@@ -163,11 +164,11 @@ impl FoundServer<'_> {
             let next = "ask for one for this agent, which `invite --login ID` makes on the server's machine";
             return Err(CliError::refused(what, next));
         }
-        // The servers first, which can be refused: then the key that is there, and works, is still there.
+        // Write the servers first, because that can fail: the key that the home has, and that works, then stays.
         set_servers(home, &login.servers)?;
         let seed = home.nats_seed();
         match seed.exists() {
-            // A key that cannot be read is replaced like any other.
+            // The same key stays; another key, or one that cannot be read, is replaced.
             true if key::read(&seed).ok() == Some(login.public()?) => {}
             true => private::replace(&seed, format!("{}\n", *login.nkey).as_bytes())?,
             false => private::create_whole(&seed, format!("{}\n", *login.nkey).as_bytes())?,
@@ -183,11 +184,11 @@ impl FoundServer<'_> {
         let config = load(self.home)?;
         let agent = config.agent.agent.clone();
         if self.home.nats_seed().exists() && has_mailbox(&config) {
-            // With the agent's own login a mailbox can be looked at, but not made.
+            // The agent's own login may look at the mailbox but not make it, so a mailbox that is there is enough.
             return print("mailbox  it is there\n");
         }
         let mut connection = nats_config::of(&config)?;
-        // This connection makes the mailbox and reads no mail, so it is to have no mailbox of its own.
+        // The connection makes the agent's mailbox and reads no mail, so it needs no mailbox of its own.
         connection.mailbox = None;
         let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), None) {
             Ok(_) => "made".to_owned(),

@@ -39,7 +39,7 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Cl
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(out);
-    // The address was written into the configuration, which every later start reads. NATS_URL would hide it in this one.
+    // Every later start reads the address from the configuration: in this one, NATS_URL would override that address.
     command.env_remove("NATS_URL");
     let before = std::fs::metadata(&log).map_or(0, |facts| facts.len());
     let child = command.process_group(0).spawn();
@@ -62,7 +62,8 @@ pub(super) fn wait(
         let waits = said.is_some() && start.elapsed() > Duration::from_secs(2);
         if ended.is_some() || waits || start.elapsed() > PATIENCE {
             if let Some((child, _)) = &mut child {
-                // A child that goes on would hold the lock of the home, and this command reports that none runs.
+                // End the child: this command reports that no daemon runs,
+                // and a child that goes on would hold the home's lock.
                 let _ = child.kill();
                 let _ = child.wait();
             }
@@ -196,7 +197,7 @@ mod tests {
         let text = "error: first\n  next: mend it\n2026-11-23T08:00:00Z ERROR second\n";
         let said = last_fault(text).unwrap();
         assert_eq!((said.what.as_str(), said.next), ("second", None));
-        // A daemon that was killed has no code of its own.
+        // A daemon that was killed by a signal has no exit code.
         let failure = not_started(None, None);
         assert!(matches!(
             failure,

@@ -59,7 +59,7 @@ impl Interrupts {
                     end(work.server.take());
                     interrupted();
                 }
-                // A daemon stays when its terminal closes.
+                // A hangup says that the terminal has closed, and a daemon stays then.
                 if !is_hangup {
                     said.send_replace(true);
                 }
@@ -73,7 +73,7 @@ impl Interrupts {
 
     /// Starts a server that ends with this command, unless it is kept.
     pub(super) fn start_server(&self, command: &mut Command) -> io::Result<()> {
-        // A signal that comes meanwhile waits for the lock, and finds the child.
+        // Hold the lock during the start: the thread that handles signals waits for the lock, and then finds the child.
         let mut work = locked(&self.work);
         work.server = Some(command.spawn()?);
         Ok(())
@@ -93,7 +93,7 @@ impl Interrupts {
 
     /// Ends the server, if this command has started it and not kept it.
     pub(super) fn end_server(&self) {
-        // A signal that comes meanwhile waits for the lock.
+        // Hold the lock until the server has ended: the thread that handles signals waits for the lock meanwhile.
         let mut work = locked(&self.work);
         end(work.server.take());
     }
@@ -125,13 +125,13 @@ fn locked(work: &Mutex<Undoing>) -> MutexGuard<'_, Undoing> {
 fn end(server: Option<Child>) {
     let Some(mut server) = server else { return };
     let pid = i32::try_from(server.id()).ok().and_then(Pid::from_raw);
-    // It is our child and was not waited for: the number is still its own.
+    // The server is our child: until somebody has waited for the child, no other process gets its number.
     let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
     let start = Instant::now();
     while matches!(server.try_wait(), Ok(None)) && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Harmless where the server has ended; needed where it hangs.
+    // A server that hangs is killed; `kill` does nothing to a server that has ended.
     let _ = server.kill();
     let _ = server.wait();
 }

@@ -150,7 +150,7 @@ impl OwnServer {
         if before.as_deref() == Some(nkey) {
             return Ok(LoginResult::Known);
         }
-        // Written down when the mailbox is there: what fails gives nothing away.
+        // Write the login down only once the mailbox is there: where a step before this fails, nobody gets a login.
         self.write(&facts)?;
         self.signal(Signal::HUP);
         Ok(match before {
@@ -177,7 +177,7 @@ impl OwnServer {
             true => taken(&facts.listen),
             false => failure,
         })?;
-        // The home may have been moved since.
+        // Write the server's configuration anew: the paths in it lead into the home, which may have been moved since.
         self.write(&facts)?;
         let program = program()?;
         let mut command = Command::new(program);
@@ -220,7 +220,8 @@ impl OwnServer {
         let start = Instant::now();
         let mut told = None;
         while let Some(pid) = self.pid().filter(|_| start.elapsed() < PATIENCE) {
-            // A second one may run by the same configuration, whose number was written over the other's.
+            // After one process another may be found: a second server may run by the same configuration, and the file
+            // `server.pid` names only one of them.
             if told != Some(pid) && kill_process(pid, Signal::TERM).is_err() {
                 break;
             }
@@ -233,7 +234,7 @@ impl OwnServer {
     /// Where it listens, if others than this machine can reach it there.
     pub(super) fn listens_beyond(&self) -> Result<Option<String>, CliError> {
         let listen = self.facts()?.listen;
-        // A name that leads nowhere is told of when it is listened at.
+        // A host name that leads nowhere is no error here; that is told when the server is to listen there.
         let mut places = listen.to_socket_addrs().into_iter().flatten();
         let is_beyond = places.any(|place| !place.ip().to_canonical().is_loopback());
         Ok(is_beyond.then_some(listen))
@@ -249,7 +250,7 @@ impl OwnServer {
     }
 
     fn at(home: &Home) -> Self {
-        // However the home is spelt: the server's process is known by its path.
+        // One path however the home is spelt: the server's process is known by the path of its configuration.
         let path = std::fs::canonicalize(home.path()).or_else(|_| std::path::absolute(home.path()));
         let path = path.unwrap_or_else(|_| home.path().to_owned());
         Self {
@@ -294,7 +295,7 @@ impl OwnServer {
             admin: &facts.admin,
             users: &users,
             system: None,
-            // A server reads users anew while it runs, and no limit of its store.
+            // Room for all agents from the start: a running server takes over new users, but no new limit of its store.
             shares: SHARES,
             files: Some((&pid, &log)),
         };
@@ -318,7 +319,8 @@ impl OwnServer {
         match words_of(pid) {
             Some(words) => runs_by(&words, &self.conf_file()).then_some(pid),
             None => {
-                // Without /proc, whoever answers at the server's own address is taken for it.
+                // Without /proc nobody can tell what a living process runs: where a server answers at the right
+                // address, take it for that process.
                 let alive = !Path::new("/proc/self").exists() && test_kill_process(pid).is_ok();
                 let facts = self.facts().ok().filter(|_| alive)?;
                 speaks_nats(&facts.listen).then_some(pid)

@@ -55,7 +55,7 @@ impl Units {
         done(&["daemon-reload"])?;
         for unit in &units {
             done(&["enable", unit])?;
-            // `start` puts a changed unit into effect where it does not run, and leaves one that runs alone.
+            // `start` starts a unit that does not run, with its new text, and leaves alone a unit that runs.
             done(&["start", unit])?;
         }
         Ok(())
@@ -80,7 +80,8 @@ impl Units {
         // The unit is disabled by now: where its file cannot be removed, it starts nothing all the same.
         let _ = std::fs::remove_file(file);
         done(&["daemon-reload"])?;
-        // Takes a unit that had failed out of systemd's lists. Of any other, systemd knows nothing any more, and says so.
+        // `reset-failed` takes a unit that had failed out of systemd's lists. For any other unit it fails, which does
+        // not matter: systemd knows nothing of that unit any more.
         let _ = systemctl(&["reset-failed", unit]);
         Ok(true)
     }

@@ -42,7 +42,8 @@ async fn a_token_with_as_many_open_messages_as_it_can_have_leaves_room_for_anoth
     let store = Store::open(&dir.path().join("a2a.db"), limits).unwrap();
     assert!((70..=80).contains(&as_many_as_one_can_have(&store, 80, "x").await));
     another_has_room_for(&store, 10).await;
-    // The tasks of a token that holds no more are found, and settled.
+    // The store names the callers that still have tasks to settle, so that the tasks of a token that has ended can be
+    // found.
     assert_eq!(store.callers().await.unwrap(), ["me", "you"]);
     for task in store.unsettled("me".to_owned()).await.unwrap() {
         store
@@ -80,7 +81,8 @@ async fn a_token_whose_tasks_are_as_long_as_it_can_have_them_leaves_room_for_ano
     let store = Store::open(&dir.path().join("a2a.db"), limits).unwrap();
     let long = "x".repeat(100 << 10);
     let begun = as_many_as_one_can_have(&store, 200, &long).await;
-    // Three quarters of 20 MiB are 150 of them; they are counted again after every 32.
+    // One token may fill three quarters of 20 MiB, which is about 150 such tasks; the bytes are counted again only
+    // after every 32 tasks.
     assert!((140..=185).contains(&begun), "{begun}");
     another_has_room_for(&store, 10).await;
 }

@@ -135,7 +135,7 @@ impl<'a> Fields<'a> {
 
 fn whole(number: f64) -> Option<u64> {
     let is_whole = number.fract() == 0.0 && (0.0..=f64::from(i32::MAX)).contains(&number);
-    // Between 0 and 2^31 every whole number is exact.
+    // Between 0 and 2^31 an f64 holds every whole number exactly, so the cast loses nothing.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     is_whole.then_some(number as u64)
 }

@@ -22,7 +22,7 @@ pub(crate) fn message(
         Some(_) => return Err(fields.fault("parts", "is not a list")),
         None => return Err(fields.fault("parts", "is missing")),
     };
-    // The form before 0.3 says `type` for `kind`, and its messages have no names.
+    // The form before A2A 0.3 writes `type` where 0.3 writes `kind`, and its messages have no `messageId`.
     let is_oldest = items
         .iter()
         .all(|part| part.get("type").is_some() && part.get("kind").is_none());
@@ -72,7 +72,7 @@ pub(crate) fn push(
     let authentication = match fields.object("authentication")? {
         None => None,
         Some(given) => {
-            // 0.3 has a list of schemes.
+            // A2A 0.3 has a list `schemes` where 1.0 has one `scheme`: the first of the list is taken.
             let listed = given.texts("schemes")?.into_iter().next();
             let scheme = given.text("scheme")?.or(listed);
             scheme

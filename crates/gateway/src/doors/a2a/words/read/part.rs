@@ -80,7 +80,8 @@ fn of_text(fields: &Fields<'_>) -> Result<PartContent, Misread> {
 fn of_data(fields: &Fields<'_>) -> Result<PartContent, Misread> {
     let data = fields.members.get("data");
     let data = data.ok_or_else(|| fields.fault("data", "is missing"))?;
-    // What an SDK makes of a value that is no object, which 0.3 has no place for.
+    // A2A 0.3 has no place for a value that is not an object: an SDK puts such a value into `{"value": …}`, and marks
+    // the part for that in its metadata.
     let wrapped = fields.object("metadata")?;
     let is_wrapped =
         wrapped.is_some_and(|metadata| metadata.member(WRAPPED) == Some(&Value::Bool(true)));
