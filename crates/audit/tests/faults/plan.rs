@@ -1,6 +1,6 @@
 //! A disk that fails when it is told to, and that forgets what was not synced when power goes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -94,10 +94,15 @@ impl Plan {
         let mut state = self.state.lock().unwrap();
         let state = &mut *state;
         let kept = state.dice.below(state.pending.len() + 1);
+        // A name that leads to its former file again: what was written since was written to another file.
+        let mut former = BTreeSet::new();
         for undo in state.pending.drain(..).skip(kept).rev() {
             match undo {
                 Undo::Forget(path) => drop(state.durable.remove(&path)),
-                Undo::Restore(path, bytes) => drop(state.durable.insert(path, bytes)),
+                Undo::Restore(path, bytes) => {
+                    former.insert(path.clone());
+                    state.durable.insert(path, bytes);
+                }
             }
         }
         let seen = files(&self.dir);
@@ -109,7 +114,8 @@ impl Plan {
         }
         for (path, durable) in &mut state.durable {
             let seen = seen.get(path).map_or(&[][..], Vec::as_slice);
-            if seen.len() > durable.len() && !state.lost.contains_key(path) {
+            let grew = seen.len() > durable.len() && !former.contains(path);
+            if grew && !state.lost.contains_key(path) {
                 let reached = durable.len() + state.dice.below(seen.len() - durable.len() + 1);
                 match state.dice.below(3) {
                     0 => {}
