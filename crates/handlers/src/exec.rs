@@ -128,7 +128,7 @@ pub fn look_up(program: &OsStr) -> Result<(), Fault> {
 
 /// The message as the command reads it: who has the lease could answer in our place, so it does not go on.
 #[derive(Serialize)]
-struct Given<'a> {
+struct HandedMessage<'a> {
     key: &'a str,
     tries: u8,
     #[serde(flatten)]
@@ -136,7 +136,7 @@ struct Given<'a> {
 }
 
 fn input_of(task: &Task<'_>) -> Result<Vec<u8>, Fault> {
-    let given = Given {
+    let given = HandedMessage {
         key: task.key,
         tries: task.tries,
         message: task.message,

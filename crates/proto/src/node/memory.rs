@@ -18,7 +18,7 @@ use crate::session::Misfit;
 use crate::time::Timestamp;
 use crate::verify::Payload;
 
-use super::peers::Receipted;
+use super::peers::ReceiptEffect;
 use super::rule::ruled::Ruled;
 use super::tasks::TaskAnswer;
 use super::{Lost, Node, State};
@@ -313,7 +313,7 @@ impl Line<'_> {
         let name = &message.headers.agent_id;
         let peer = self.node.peers.entry(name);
         match peer.apply_receipt(self.now, self.clock, message, receipt) {
-            Receipted::Settled(settled) => {
+            ReceiptEffect::Settled(settled) => {
                 let settled = settled.into_iter().map(|settled| {
                     let heard = |name: String| PeerReason::in_receipt(&name).as_str().to_owned();
                     let refused = settled.refused.map(heard);
@@ -322,7 +322,7 @@ impl Line<'_> {
                 });
                 self.note_fates(settled.collect())
             }
-            Receipted::Misfit(misfit, abandoned) => Changed {
+            ReceiptEffect::Misfit(misfit, abandoned) => Changed {
                 misfit: misfit.map(|misfit| (name.clone(), misfit)),
                 ..self.note_fates(unknown(name, abandoned, Lost::RestoredBackup))
             },

@@ -33,7 +33,7 @@ use super::me::Me;
 use super::offers::PeerOffers;
 use super::turn::CarriersDoor;
 
-pub(super) use apply::Receipted;
+pub(super) use apply::ReceiptEffect;
 use budgets::Budgets;
 pub(super) use bytes::Paid;
 use carriers::Carriers;

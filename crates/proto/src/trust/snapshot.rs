@@ -23,7 +23,7 @@ impl TrustView {
     #[must_use]
     pub fn to_snapshot(&self) -> Value {
         let revoked = self.revoked.iter();
-        let stored = Stored {
+        let stored = StoredSnapshot {
             agent: self.me.clone(),
             principal: self.own.clone(),
             principals: self.principals.as_ref().clone(),
@@ -47,7 +47,7 @@ impl TrustView {
     /// When it is not what [`TrustView::to_snapshot`] writes, or a signature in it does not hold.
     pub fn from_snapshot(value: &Value) -> Result<Self, SnapshotError> {
         let stored =
-            Stored::deserialize(value).map_err(|error| SnapshotError(error.to_string()))?;
+            StoredSnapshot::deserialize(value).map_err(|error| SnapshotError(error.to_string()))?;
         let revoked = stored.revoked.into_iter();
         let revoked: Revoked = revoked
             .map(|one| ((one.principal, one.agent), one.known))
@@ -78,7 +78,7 @@ impl TrustView {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Stored {
+struct StoredSnapshot {
     agent: AgentId,
     principal: PrincipalId,
     principals: BTreeMap<PrincipalId, Principal>,

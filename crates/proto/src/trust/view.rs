@@ -39,7 +39,7 @@ pub(super) enum Standing<'a> {
 }
 
 /// Everything in a view.
-pub(crate) struct Parts<'a> {
+pub(crate) struct ViewParts<'a> {
     pub(crate) principals: &'a BTreeMap<PrincipalId, Principal>,
     pub(crate) peers: &'a BTreeMap<AgentId, Arc<Peer>>,
     pub(crate) refused: &'a Refused,
@@ -48,8 +48,8 @@ pub(crate) struct Parts<'a> {
 
 impl TrustView {
     /// Everything in it.
-    pub(crate) fn parts(&self) -> Parts<'_> {
-        Parts {
+    pub(crate) fn parts(&self) -> ViewParts<'_> {
+        ViewParts {
             principals: &self.principals,
             peers: &self.peers,
             refused: &self.refused,

@@ -14,13 +14,13 @@ use super::Program;
 
 /// What programs offer now. No row of the state: a start recalls it from what peers were told.
 #[derive(Debug, Default)]
-pub struct Offers(BTreeMap<CapabilityName, Offered>);
+pub struct Offers(BTreeMap<CapabilityName, HeldOffer>);
 
 /// The peers with whom a program has to do; `None` for everybody.
 pub type OfferedTo = Option<BTreeSet<AgentId>>;
 
 #[derive(Debug)]
-struct Offered {
+struct HeldOffer {
     held: Held,
     /// What each connection that serves it says of it, and to whom. Where nobody serves it: what the last of them said,
     /// or what peers were told before a start.
@@ -48,7 +48,7 @@ impl Served {
     }
 }
 
-impl Offered {
+impl HeldOffer {
     /// The word of the oldest connection that serves this peer: a program that comes beside it changes nothing for the
     /// peers of the older one.
     fn for_peer(&self, peer: &AgentId) -> Option<&Capability> {
@@ -83,7 +83,7 @@ impl Offers {
 
     /// All that is offered to anybody.
     pub fn capabilities(&self) -> impl Iterator<Item = &Capability> {
-        self.0.values().flat_map(Offered::texts)
+        self.0.values().flat_map(HeldOffer::texts)
     }
 
     /// A capability of ours, configured or offered to that peer by a program: the configured one goes first.
@@ -138,7 +138,7 @@ impl Offers {
         connection: u64,
         more: &Capability,
     ) -> bool {
-        let is_served = |offered: &Offered| matches!(offered.held, Held::By(_));
+        let is_served = |offered: &HeldOffer| matches!(offered.held, Held::By(_));
         if !self.fits(policy, connection, more, is_served) {
             return false;
         }
@@ -151,7 +151,7 @@ impl Offers {
         policy: &Policy,
         connection: u64,
         more: &Capability,
-        counts: impl Fn(&Offered) -> bool,
+        counts: impl Fn(&HeldOffer) -> bool,
     ) -> bool {
         let others = self.0.iter().filter(|(_, offered)| counts(offered));
         let others = others.flat_map(|(name, offered)| {
@@ -194,7 +194,7 @@ impl Offers {
         };
         served.insert(program.connection, Served { capability, to });
         let held = Held::By(program.user);
-        self.0.insert(name, Offered { held, served });
+        self.0.insert(name, HeldOffer { held, served });
     }
 
     /// A connection serves nothing any more. Whether peers may have to hear of it: its word has ended, beside others
@@ -218,7 +218,7 @@ impl Offers {
     pub(super) fn recall(&mut self, name: CapabilityName, told: Vec<Served>, now: Duration) {
         let served = (0..).zip(told).collect();
         let held = Held::Gone(now);
-        self.0.entry(name).or_insert(Offered { held, served });
+        self.0.entry(name).or_insert(HeldOffer { held, served });
     }
 
     /// Drops what nobody has served for `linger`. Says whether there was any.
@@ -232,7 +232,7 @@ impl Offers {
 
     /// When the first of them is dropped if nobody comes to serve it.
     pub(in crate::node) fn due(&self, linger: Duration) -> Option<Duration> {
-        let since = |offered: &Offered| match offered.held {
+        let since = |offered: &HeldOffer| match offered.held {
             Held::Gone(since) => Some(since.saturating_add(linger)),
             Held::By(_) => None,
         };

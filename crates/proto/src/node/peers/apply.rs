@@ -17,7 +17,7 @@ use crate::time::{CLOCK_TOLERANCE, Timestamp};
 use super::Peer;
 
 /// What a receipt of the peer's says of our messages.
-pub(in crate::node) enum Receipted {
+pub(in crate::node) enum ReceiptEffect {
     /// What became of these.
     Settled(Vec<Settled>),
     /// One side's log was put back to an older copy: nobody can say any more where these are. The misfit is told once
@@ -180,16 +180,16 @@ impl Peer {
         clock: Timestamp,
         message: &Message,
         receipt: &Receipt,
-    ) -> Receipted {
+    ) -> ReceiptEffect {
         let signed_at = message.headers.timestamp;
         let session = message.headers.session;
         let Some(session) = session.and_then(|id| self.session_mut(id)) else {
-            return Receipted::Settled(Vec::new());
+            return ReceiptEffect::Settled(Vec::new());
         };
         confirm(session);
         let ledger = &mut session.ledger;
         if ledger.is_overtaken(receipt, signed_at, session.began) {
-            return Receipted::Settled(Vec::new());
+            return ReceiptEffect::Settled(Vec::new());
         }
         // What the peer says of its own numbers holds, whatever it says of ours.
         if ledger.is_news(signed_at) {
@@ -198,7 +198,7 @@ impl Peer {
         }
         if let Some(misfit) = ledger.misfit(receipt, signed_at) {
             let closed = mem::replace(&mut session.closed, true);
-            return Receipted::Misfit((!closed).then_some(misfit), ledger.abandon());
+            return ReceiptEffect::Misfit((!closed).then_some(misfit), ledger.abandon());
         }
         let before = ledger.peer_through();
         ledger.pass_time(now);
@@ -206,7 +206,7 @@ impl Peer {
         if ledger.peer_through() > before {
             ledger.covered(clock);
         }
-        Receipted::Settled(settled)
+        ReceiptEffect::Settled(settled)
     }
 
     /// What an accepted offer changes: in the newest session alone, and only if none that was numbered

@@ -26,9 +26,9 @@ const LOOP: Duration = Duration::from_secs(60);
 /// The calls that went between us and one peer lately, oldest first.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(in crate::node) struct Hops {
-    came: VecDeque<Step>,
+    came: VecDeque<Hop>,
     /// Only those of a conversation.
-    went: VecDeque<Step>,
+    went: VecDeque<Hop>,
     /// When the first came in each conversation, and when the first of ours went, of those that are remembered no more:
     /// who was silent for long does not lose to others that it spoke first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -38,7 +38,7 @@ pub(in crate::node) struct Hops {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Step {
+struct Hop {
     /// By the log, whose time never goes back: it says which call was first.
     at: Timestamp,
     /// When it came, by the clock that nobody sets; unknown for one from before the start.
@@ -66,12 +66,12 @@ impl Hops {
         last.into_iter().flatten().map(|step| step.at).max()
     }
 
-    fn named(&self, name: MessageId) -> Option<&Step> {
+    fn named(&self, name: MessageId) -> Option<&Hop> {
         self.came.iter().rev().find(|step| step.name == name)
     }
 }
 
-impl Step {
+impl Hop {
     fn of(at: Timestamp, message: &Message) -> Self {
         let headers = &message.headers;
         Self {
@@ -89,8 +89,8 @@ impl Step {
     }
 }
 
-fn push(steps: &mut VecDeque<Step>, first: &mut BTreeMap<ConversationId, Timestamp>, step: Step) {
-    let old = |before: &Step| step.at.since(before.at) >= REMEMBERED;
+fn push(steps: &mut VecDeque<Hop>, first: &mut BTreeMap<ConversationId, Timestamp>, step: Hop) {
+    let old = |before: &Hop| step.at.since(before.at) >= REMEMBERED;
     while steps.len() >= STEPS || steps.front().is_some_and(old) {
         let Some(gone) = steps.pop_front() else { break };
         if let Some(conversation) = gone.conversation {
@@ -116,14 +116,14 @@ impl Peer {
         message: &Message,
     ) {
         let (steps, first) = (&mut self.hops.came, &mut self.hops.came_first);
-        let step = Step::of(at, message);
-        push(steps, first, Step { came, ..step });
+        let step = Hop::of(at, message);
+        push(steps, first, Hop { came, ..step });
     }
 
     /// Remembers a call of ours in a conversation.
     pub(in crate::node) fn note_own_step(&mut self, at: Timestamp, message: &Message) {
         let (steps, first) = (&mut self.hops.went, &mut self.hops.went_first);
-        push(steps, first, Step::of(at, message));
+        push(steps, first, Hop::of(at, message));
     }
 }
 
@@ -161,7 +161,7 @@ pub(in crate::node) fn trace(
     })
 }
 
-fn continued<'p>(peers: &'p Peers, said: &Continues) -> Result<&'p Step, LocalError> {
+fn continued<'p>(peers: &'p Peers, said: &Continues) -> Result<&'p Hop, LocalError> {
     let asked = |peer: &AgentId| said.from.as_ref().is_none_or(|from| from == peer);
     let peers = peers.iter().filter(|(peer, _)| asked(peer));
     let mut steps = peers.filter_map(|(_, peer)| peer.hops.named(said.message));
@@ -176,14 +176,14 @@ fn continued<'p>(peers: &'p Peers, said: &Continues) -> Result<&'p Step, LocalEr
 struct Talk<'a> {
     peers: &'a Peers,
     conversation: &'a ConversationId,
-    came: Vec<(&'a AgentId, &'a Step)>,
-    went: Vec<(&'a AgentId, &'a Step)>,
+    came: Vec<(&'a AgentId, &'a Hop)>,
+    went: Vec<(&'a AgentId, &'a Hop)>,
 }
 
 impl<'a> Talk<'a> {
     fn of(peers: &'a Peers, conversation: &'a ConversationId) -> Self {
-        let here = |step: &&Step| step.conversation.as_ref() == Some(conversation);
-        let of = |steps: fn(&Hops) -> &VecDeque<Step>| {
+        let here = |step: &&Hop| step.conversation.as_ref() == Some(conversation);
+        let of = |steps: fn(&Hops) -> &VecDeque<Hop>| {
             let steps = peers.iter().flat_map(|(peer, known)| {
                 let steps = steps(&known.hops).iter().filter(here);
                 steps.map(move |step| (peer, step))

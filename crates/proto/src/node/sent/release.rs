@@ -29,9 +29,9 @@ impl DraftsDoor<'_, '_> {
             let message_id = waiting.draft.message_id;
             let mut draft = Draft::clone(&waiting.draft);
             match self.find_capability(peer, &waiting, slot.version()) {
-                Ok(Found::Named) => {}
-                Ok(Found::Capability(found)) => draft.capability = Some(found),
-                Ok(Found::Later(later)) => return self.hold(peer, later),
+                Ok(FoundCapability::Named) => {}
+                Ok(FoundCapability::Capability(found)) => draft.capability = Some(found),
+                Ok(FoundCapability::Later(later)) => return self.hold(peer, later),
                 Err(error) => {
                     let state = State::RefusedHere(error.name().to_owned());
                     self.end(peer, message_id, state);
@@ -72,28 +72,28 @@ impl DraftsDoor<'_, '_> {
         peer: &AgentId,
         waiting: &Waiting,
         version: Version,
-    ) -> Result<Found, LocalError> {
+    ) -> Result<FoundCapability, LocalError> {
         let at = &self.turn.at;
         let since = match waiting.finds {
-            Finds::Nothing => return Ok(Found::Named),
+            Finds::Nothing => return Ok(FoundCapability::Named),
             Finds::Offer => at.elapsed,
             Finds::OfferSince(since) => since,
         };
         let (view, tier) = (self.turn.node.sent(), Some(waiting.draft.data_tier));
         if let Some(found) = view.only_capability(at.now, peer, tier)? {
-            return Ok(Found::Capability(found));
+            return Ok(FoundCapability::Capability(found));
         }
         let left = since.saturating_add(OFFERS_COME);
         let left = left.saturating_sub(at.elapsed);
         if left.is_zero() || version < Version::PROGRESS {
-            return Ok(Found::Named);
+            return Ok(FoundCapability::Named);
         }
         let later = at.now.saturating_add(left);
         let drafts = &mut self.turn.node.sent.drafts;
         if let Some(waiting) = drafts.named(peer, waiting.draft.message_id) {
             waiting.finds = Finds::OfferSince(since);
         }
-        Ok(Found::Later(later))
+        Ok(FoundCapability::Later(later))
     }
 
     /// How a draft ends whose turn it is and that may not leave.
@@ -220,7 +220,7 @@ impl DraftsDoor<'_, '_> {
 }
 
 /// For which capability a draft leaves.
-enum Found {
+enum FoundCapability {
     /// The one that it names, or none.
     Named,
     /// The only one that the peer offers.

@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 1024 * 1024;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Anew {
     /// By number.
-    refused: BTreeMap<u64, Refused>,
+    refused: BTreeMap<u64, RefusedCopy>,
     /// What was signed anew and waits for its receipt: it is refused for good, if it is refused again.
     second: BTreeSet<MessageId>,
     /// The numbers of what waits for its receipt and was signed by a clock that was put back since.
@@ -28,7 +28,7 @@ pub(super) struct Anew {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Refused {
+struct RefusedCopy {
     #[serde(with = "crate::stored")]
     message: Arc<Message>,
     /// Whether the clock that signed it was put back since.
@@ -44,7 +44,7 @@ impl Anew {
         let second = self.second.contains(&message.headers.message_id);
         if room && !second && can_be_said_once(message) {
             let (message, ripe) = (Arc::clone(message), self.early.contains(&number));
-            self.refused.insert(number, Refused { message, ripe });
+            self.refused.insert(number, RefusedCopy { message, ripe });
         }
     }
 
@@ -94,7 +94,7 @@ impl Ledger {
     /// A message of that name goes out. Says whether it was refused here before.
     pub(crate) fn takes_anew(&mut self, name: MessageId) -> bool {
         let before = self.anew.refused.len();
-        let named = |kept: &Refused| kept.message.headers.message_id == name;
+        let named = |kept: &RefusedCopy| kept.message.headers.message_id == name;
         self.anew.refused.retain(|_, kept| !named(kept));
         self.anew.refused.len() < before
     }
