@@ -150,8 +150,9 @@ fn no_document_uses_a_word_that_the_glossary_replaces() {
     let unwanted = unwanted();
     let mut wrong = Vec::new();
     for (file, text) in pages::documents() {
-        // What `jq` printed of a log stands in the sample, in the log's own words.
-        if file == GLOSSARY || file.starts_with("audit/sample/") {
+        // What `jq` printed of a log stands in the sample, in the log's own words; the list of rooms is made of what
+        // the code says of itself to whoever changes it.
+        if file == GLOSSARY || file == "docs/rooms.md" || file.starts_with("audit/sample/") {
             continue;
         }
         for (number, line) in prose(&text) {
