@@ -124,9 +124,9 @@ fn locked(work: &Mutex<Undoing>) -> MutexGuard<'_, Undoing> {
 
 fn end(server: Option<Child>) {
     let Some(mut server) = server else { return };
-    let pid = i32::try_from(server.id()).ok().and_then(Pid::from_raw);
-    // The server is our child: until somebody has waited for the child, no other process gets its number.
-    let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+    // Signal the server only while it runs: once `try_wait` has seen its end, another process may get its number.
+    let is_running = matches!(server.try_wait(), Ok(None));
+    let _ = is_running.then(|| kill_process(Pid::from_child(&server), Signal::TERM));
     let start = Instant::now();
     while matches!(server.try_wait(), Ok(None)) && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(10));
