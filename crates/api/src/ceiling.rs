@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::{Call, Effect, Named};
 
-/// What the callers of a socket, or of a token, reach at most. `P` names an agent: the daemon parsed its name, and a program
-/// that serves others has the text.
+/// The limits of callers at a socket, or with a token: their peers, their highest data tier, and whether they may change
+/// anything. `P` is the type of an agent's name: parsed in the daemon, text in a program that serves others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ceiling<P = String> {
     /// The agents with whom they have to do; `None` for everybody.
@@ -66,7 +66,7 @@ impl<P> Default for Ceiling<P> {
 }
 
 impl<P: Borrow<str> + Clone + Ord> Ceiling<P> {
-    /// What is within both.
+    /// The ceiling that allows what this one and the other both allow.
     #[must_use]
     pub fn within(&self, other: Self) -> Self {
         let peers = match (&self.peers, other.peers) {

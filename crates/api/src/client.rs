@@ -240,7 +240,7 @@ fn connect(path: &Path, timeout: Duration) -> Result<BufReader<UnixStream>, Clie
 }
 
 impl Notification {
-    /// What a line of the daemon tells, where it is no answer.
+    /// The notification in a line of the daemon; `None` where the line is an answer.
     pub fn of(message: &Map<String, Value>) -> Option<Self> {
         Some(Self {
             method: message.get("method")?.as_str()?.to_owned(),
@@ -250,7 +250,7 @@ impl Notification {
 }
 
 impl ClientError {
-    /// What the member `error` of an answer says.
+    /// The refusal in the member `error` of an answer.
     pub fn of_answer(error: Value) -> Self {
         match serde_json::from_value::<ApiError>(error) {
             Ok(error) if error.is_of_a_stop() => Self::Stopped(error),
@@ -259,7 +259,7 @@ impl ClientError {
         }
     }
 
-    /// What the system says of a connection.
+    /// The error for a connection that the system refused or cut.
     pub fn of_connection(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Self::Closed,

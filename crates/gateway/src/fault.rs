@@ -27,7 +27,7 @@ pub(crate) enum DoorError {
         /// The highest.
         highest: u8,
         /// Whose it is.
-        ceiling: Ceiling,
+        ceiling: TierSource,
     },
     /// No such resource.
     #[error("there is no such resource")]
@@ -44,14 +44,14 @@ pub(crate) enum DoorError {
 
 /// What sets the highest tier of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ceiling {
+pub(crate) enum TierSource {
     /// The command that serves it alone.
     Command,
     /// Its token, within what gateway.toml lets any.
     Token,
 }
 
-impl fmt::Display for Ceiling {
+impl fmt::Display for TierSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Command => "this gateway",
@@ -122,11 +122,11 @@ impl DoorError {
             }
             Self::Arguments(_) => "correct the arguments, then call the tool again",
             Self::Tier {
-                ceiling: Ceiling::Command,
+                ceiling: TierSource::Command,
                 ..
             } => "leave it to the person, or ask them to start the gateway with a higher --tier",
             Self::Tier {
-                ceiling: Ceiling::Token,
+                ceiling: TierSource::Token,
                 ..
             } => {
                 "leave it to the person, or ask them for a token of a higher tier (signet token make NAME --tier TIER); `tier` \

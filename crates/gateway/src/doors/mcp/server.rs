@@ -25,7 +25,7 @@ use crate::doors::mcp::receipts::{HandedOver, Receipts, acknowledge};
 use crate::doors::mcp::resources;
 use crate::doors::mcp::stdio::ClientStdio;
 use crate::doors::mcp::tools::{self, ToolTurn};
-use crate::fault::{Ceiling, DoorError};
+use crate::fault::{DoorError, TierSource};
 use crate::lock::Locked as _;
 use crate::scope::Caller;
 use crate::shown::{Shown, visible};
@@ -92,7 +92,7 @@ enum Clients {
 struct As {
     daemon: Arc<Daemon>,
     tier: u8,
-    ceiling: Ceiling,
+    ceiling: TierSource,
     may_send: bool,
     /// Where what the answer shows is noted.
     handed_over: Option<HandedOver>,
@@ -114,7 +114,7 @@ impl Gateway {
             return Ok(As {
                 daemon: Arc::clone(&self.daemon),
                 tier: self.tier,
-                ceiling: Ceiling::Command,
+                ceiling: TierSource::Command,
                 may_send: true,
                 handed_over: None,
             });
@@ -126,7 +126,7 @@ impl Gateway {
         Ok(As {
             daemon: Arc::new(self.daemon.narrowed(caller)),
             tier: self.tier.min(caller.scope.tier),
-            ceiling: Ceiling::Token,
+            ceiling: TierSource::Token,
             may_send: caller.scope.may_send(),
             handed_over: head.and_then(|head| head.extensions.get().cloned()),
         })

@@ -23,7 +23,7 @@ use signet_api::Name;
 
 use crate::daemon::Daemon;
 use crate::doors::mcp::progress::ClientProgress;
-use crate::fault::{Ceiling, DoorError};
+use crate::fault::{DoorError, TierSource};
 use crate::lock::Locked as _;
 use crate::shown::Shown;
 
@@ -37,7 +37,7 @@ pub(crate) struct ToolTurn<'a> {
     /// Nothing above this tier is sent or shown.
     pub(crate) tier: u8,
     /// Whose tier that is.
-    pub(crate) ceiling: Ceiling,
+    pub(crate) ceiling: TierSource,
     /// Where the client wants to be told how it goes.
     pub(crate) progress: Option<ClientProgress>,
     /// What the result shows, and the inbox need not keep.
