@@ -1,24 +1,24 @@
 //! The one writer of a log.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+mod begin;
+mod month_end;
 
-use signet_proto::entry::{Entry, LineVersion, LossLine, Weight};
+use std::fs::File;
+use std::path::PathBuf;
+
+use signet_proto::entry::{Entry, LineVersion, Weight};
 use signet_proto::ids::Digest;
 use signet_proto::time::Timestamp;
 
 use crate::anchor::{Anchor, AnchorRecord};
 use crate::chain::{Head, LogPosition, Tip};
-use crate::checkpoint::{CHECKPOINT_LINES, Checkpoints, checkpoints_of};
+use crate::checkpoint::{CHECKPOINT_LINES, Checkpoints};
 use crate::disk::Disk;
-use crate::error::{LogError, at};
+use crate::error::LogError;
 use crate::file;
 use crate::file_identity::FileIdentity;
-use crate::judge::{Judgement, nowhere};
-use crate::month_file::{MonthFile, give_back_old};
-use crate::months::{record_of, remember};
-use crate::record::{MAX_LINE, Mark, write_checkpoint_key, write_line};
-use crate::repair::{LogEnd, rewrite};
+use crate::month_file::MonthFile;
+use crate::record::{MAX_LINE, Mark, write_line};
 use crate::reserved::Reserved;
 
 /// The one writer of a log directory (`audit/<agent-id>/inter-agent-YYYY-MM.jsonl`).
@@ -59,89 +59,6 @@ pub struct Log {
 }
 
 impl Log {
-    /// Goes on where a start looked: first the anchor says that somebody writes, then what a crash left
-    /// is mended.
-    pub(crate) fn resume_from(
-        judgement: Judgement,
-        lock: File,
-        now: Timestamp,
-        genesis: &Entry,
-    ) -> Result<Self, LogError> {
-        let Judgement {
-            loss: lost,
-            disk,
-            dir,
-            found,
-            checkpoints,
-            anchor: path,
-            record,
-            ..
-        } = judgement;
-        let is_clean = record.as_ref().is_some_and(|record| record.is_clean);
-        let anchor = match (&path, record) {
-            (Some(path), Some(record)) => {
-                let record = AnchorRecord {
-                    is_clean: false,
-                    ..record
-                };
-                Some(Anchor::create(&disk, path, record)?)
-            }
-            _ => None,
-        };
-        let end = found.mend(&disk, !is_clean)?;
-        let mut log = Self::new(disk, dir, lock, checkpoints, anchor);
-        log.is_guarded = log.anchor.is_some() || lost.is_some();
-        let begun = log.begin(now, genesis, end, lost, path);
-        // A step of the opening failed, and what the disk holds is unknown: this log writes nothing more, and the
-        // next start looks again.
-        log.stopped = begun.is_err();
-        begun.map(|()| log)
-    }
-
-    fn begin(
-        &mut self,
-        now: Timestamp,
-        genesis: &Entry,
-        end: Option<LogEnd>,
-        lost: Option<Head>,
-        path: Option<PathBuf>,
-    ) -> Result<(), LogError> {
-        if let Some(checkpoints) = &mut self.checkpoints {
-            let next = end.as_ref().map_or(0, |end| end.tip.seq) + 1;
-            checkpoints.mend(&self.dir, lost.map(|_| next))?;
-        }
-        match end {
-            Some(end) => self.resume(now, end)?,
-            None => self.start(now, genesis)?,
-        }
-        if let Some(head) = lost {
-            let (line, hash) = (head.seq, head.hash);
-            self.append(now, &Entry::Loss(LossLine { line, hash }))?;
-        }
-        if let (None, Some(path)) = (&self.anchor, &path) {
-            self.commit()?;
-            self.anchor = Some(Anchor::create(&self.disk, path, self.record(false))?);
-            remove_old_mark(&self.disk, &self.dir)?;
-        }
-        self.prove_month()?;
-        self.give_back_old()?;
-        self.months = path.as_deref().map(record_of);
-        self.remember_months(lost.is_some())
-    }
-
-    /// Takes down the months that are finished. It only helps against the host's own hands, and may wait
-    /// for room.
-    fn remember_months(&self, anew: bool) -> Result<(), LogError> {
-        let Some(record) = &self.months else {
-            return Ok(());
-        };
-        let newest = self.dir.join(file::month_name(&self.month));
-        match remember(&self.disk, &self.dir, record, &newest, anew) {
-            Err(LogError::Full(_)) => Ok(()),
-            done => done,
-        }
-    }
-
     /// Adds a line to the open group; it is not durable before the next [`commit`](Log::commit).
     ///
     /// Its `ts` is `now` or that of the line before, whichever is later. When that lies in a new
@@ -290,71 +207,6 @@ impl Log {
         (self.durable.seq > 0).then_some(self.durable)
     }
 
-    fn start(&mut self, now: Timestamp, genesis: &Entry) -> Result<(), LogError> {
-        self.name_month(whole_millis(now).month());
-        let path = self.dir.join(file::month_name(&self.month));
-        let mut members = Vec::new();
-        genesis.write(&mut members);
-        if let Some(checkpoints) = &mut self.checkpoints {
-            let key = checkpoints.begin(&self.month, &path, self.is_guarded)?;
-            write_checkpoint_key(&key, &mut members);
-        }
-        self.month_file = Some(MonthFile::create(&self.disk, path)?);
-        self.append_members(now, &members)?;
-        self.record_torn(now, 1)
-    }
-
-    fn resume(&mut self, now: Timestamp, end: LogEnd) -> Result<(), LogError> {
-        self.name_month(file::month_of(&end.path).unwrap_or_default().to_owned());
-        self.month_file = Some(MonthFile::resume(&self.disk, end.path)?);
-        self.tip = end.tip;
-        self.written = self.position();
-        self.durable = self.written.head;
-        if end.is_closed {
-            self.is_closed = true;
-            self.roll_over(self.ts(now))?;
-        }
-        self.record_torn(now, end.tip.seq + 1)
-    }
-
-    fn new(
-        disk: Disk,
-        dir: PathBuf,
-        lock: File,
-        checkpoints: Option<Checkpoints>,
-        anchor: Option<Anchor>,
-    ) -> Self {
-        let (group, members) = (Vec::new(), Vec::new());
-        let tip = Tip::NONE;
-        Self {
-            disk,
-            dir,
-            month: String::new(),
-            month_end: Timestamp::from_millis(0),
-            month_file: None,
-            tip,
-            written: nowhere(),
-            durable: tip.head(),
-            group,
-            members,
-            checkpoints,
-            anchor,
-            months: None,
-            weight: Weight::Light,
-            is_closed: false,
-            is_unproven: false,
-            is_guarded: false,
-            beside: Vec::new(),
-            stopped: false,
-            _lock: lock,
-        }
-    }
-
-    fn name_month(&mut self, month: String) {
-        self.month_end = first_of_next(&month);
-        self.month = month;
-    }
-
     fn record(&self, is_clean: bool) -> AnchorRecord {
         AnchorRecord {
             is_clean,
@@ -403,28 +255,6 @@ impl Log {
         self.checkpoints.as_mut().map_or(Ok(()), Checkpoints::write)
     }
 
-    /// Records what was set aside where line `seq` belongs and has no line yet.
-    fn record_torn(&mut self, now: Timestamp, seq: u64) -> Result<(), LogError> {
-        for path in file::torn_files(&self.dir, seq)? {
-            let (bytes, hash) = file::measure(&path)?;
-            // An earlier start may have made this file and died before it was durable, so it is written anew before a
-            // line names it.
-            rewrite(&self.disk, &path, bytes)?;
-            let name = path
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned());
-            self.append_mark(
-                now,
-                &Mark::Recovery {
-                    file: name.unwrap_or_default(),
-                    bytes,
-                    hash,
-                },
-            )?;
-        }
-        Ok(())
-    }
-
     /// However many lines are appended before a commit, a crash never leaves more behind the last
     /// checkpoint than an honest log has.
     fn keep_up(&mut self) -> Result<(), LogError> {
@@ -453,73 +283,6 @@ impl Log {
         let mut members = Vec::new();
         mark.write(&mut members);
         self.append_members(now, &members)
-    }
-
-    /// `close` durable, its checkpoint durable, the new key, the new file, its name durable, `open` as its
-    /// first line, durable, the first checkpoint; then the old key is destroyed. On a full disk it ends
-    /// at any step, and goes on there when it is called again; so does a start after a crash.
-    fn roll_over(&mut self, ts: Timestamp) -> Result<(), LogError> {
-        if !self.is_closed {
-            let mut close = Vec::new();
-            Mark::Close.write(&mut close);
-            self.push(self.tip.ts, &close)?;
-            self.is_closed = true;
-        }
-        self.commit()?;
-        self.checkpoint()?;
-        self.begin_month(ts.max(self.month_end))
-    }
-
-    fn begin_month(&mut self, ts: Timestamp) -> Result<(), LogError> {
-        let previous = file::month_name(&self.month);
-        let month = ts.month();
-        let path = self.dir.join(file::month_name(&month));
-        let hash = self.tip.hash;
-        let mut members = Vec::new();
-        Mark::Open { previous, hash }.write(&mut members);
-        if let Some(checkpoints) = &mut self.checkpoints {
-            let key = checkpoints.begin(&month, &path, self.is_guarded);
-            write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
-        }
-        let given_back = self
-            .month_file
-            .as_mut()
-            .map_or(Ok(()), MonthFile::give_back);
-        self.stop_unless_full(given_back)?;
-        let month_file = MonthFile::create(&self.disk, path);
-        self.month_file = Some(self.stop_unless_full(month_file)?);
-        self.name_month(month);
-        self.is_closed = false;
-        self.push(ts, &members)?;
-        if self.checkpoints.is_some() {
-            self.is_unproven = true;
-            self.prove_month()?;
-        }
-        let remembered = self.remember_months(false);
-        self.stop_unless_full(remembered)
-    }
-
-    /// Covers the first line of a month by a checkpoint before another line follows: a month with more lines and no
-    /// checkpoint is one whose checkpoints were taken away.
-    fn prove_month(&mut self) -> Result<(), LogError> {
-        self.commit()?;
-        self.checkpoint()?;
-        if let Some(checkpoints) = &self.checkpoints {
-            let destroyed = checkpoints.destroy_old_keys(&self.month);
-            self.stop_unless_full(destroyed)?;
-        }
-        self.is_unproven = false;
-        Ok(())
-    }
-
-    /// The months that are over need no room beyond their ends.
-    fn give_back_old(&self) -> Result<(), LogError> {
-        let newest = self.dir.join(file::month_name(&self.month));
-        let mut files = file::months(&self.dir)?;
-        files.retain(|month| *month != newest);
-        let notes: Vec<_> = files.iter().map(|month| checkpoints_of(month)).collect();
-        give_back_old(&self.disk, files.iter().chain(&notes).map(PathBuf::as_path));
-        Ok(())
     }
 
     /// Gives back the room that is reserved for more of this month.
@@ -604,15 +367,6 @@ impl Drop for Log {
     }
 }
 
-/// An older release left its mark within the log's directory.
-fn remove_old_mark(disk: &Disk, dir: &Path) -> Result<(), LogError> {
-    let path = dir.join(OLD_MARK);
-    match path.symlink_metadata() {
-        Ok(_) => disk.remove(&path).map_err(at(&path)),
-        Err(_) => Ok(()),
-    }
-}
-
 /// One group of large lines does not keep its room in memory for ever.
 const GROUP_KEPT: usize = 1024 * 1024;
 
@@ -620,22 +374,3 @@ const GROUP_KEPT: usize = 1024 * 1024;
 fn whole_millis(time: Timestamp) -> Timestamp {
     Timestamp::from_millis(time.as_millis())
 }
-
-/// A file that is closed stays closed, also when the clock has gone back into its month.
-fn first_of_next(month: &str) -> Timestamp {
-    let (year, number) = month.split_at_checked(5).unwrap_or(("1970-", "01"));
-    let next = match (
-        year.trim_end_matches('-').parse::<u32>(),
-        number.parse::<u32>(),
-    ) {
-        (Ok(year), Ok(12)) => format!("{}-01", year + 1),
-        (Ok(year), Ok(number)) => format!("{year:04}-{:02}", number + 1),
-        _ => month.to_owned(),
-    };
-    format!("{next}-01T00:00:00.000Z")
-        .parse()
-        .unwrap_or(Timestamp::from_millis(0))
-}
-
-/// The mark of an older release, within the log's directory.
-const OLD_MARK: &str = "inter-agent.writing";
