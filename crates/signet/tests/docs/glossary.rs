@@ -75,7 +75,7 @@ fn prose(page: &str) -> Vec<(usize, String)> {
 }
 
 /// The sentences that a source file says: its texts with a space in them, without those of its tests.
-fn sentences(source: &str) -> Vec<(usize, String)> {
+pub fn sentences(source: &str) -> Vec<(usize, String)> {
     let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let mut found = Vec::new();
     let (mut rest, mut number) = (source, 1);

@@ -21,6 +21,7 @@ mod performance;
 mod quickstart;
 mod shell;
 mod transcript;
+mod troubleshooting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -266,6 +267,8 @@ fn every_command_and_option_in_the_documents_exists() {
         quickstart::PAGE,
         AUDIT,
         AGENT_API,
+        "docs/concepts.md",
+        "docs/troubleshooting.md",
         "docs/doctor.md",
         "docs/mcp.md",
         "docs/gateway.md",
