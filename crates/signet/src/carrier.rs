@@ -43,8 +43,8 @@ pub trait Carrier: Send + Sync {
         parcel: &'p Parcel,
     ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, CarrierError>>;
 
-    /// Tells it what became of a message that it brought: the line is durable, or there is none.
-    fn settle(&self, ticket: Ticket, settled: Settling) -> BoxFuture<'_, Result<(), CarrierError>>;
+    /// Tells it what became of messages that it brought, in their order: their lines are durable, or there are none.
+    fn settle(&self, settled: Vec<(Ticket, Settling)>) -> BoxFuture<'_, Result<(), CarrierError>>;
 
     /// A message of ours came to its end, or the peer has it: whatever keeps it need not.
     fn forget(&self, _peer: &AgentId, _message_id: MessageId) {}
@@ -92,7 +92,7 @@ pub enum News {
         /// Its bytes.
         bytes: Bytes,
         /// The address that it was sent to.
-        address: String,
+        address: Arc<str>,
         /// What the carrier waits for, by [`Carrier::settle`].
         ticket: Option<Ticket>,
     },
@@ -136,6 +136,11 @@ impl Ticket {
     pub fn meaning<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
+
+    /// As [`Ticket::meaning`], taken out of the ticket.
+    pub fn into_meaning<T: Any>(self) -> Option<T> {
+        self.0.downcast().ok().map(|meaning| *meaning)
+    }
 }
 
 impl fmt::Debug for Ticket {
@@ -178,18 +183,16 @@ impl CarrierSet {
         self.within_turn(carrier.publish(parcel)).await
     }
 
-    /// Tells a carrier what became of a message that it brought.
+    /// Tells a carrier what became of messages that it brought.
     ///
     /// # Errors
-    /// What the carrier waits for, as for a whole message.
+    /// When the carrier could not be told of each, keeps the others waiting, or is none of this daemon's.
     pub async fn settle(
         &self,
         by: &CarrierId,
-        ticket: Ticket,
-        settled: Settling,
+        settled: Vec<(Ticket, Settling)>,
     ) -> Result<(), CarrierError> {
-        self.within_turn(self.find(by)?.settle(ticket, settled))
-            .await
+        self.within_turn(self.find(by)?.settle(settled)).await
     }
 
     /// A message of ours came to its end, or the peer has it.
@@ -272,7 +275,7 @@ impl CarrierSet {
     }
 }
 
-/// How long one of several carriers may take for one message.
+/// How long one of several carriers may take for a message, or for being told what became of those of one commit.
 const TURN: Duration = Duration::from_millis(250);
 
 impl fmt::Debug for CarrierSet {

@@ -1,5 +1,7 @@
 //! What comes out of a connection, and what is said about it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::Handle;
@@ -12,7 +14,7 @@ pub enum Arrival {
         /// Its payload.
         bytes: Bytes,
         /// The subject it was sent to.
-        subject: String,
+        subject: Arc<str>,
         /// What the mailbox waits for, by [`crate::Nats::settle`]; none on core NATS.
         handle: Option<Handle>,
     },

@@ -27,27 +27,28 @@ impl Handle {
     /// with `<domain>.<account>` before the stream and a token behind. `None` for what is no delivery from
     /// `mailbox`.
     pub(crate) fn parse(reply: &Subject, mailbox: &Mailbox, era: u64) -> Option<MailboxDelivery> {
-        let tokens: Vec<&str> = reply.strip_prefix("$JS.ACK.")?.split('.').collect();
-        let place = match tokens.len() {
-            7 => tokens.as_slice(),
-            9 | 10 => tokens.get(2..)?,
+        let tokens = reply.strip_prefix("$JS.ACK.")?;
+        let before = match tokens.split('.').count() {
+            7 => 0,
+            9 | 10 => 2,
             _ => return None,
         };
-        let [stream, consumer, deliveries, sequence, number, ..] = place else {
-            return None;
-        };
-        if (*stream, *consumer) != (mailbox.stream.as_str(), mailbox.consumer.as_str()) {
+        let mut tokens = tokens.split('.').skip(before);
+        let (stream, consumer) = (tokens.next()?, tokens.next()?);
+        if (stream, consumer) != (mailbox.stream.as_str(), mailbox.consumer.as_str()) {
             return None;
         }
+        let mut number = || tokens.next()?.parse().ok();
+        let (deliveries, sequence, number) = (number()?, number()?, number()?);
         let handle = Self {
             reply: reply.clone(),
             era,
-            deliveries: deliveries.parse().ok()?,
+            deliveries,
         };
         Some(MailboxDelivery {
             handle,
-            sequence: sequence.parse().ok()?,
-            number: number.parse().ok()?,
+            sequence,
+            number,
         })
     }
 
@@ -57,6 +58,10 @@ impl Handle {
 
     pub(crate) fn reply(&self) -> Subject {
         self.reply.clone()
+    }
+
+    pub(crate) fn into_reply(self) -> Subject {
+        self.reply
     }
 }
 

@@ -40,6 +40,7 @@ impl Supervisor {
         let outlet = Outlet {
             arrivals,
             link: Arc::new(link),
+            inbox: config.inbox.as_str().into(),
             max_bytes: config.max_bytes,
         };
         Self {

@@ -150,19 +150,41 @@ impl Nats {
         })
     }
 
-    /// Tells the broker what became of a message. `Ok` says that the word stands in the connection's queue; if
-    /// it is lost, the message comes again.
+    /// Tells the broker what became of a message, as [`Nats::settle_all`] does.
     ///
     /// # Errors
-    /// [`Error::Stale`] when the handle is of a store that was lost meanwhile; [`Error::Disconnected`],
-    /// [`Error::Closed`].
+    /// As [`Nats::settle_all`].
     pub async fn settle(&self, handle: &Handle, settlement: Settlement) -> Result<(), Error> {
+        self.settle_all([(handle.clone(), settlement)]).await
+    }
+
+    /// Tells the broker what became of messages. `Ok` says that the words stand in the connection's queue; if one of
+    /// them is lost, its message comes again.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] when a handle is of a store that was lost meanwhile: the others are told;
+    /// [`Error::Disconnected`], [`Error::Closed`].
+    pub async fn settle_all(
+        &self,
+        settled: impl IntoIterator<Item = (Handle, Settlement)>,
+    ) -> Result<(), Error> {
         let live = self.live()?;
-        if handle.era() != live.store.era() {
-            return Err(Error::Stale);
-        }
-        let sent = live.client.publish(handle.reply(), settlement.payload());
-        self.while_up(sent).await?.map_err(|_| Error::Disconnected)
+        let era = live.store.era();
+        let told = async {
+            let mut outcome = Ok(());
+            for (handle, settlement) in settled {
+                if handle.era() != era {
+                    outcome = Err(Error::Stale);
+                    continue;
+                }
+                let told = live
+                    .client
+                    .publish(handle.into_reply(), settlement.payload());
+                told.await.map_err(|_| Error::Disconnected)?;
+            }
+            outcome
+        };
+        self.while_up(told).await?
     }
 
     /// Waits until what was published before has been given to the socket. That is not yet the server:

@@ -16,6 +16,8 @@ use crate::{Arrival, Error, Handle};
 pub(crate) struct Outlet {
     pub(crate) arrivals: Backlog,
     pub(crate) link: Arc<watch::Sender<ConnectionState>>,
+    /// The subject of our own inbox.
+    pub(crate) inbox: Arc<str>,
     pub(crate) max_bytes: usize,
 }
 
@@ -45,7 +47,7 @@ impl Outlet {
         if payload.len() <= self.max_bytes {
             return Arrival::Message {
                 bytes: payload,
-                subject: subject.to_string(),
+                subject: self.name(&subject),
                 handle,
             };
         }
@@ -54,6 +56,15 @@ impl Outlet {
             length: payload.len(),
             head: Bytes::copy_from_slice(head),
             handle,
+        }
+    }
+
+    /// Nearly every message is sent to our own inbox: all of those share one name.
+    fn name(&self, subject: &str) -> Arc<str> {
+        if *subject == *self.inbox {
+            Arc::clone(&self.inbox)
+        } else {
+            subject.into()
         }
     }
 }

@@ -179,7 +179,7 @@ fn message(bytes: Vec<u8>, address: &str, ticket: Ticket) -> News {
     }
     News::Message {
         bytes,
-        address: address.to_owned(),
+        address: address.into(),
         ticket: Some(ticket),
     }
 }
@@ -283,15 +283,17 @@ impl Carrier for Foreign {
         ready(self.0.take(parcel)).boxed()
     }
 
-    fn settle(&self, ticket: Ticket, settled: Settling) -> BoxFuture<'_, Result<(), CarrierError>> {
-        let settled = match ticket.meaning::<DeliveredMessage>() {
-            Some(delivery) => {
-                delivery.settle(settled);
-                Ok(())
+    fn settle(&self, settled: Vec<(Ticket, Settling)>) -> BoxFuture<'_, Result<(), CarrierError>> {
+        for (ticket, settled) in settled {
+            match ticket.meaning::<DeliveredMessage>() {
+                Some(delivery) => delivery.settle(settled),
+                None => {
+                    let another = CarrierError("another carrier's ticket".to_owned());
+                    return ready(Err(another)).boxed();
+                }
             }
-            None => Err(CarrierError("another carrier's ticket".to_owned())),
-        };
-        ready(settled).boxed()
+        }
+        ready(Ok(())).boxed()
     }
 
     fn forget(&self, peer: &AgentId, message_id: MessageId) {

@@ -46,19 +46,19 @@ impl Carrier for Nats {
         published.boxed()
     }
 
-    /// A mailbox makes a difference between what is taken and what can never be.
-    fn settle(&self, ticket: Ticket, settled: Settling) -> BoxFuture<'_, Result<(), CarrierError>> {
-        let settlement = match settled.ruled {
-            Disposition::Accepted => Settlement::Ack,
-            Disposition::Refused | Disposition::Counted => Settlement::Term,
-        };
-        let settled = async move {
-            match ticket.meaning::<Handle>() {
-                Some(handle) => Ok(Self::settle(self, handle, settlement).await?),
+    fn settle(&self, settled: Vec<(Ticket, Settling)>) -> BoxFuture<'_, Result<(), CarrierError>> {
+        let said = settled.into_iter().map(|(ticket, settled)| {
+            let handle: Handle = ticket.into_meaning()?;
+            Some((handle, settlement_of(settled.ruled)))
+        });
+        let said: Option<Vec<_>> = said.collect();
+        let told = async move {
+            match said {
+                Some(said) => Ok(self.settle_all(said).await?),
                 None => Err(CarrierError("another carrier's ticket".to_owned())),
             }
         };
-        settled.boxed()
+        told.boxed()
     }
 
     fn is_connected(&self) -> bool {
@@ -95,6 +95,14 @@ impl CarrierSource for NatsInbox {
             count
         };
         received.boxed()
+    }
+}
+
+/// A mailbox makes a difference between what is taken and what can never be.
+const fn settlement_of(ruled: Disposition) -> Settlement {
+    match ruled {
+        Disposition::Accepted => Settlement::Ack,
+        Disposition::Refused | Disposition::Counted => Settlement::Term,
     }
 }
 

@@ -183,10 +183,8 @@ impl Effects {
     /// Tells a carrier what became of its messages. Where that fails, it brings them again, and the node recognises
     /// them.
     async fn settle_mail(&mut self, carrier: &CarrierId, settled: Vec<(Ticket, Settling)>) {
-        for (ticket, settled) in settled {
-            if let Err(error) = self.carriers.settle(carrier, ticket, settled).await {
-                return debug!(%carrier, %error, "it was not told; the messages come again");
-            }
+        if let Err(error) = self.carriers.settle(carrier, settled).await {
+            debug!(%carrier, %error, "it was not told of each; the messages come again");
         }
     }
 

@@ -139,8 +139,10 @@ impl EventLoop {
 
     async fn take(&mut self, taken: IntakeItem) {
         match taken {
-            IntakeItem::Messages(carrier, judged, permit) => {
-                let Ok(judged) = judged.await else { return };
+            IntakeItem::Messages(carrier, judging, permit) => {
+                let Some(judged) = judging.done().await else {
+                    return;
+                };
                 self.take_messages(carrier, judged).await;
                 drop(permit);
                 let at = self.at();

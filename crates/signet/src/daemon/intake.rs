@@ -15,6 +15,8 @@ use crate::clock;
 
 /// How many arrivals one worker takes at once.
 const CHUNK: usize = 64;
+/// From how many messages on a chunk is judged by a task of its own.
+const SPAWNED: usize = 8;
 /// How many chunks may be under way.
 const CHUNKS: usize = 8;
 /// How many bytes may be under way, in KiB: whoever sends large messages waits, and nobody's memory
@@ -24,14 +26,27 @@ const KIB_UNDER_WAY: usize = 8 * 1024;
 /// What the intake hands to the event loop.
 #[derive(Debug)]
 pub(super) enum IntakeItem {
-    /// Messages that a carrier brought, being verified, each with what the carrier waits for.
-    Messages(
-        CarrierId,
-        JoinHandle<Vec<(Judged, Option<Ticket>)>>,
-        OwnedSemaphorePermit,
-    ),
+    /// Messages that a carrier brought, each with what the carrier waits for.
+    Messages(CarrierId, Judging, OwnedSemaphorePermit),
     /// Something happened to a carrier.
     News(CarrierId, News),
+}
+
+/// Messages that are judged, or are being judged by a worker.
+#[derive(Debug)]
+pub(super) enum Judging {
+    Done(Vec<(Judged, Option<Ticket>)>),
+    UnderWay(JoinHandle<Vec<(Judged, Option<Ticket>)>>),
+}
+
+impl Judging {
+    /// Waits until all are judged; `None` when the runtime ends before.
+    pub(super) async fn done(self) -> Option<Vec<(Judged, Option<Ticket>)>> {
+        match self {
+            Self::Done(judged) => Some(judged),
+            Self::UnderWay(judged) => judged.await.ok(),
+        }
+    }
 }
 
 /// Starts the intake. It ends when nothing more is read of any carrier, and holds each until its connection
@@ -112,8 +127,14 @@ impl Workers {
         };
         let (view, allowance) = (self.view.borrow().clone(), Arc::clone(&self.allowance));
         let by = carrier.clone();
-        let judged = tokio::spawn(async move { judge(chunk, &by, &view, &allowance) });
-        let messages = IntakeItem::Messages(carrier.clone(), judged, permit);
+        // Few messages, and nothing before them: a task of their own would only make them wait for a worker to wake.
+        let is_alone = chunk.len() < SPAWNED && self.taken.capacity() == CHUNKS;
+        let work = move || judge(chunk, &by, &view, &allowance);
+        let judging = match is_alone {
+            true => Judging::Done(work()),
+            false => Judging::UnderWay(tokio::spawn(async move { work() })),
+        };
+        let messages = IntakeItem::Messages(carrier.clone(), judging, permit);
         self.taken.send(messages).await.is_ok()
     }
 }
@@ -160,7 +181,7 @@ impl RawArrival {
                 bytes,
                 address,
                 ticket,
-            } if address == expected => (bytes, ArrivalKind::Whole, ticket),
+            } if *address == *expected => (bytes, ArrivalKind::Whole, ticket),
             News::Message { bytes, ticket, .. } => (bytes, ArrivalKind::Misplaced, ticket),
             News::Oversized {
                 length,

@@ -96,7 +96,7 @@ impl Carrier for InMemory {
         for _ in 0..times {
             let news = News::Message {
                 bytes: bytes.clone(),
-                address: address.clone(),
+                address: address.as_str().into(),
                 ticket: Some(Ticket::of(self.address.clone())),
             };
             self.hub.put(&address, news);
@@ -104,9 +104,11 @@ impl Carrier for InMemory {
         ready(Ok(ready(true).boxed())).boxed()
     }
 
-    fn settle(&self, ticket: Ticket, settled: Settling) -> BoxFuture<'_, Result<(), CarrierError>> {
-        assert!(ticket.meaning::<String>().is_some());
-        self.hub.ruled.lock().unwrap().push(settled.ruled);
+    fn settle(&self, settled: Vec<(Ticket, Settling)>) -> BoxFuture<'_, Result<(), CarrierError>> {
+        for (ticket, settled) in settled {
+            assert!(ticket.meaning::<String>().is_some());
+            self.hub.ruled.lock().unwrap().push(settled.ruled);
+        }
         ready(Ok(())).boxed()
     }
 
