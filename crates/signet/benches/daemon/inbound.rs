@@ -1,11 +1,8 @@
 //! What a daemon takes in: messages a second, verified and durable, and the CPU time of each, beside
 //! a bare `verify_strict` and bare async-nats in the same run.
 
-use std::time::{Duration, Instant};
-
 use crate::common::{self, Daemon, Peer, daemon, median, peer};
-use bytes::Bytes;
-use futures_util::StreamExt as _;
+use crate::yardsticks;
 use signet_testkit::Server;
 use signet_testkit::bench::{Bench, Limit};
 use signet_testkit::server::MAILBOXES;
@@ -13,14 +10,17 @@ use signet_testkit::server::MAILBOXES;
 /// Messages of one round: the sender's ledger holds 4,096.
 const MESSAGES: usize = 3_000;
 const ROUNDS: usize = 9;
-/// The most CPU time that a message may cost, in bare `verify_strict`s: the program that is handed out, built for size, took 1.5
-/// to 1.74 on two machines.
-const MOST: f64 = 1.75;
+/// The most CPU time that a message may cost, in bare `verify_strict`s.
+const MOST: f64 = 0.9;
+/// The least throughput, in what one core verifies and does nothing else.
+const LEAST: f64 = 1.65;
 /// The most CPU time that a message out of a mailbox may cost, in that of one by core NATS.
-const MOST_OUT_OF_MAILBOX: f64 = 1.2;
-/// The least part of core NATS's throughput that mailboxes leave: measured were 0.67 to 0.78, on two cores that the server has
-/// its share of.
-const LEAST: f64 = 0.6;
+const MOST_OUT_OF_MAILBOX: f64 = 1.1;
+/// The least rate out of a mailbox, in that of a consumer that pulls, acknowledges, and does nothing else.
+const LEAST_OUT_OF_MAILBOX: f64 = 0.85;
+/// The most CPU time of the plain path, which would be no yardstick if it were slow, and the least throughput in its.
+const MOST_PLAIN: f64 = 1.3;
+const LEAST_BESIDE_PLAIN: f64 = 1.8;
 
 /// A daemon, and a peer that sends to it.
 struct Pair {
@@ -43,15 +43,28 @@ pub(crate) fn run(mut bench: Bench) {
     let sample = core.sender.sign(1).remove(0);
     runtime.block_on(core.sender.publish(sample.clone()));
     runtime.block_on(core.sender.settle());
-    let (mut units, mut bare_rates, mut bare_cpus) = (vec![], vec![], vec![]);
+    let away = daemon::init(dir.path(), "erin", &server.url());
+    daemon::set_up(&away);
+    let mut units = vec![];
+    let [mut subscriber, mut plain, mut consumer] = [const { Yardstick::new() }; 3];
     for _ in 0..rounds {
         let before = common::verify_strict(sample.len());
         core.round(&runtime, messages);
         units.push(f64::midpoint(before, common::verify_strict(sample.len())));
+        plain.took(yardsticks::plain(
+            &server.url(),
+            dir.path(),
+            &sample,
+            messages,
+        ));
         mail.round(&runtime, messages);
-        let (rate, cpu) = bare(&server.url(), &sample, messages);
-        bare_rates.push(rate);
-        bare_cpus.push(cpu);
+        consumer.took(yardsticks::consumer(
+            &server.url(),
+            "erin",
+            &sample,
+            messages,
+        ));
+        subscriber.took(yardsticks::subscriber(&server.url(), &sample, messages));
     }
     println!(
         "Messages of {} bytes; medians of {rounds} rounds of {messages}.\n",
@@ -59,62 +72,101 @@ pub(crate) fn run(mut bench: Bench) {
     );
     let unit = median(&units);
     bench.figure("bare verify_strict, microseconds", unit / 1e3);
-    bench.figure(
-        "bare async-nats subscriber, messages a second",
-        median(&bare_rates),
-    );
-    bench.figure(
-        "bare async-nats subscriber, CPU in verify_strict",
-        median(&bare_cpus) / unit,
-    );
+    for (what, yardstick) in [
+        ("bare async-nats subscriber", &subscriber),
+        ("plain path", &plain),
+        ("bare consumer of a mailbox", &consumer),
+    ] {
+        bench.figure(
+            format!("{what}, messages a second"),
+            median(&yardstick.rates),
+        );
+        bench.figure(
+            format!("{what}, CPU in verify_strict"),
+            median(&yardstick.cpus) / unit,
+        );
+    }
     bench.figure(
         "inbound, verified and durable, messages a second",
         median(&core.rates),
     );
     bench.figure(
-        "the same beside the bare rate of one core",
-        median(&core.rates) * unit / 1e9,
-    );
-    bench.figure(
         "out of a mailbox, acknowledged, messages a second",
         median(&mail.rates),
     );
-    let ratios = |cpus: &[f64], than: &[f64]| -> Vec<f64> {
-        cpus.iter()
-            .zip(than)
-            .map(|(cpu, than)| cpu / than)
-            .collect()
-    };
-    let (each, out_of_mailbox) = (ratios(&core.cpus, &units), ratios(&mail.cpus, &core.cpus));
-    let kept = ratios(&mail.rates, &core.rates);
-    for (what, ratios) in [
-        ("CPU", &each),
-        ("mailbox CPU", &out_of_mailbox),
-        ("mailbox rate", &kept),
+    let a_core: Vec<f64> = units.iter().map(|unit| 1e9 / unit).collect();
+    for (what, values, than, limit) in [
+        (
+            "plain path, CPU of a message, in verify_strict",
+            &plain.cpus,
+            &units,
+            Limit::Most(MOST_PLAIN),
+        ),
+        (
+            "CPU of a message inbound, in verify_strict",
+            &core.cpus,
+            &units,
+            Limit::Most(MOST),
+        ),
+        (
+            "messages a second, in those that one core verifies",
+            &core.rates,
+            &a_core,
+            Limit::Least(LEAST),
+        ),
+        (
+            "messages a second, in those of the plain path",
+            &core.rates,
+            &plain.rates,
+            Limit::Least(LEAST_BESIDE_PLAIN),
+        ),
+        (
+            "CPU out of a mailbox, beside core NATS",
+            &mail.cpus,
+            &core.cpus,
+            Limit::Most(MOST_OUT_OF_MAILBOX),
+        ),
+        (
+            "rate out of a mailbox, beside a bare consumer",
+            &mail.rates,
+            &consumer.rates,
+            Limit::Least(LEAST_OUT_OF_MAILBOX),
+        ),
     ] {
-        println!("{what:<12} each round: {}", list(ratios));
+        let each: Vec<f64> = values
+            .iter()
+            .zip(than)
+            .map(|(value, than)| value / than)
+            .collect();
+        println!("{what}, each round: {}", list(&each));
+        bench.held(what, median(&each), limit);
     }
-    bench.held(
-        "CPU of a message inbound, in verify_strict",
-        median(&each),
-        Limit::Most(MOST),
-    );
-    bench.held(
-        "CPU out of a mailbox, beside core NATS",
-        median(&out_of_mailbox),
-        Limit::Most(MOST_OUT_OF_MAILBOX),
-    );
-    bench.held(
-        "rate out of a mailbox, beside core NATS",
-        median(&kept),
-        Limit::Least(LEAST),
-    );
     bench.held(
         "lines that tell of dropped messages",
         (core.gaps + mail.gaps) as f64,
         Limit::Most(0.0),
     );
     bench.end();
+}
+
+/// What a yardstick took, by round.
+struct Yardstick {
+    rates: Vec<f64>,
+    cpus: Vec<f64>,
+}
+
+impl Yardstick {
+    const fn new() -> Self {
+        Self {
+            rates: Vec::new(),
+            cpus: Vec::new(),
+        }
+    }
+
+    fn took(&mut self, round: yardsticks::Round) {
+        self.rates.push(round.rate);
+        self.cpus.push(round.cpu);
+    }
 }
 
 impl Pair {
@@ -175,45 +227,4 @@ impl Pair {
 fn list(values: &[f64]) -> String {
     let values: Vec<String> = values.iter().map(|value| format!("{value:.2}")).collect();
     values.join(" ")
-}
-
-/// Messages a second and nanoseconds of the subscriber's thread for each, without anything of ours.
-fn bare(url: &str, sample: &Bytes, messages: usize) -> (f64, f64) {
-    let (ready, started) = std::sync::mpsc::channel();
-    let (at, length) = (url.to_owned(), sample.len());
-    let subscriber = std::thread::spawn(move || {
-        common::runtime().block_on(async move {
-            let options = async_nats::ConnectOptions::new().subscription_capacity(2 * messages);
-            let client = options.connect(at).await.unwrap();
-            let mut inbox = client.subscribe("bare.inbox").await.unwrap();
-            client.flush().await.unwrap();
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            let cpu = common::thread_cpu();
-            ready.send(()).unwrap();
-            for _ in 0..messages {
-                assert_eq!(inbox.next().await.unwrap().payload.len(), length);
-            }
-            let end = Instant::now();
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            (end, common::thread_cpu() - cpu)
-        })
-    });
-    let start = common::runtime().block_on(async {
-        let client = async_nats::connect(url).await.unwrap();
-        started.recv().unwrap();
-        let start = Instant::now();
-        for _ in 0..messages {
-            client.publish("bare.inbox", sample.clone()).await.unwrap();
-        }
-        // A flush is no round trip: whoever hangs up early loses what is still on its way.
-        while !subscriber.is_finished() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        start
-    });
-    let (end, cpu) = subscriber.join().unwrap();
-    (
-        messages as f64 / (end - start).as_secs_f64(),
-        cpu / messages as f64,
-    )
 }

@@ -19,7 +19,9 @@ mod history;
 mod idle;
 mod inbound;
 mod latency;
+mod memory;
 mod reading;
+mod yardsticks;
 
 use std::process::Command;
 
@@ -27,7 +29,7 @@ use signet_testkit::bench::{Bench, measures};
 
 type Part = (&'static str, fn(Bench));
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("inbound", inbound::run),
     ("latency", latency::run),
     ("reading", reading::run),
@@ -36,6 +38,7 @@ const PARTS: [Part; 8] = [
     ("handlers", handlers::run),
     ("clients", clients::run),
     ("flood", flood::run),
+    ("memory", memory::run),
 ];
 
 /// The word by which this program tells itself that it is the process of one part.

@@ -19,7 +19,7 @@ use super::daemon::place;
 
 /// How far the sender runs ahead of the log: far less than the daemon lets wait, so that
 /// core NATS drops nothing.
-const AHEAD: usize = 1_024;
+pub const AHEAD: usize = 1_024;
 
 pub struct Peer {
     pub node: Node,
