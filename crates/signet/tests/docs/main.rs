@@ -19,6 +19,7 @@ mod named_tests;
 mod pages;
 mod performance;
 mod quickstart;
+mod releasing;
 mod shell;
 mod transcript;
 mod troubleshooting;
@@ -269,6 +270,7 @@ fn every_command_and_option_in_the_documents_exists() {
         AGENT_API,
         "docs/concepts.md",
         "docs/troubleshooting.md",
+        "docs/releasing.md",
         "docs/doctor.md",
         "docs/mcp.md",
         "docs/gateway.md",
