@@ -13,6 +13,7 @@
 #[path = "../../../testkit/src/bench.rs"]
 mod bench;
 mod defaults;
+mod examples;
 mod glossary;
 mod masks;
 mod named_tests;
@@ -271,6 +272,7 @@ fn every_command_and_option_in_the_documents_exists() {
         "docs/concepts.md",
         "docs/troubleshooting.md",
         "docs/releasing.md",
+        "examples/notify/README.md",
         "docs/doctor.md",
         "docs/mcp.md",
         "docs/gateway.md",
