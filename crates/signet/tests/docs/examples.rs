@@ -1,7 +1,7 @@
 //! The scripts of examples/notify tell what a record says, and nothing that they should not.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -21,26 +21,21 @@ fn record() -> Value {
     serde_json::from_str(shown).unwrap()
 }
 
-/// A script, and programs in the place of those that it starts: each writes down its arguments and its input.
+/// A script, and programs in the place of those that it starts. They are links: a program that a test has just written
+/// cannot be started while another thread's child has it open.
 struct Tried {
     place: tempfile::TempDir,
 }
 
 impl Tried {
     fn new(code: i32) -> Self {
-        let tried = Self {
-            place: tempfile::tempdir().unwrap(),
-        };
+        let place = tempfile::tempdir().unwrap();
+        let told = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/docs/told");
         for program in ["curl", "sendmail"] {
-            let fake = format!(
-                "#!/bin/sh\nprintf '%s\\n' \"$@\" >{0}/arguments\ncat >{0}/input\nexit {code}\n",
-                tried.place.path().display()
-            );
-            let file = tried.place.path().join(program);
-            fs::write(&file, fake).unwrap();
-            fs::set_permissions(file, Permissions::from_mode(0o755)).unwrap();
+            symlink(&told, place.path().join(program)).unwrap();
         }
-        tried
+        fs::write(place.path().join("code"), code.to_string()).unwrap();
+        Self { place }
     }
 
     /// The file with the secret, with this mode.

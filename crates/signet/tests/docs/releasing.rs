@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::text;
+use super::{pages, text};
 
 const PAGE: &str = "docs/releasing.md";
 
@@ -69,4 +69,64 @@ fn a_workflow_has_no_right_but_those_that_its_jobs_name() {
     assert!(!workflow.contains(": write"), "{workflow}");
     assert!(!workflow.contains("secrets."), "{workflow}");
     assert!(!workflow.contains("pull_request_target"), "{workflow}");
+}
+
+/// The name in this line that a registry would be asked for, and that begins as ours do.
+fn asked_of_a_registry(line: &str) -> Option<&str> {
+    let installs = [
+        "pip install ",
+        "pipx install ",
+        "uv tool install ",
+        "npm install ",
+        "cargo install ",
+        "apt-get install ",
+        "apt install ",
+        "brew install ",
+    ];
+    let runs = ["npx ", "uvx ", "pipx run "];
+    let words = |phrase: &str| {
+        let behind = line.split_once(phrase)?.1;
+        let command = behind.split(['`', ';', '&', '#', ')', ',']).next()?;
+        let words = command.split_whitespace();
+        Some(words.filter(|word| !word.starts_with('-')))
+    };
+    let is_ours = |word: &&str| {
+        let files = [".gz", ".tgz", ".whl", ".deb"];
+        let is_file = word.contains('/') || files.iter().any(|end| word.ends_with(end));
+        word.trim_start_matches('@').starts_with("signet") && !is_file
+    };
+    let mut installed = installs.into_iter().filter_map(words).flatten();
+    let mut run = runs
+        .into_iter()
+        .filter_map(words)
+        .filter_map(|mut words| words.next());
+    installed.find(is_ours).or_else(|| run.find(is_ours))
+}
+
+/// These names belong to other people, or to nobody yet. Somebody who registers one would have their code run wherever such
+/// a line is pasted.
+#[test]
+fn a_package_of_a_name_that_anybody_may_take_is_installed_by_no_document() {
+    for (file, page) in pages::documents() {
+        for (number, line) in (1..).zip(page.lines()) {
+            let name = asked_of_a_registry(line);
+            assert_eq!(name, None, "{file}:{number}: {line}");
+        }
+    }
+    for line in [
+        "pip install signet",
+        "`uv tool install signet-daemon`",
+        "cargo install --locked signet",
+        "npx signet mcp",
+    ] {
+        assert!(asked_of_a_registry(line).is_some(), "{line}");
+    }
+    for line in [
+        "pip install ./clients/python",
+        "npm install signet-agent-0.1.0.tgz",
+        "npx @modelcontextprotocol/inspector --cli signet mcp",
+        "cargo build --release -p signet",
+    ] {
+        assert_eq!(asked_of_a_registry(line), None, "{line}");
+    }
 }
