@@ -39,11 +39,13 @@ def answers():
 
 def seeds():
     envelopes = [json.loads(path.read_text())["input"] for path in sorted((ROOT / "vectors/accepted").glob("*.json"))]
+    everything = [json.loads(path.read_text()) for folder in ("accepted", "refused") for path in sorted((ROOT / "vectors" / folder).glob("*.json"))]
     bodies = json.loads((ROOT / "crates/gateway/tests/http/jsonrpc20.json").read_text())
     cases = bodies if isinstance(bodies, list) else next(value for value in bodies.values() if isinstance(value, list))
     written = [case["input"] for case in cases if isinstance(case.get("input"), str) and len(case["input"]) < 4096]
     calls = [json.dumps(call(method, params)) for method, params in A2A.items()]
     yield "inbox_body", [*envelopes, "[" + ",".join(envelopes) + "]", "[]", "[{}"]
+    yield "two_readers", [vector["input"] for vector in everything if len(vector.get("input", "")) in range(1, 20_000)]
     yield "peer_answer", ["5\n[" + ",".join(envelopes[:3]) + "]", "Wed, 21 Oct 2026 07:28:00 GMT\n"]
     yield "rpc_body", [*written, json.dumps([call("status", {}), call("send", {"peer": "agent-bob"}, "a")])]
     yield "a2a_body", [*written[:40], *calls]

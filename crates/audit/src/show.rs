@@ -35,7 +35,7 @@ pub fn describe(line: &LogLine) -> String {
 #[must_use]
 pub fn body(line: &LogLine) -> Option<String> {
     let body = match line.entry.as_ref()? {
-        Entry::Message(verdict) => verdict.message()?.body.as_ref(),
+        Entry::Message(verdict) => verdict.message()?.body(),
         Entry::Draft(draft) => draft.body(),
         _ => None,
     };

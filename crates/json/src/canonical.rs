@@ -117,7 +117,7 @@ fn write_members<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>, out
 ///
 /// The two orders differ in one point: the characters beyond U+FFFF (lead bytes F0 to F4) stand
 /// before U+E000 to U+FFFF (lead bytes EE and EF), because surrogates begin at D800.
-fn utf16_order(a: &str, b: &str) -> Ordering {
+pub(super) fn utf16_order(a: &str, b: &str) -> Ordering {
     let rank = |byte: u8| {
         if matches!(byte, 0xee | 0xef) {
             byte + 0x10

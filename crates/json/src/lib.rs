@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! bytes ── parse ──> Value ── canonical ──> bytes      parse(canonical(v)) == v for every parsed v
+//! bytes ── CanonicalReader: the same document, or nothing       only where canonical(parse(bytes)) == bytes
 //! ```
 //!
 //! The parser is the crate's own because it has to see the text of a number and every name of an
@@ -15,12 +16,16 @@
 mod canonical;
 mod number;
 mod parse;
+mod reader;
 mod scan;
+mod weight;
 
 pub use serde_json::{Map, Value};
 
 pub use canonical::{canonical, write_canonical, write_string};
 pub use number::{format_number, parse_number};
+pub use reader::{CanonicalReader, Extent};
+pub use weight::weight;
 
 /// How much a document may cost before it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,3 +151,6 @@ fn document(bytes: &[u8], limits: Limits, decimals: Decimals) -> Result<Value, J
     }
     parse::document(text, limits, decimals)
 }
+
+/// No caller's limit may overflow the stack, where a document is read, written or dropped.
+const STACK_DEPTH: usize = 128;

@@ -71,6 +71,28 @@ impl<'a> Literal<'a> {
         self.text.contains(['e', 'E'])
     }
 
+    /// The integer within ±(2^53−1) that is spelt as the canonical form spells it.
+    pub(super) fn canonical_integer(&self) -> Option<i64> {
+        let integer: i64 = self.is_integer.then(|| self.text.parse().ok())??;
+        let is_safe = integer.unsigned_abs() <= MAX_SAFE_INTEGER;
+        (is_safe && self.text != "-0").then_some(integer)
+    }
+
+    /// Whether it denotes a number that is taken, and is spelt as the canonical form spells that.
+    pub(super) fn is_canonical(&self) -> bool {
+        if self.is_integer {
+            return self.canonical_integer().is_some();
+        }
+        let double = self
+            .text
+            .parse()
+            .ok()
+            .filter(|double: &f64| double.is_finite());
+        // A number that is an integer has another spelling, or none.
+        let double = double.and_then(|double| number_of(double)?.is_f64().then_some(double));
+        double.is_some_and(|double| ryu_js::Buffer::new().format_finite(double) == self.text)
+    }
+
     /// The number, if every reader of its canonical form reads the same; with [`Decimals::Exact`], and of the literal.
     pub(super) fn to_number(&self, decimals: Decimals) -> Option<Number> {
         if self.is_integer {

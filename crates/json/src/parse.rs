@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::canonical::canonical;
 use super::number::Literal;
 use super::scan::plain_len;
-use super::{Decimals, JsonError, Limits};
+use super::{Decimals, JsonError, Limits, STACK_DEPTH};
 
 /// Parses `text` as one JSON text with nothing but white space around it.
 pub(super) fn document(text: &str, limits: Limits, decimals: Decimals) -> Result<Value, JsonError> {
@@ -250,7 +250,5 @@ impl Parser<'_> {
     }
 }
 
-/// No caller's limit may overflow the stack, here or where a value is written or dropped.
-const STACK_DEPTH: usize = 128;
 const HIGH_SURROGATES: u32 = 0xd800;
 const LOW_SURROGATES: u32 = 0xdc00;

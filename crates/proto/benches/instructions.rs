@@ -17,6 +17,7 @@ use std::sync::Arc;
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use household::{Agent, at, published, settle};
 use signet_proto::entry::Entry;
+use signet_proto::envelope::Unverified;
 use signet_proto::ids::AgentId;
 use signet_proto::node::{Content, Judged, Outcome, Sending};
 
@@ -111,6 +112,21 @@ fn inbound((mut bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<u8>) {
     (bob, line)
 }
 
+// From bytes to messages, V01 to V04: by the reader of canonical form, and by that of every spelling.
+#[library_benchmark]
+#[bench::in_one_pass(setup = with_mail)]
+fn parse((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Unverified>) {
+    let read = mail.iter().map(|bytes| Unverified::parse_canonical(bytes));
+    (bob, read.map(|message| message.unwrap()).collect())
+}
+
+#[library_benchmark]
+#[bench::every_spelling(setup = with_mail)]
+fn parse_any((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Unverified>) {
+    let read = mail.iter().map(|bytes| Unverified::parse_any(bytes));
+    (bob, read.map(|message| message.unwrap()).collect())
+}
+
 // Both sides of four flights, and the message that waited for them.
 #[library_benchmark]
 #[bench::of_two(setup = strangers)]
@@ -127,6 +143,9 @@ fn handle_send(mut alice: Agent) -> (Agent, Outcome) {
     (alice, outcome)
 }
 
-library_benchmark_group!(name = core, benchmarks = [inbound, handshake, handle_send]);
+library_benchmark_group!(
+    name = core,
+    benchmarks = [inbound, parse, parse_any, handshake, handle_send]
+);
 
 main!(library_benchmark_groups = core);

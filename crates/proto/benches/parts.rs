@@ -62,6 +62,9 @@ fn main() {
     table.row("bytes to message (V01 to V04)", || {
         Unverified::parse(&sample).unwrap()
     });
+    table.row("the same by the parser and the schema", || {
+        Unverified::parse_any(&sample).unwrap()
+    });
     table.row("bytes to verified (V01 to V07)", || {
         Judged::of(&sample, bob.node.trust())
     });

@@ -127,7 +127,7 @@ impl Signed {
             &message.form,
             &headers,
             summary,
-            message.body.clone(),
+            message.body().cloned(),
             sealed,
         );
         Self::of(value, &identity.signing)

@@ -7,7 +7,9 @@
 //!
 //! Only [`Unverified`] is made from bytes and only [`Signed`](crate::draft::Signed) gives bytes back.
 
+mod body;
 mod form;
+mod one_pass;
 mod parts;
 mod sealed;
 
@@ -22,6 +24,7 @@ use crate::schema;
 use signet_json::{Limits, Value};
 
 pub use crate::method::{BodyForm, Class, KeptIn, Method};
+use body::Body;
 pub use form::Form;
 use parts::{Parts, take_body, write_enveloped};
 pub(crate) use parts::{assemble, attach};
@@ -30,12 +33,15 @@ pub use sealed::Sealed;
 /// The largest message, in bytes: NATS limits a payload to 256 KiB with its headers.
 pub const MAX_MESSAGE: usize = Limits::MESSAGE.bytes;
 
+/// Characters of a summary, sealed or not (schemas/message.schema.json).
+pub(crate) const LONGEST_SUMMARY: usize = 500;
+
 /// The highest tier that travels in clear.
 pub const HIGHEST_CLEAR_TIER: u8 = 2;
 
 /// What a message says, whoever says so. It proves nothing by itself, and does not print what should
 /// have been sealed.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Message {
     /// Its JSON-RPC form.
     pub form: Form,
@@ -43,8 +49,7 @@ pub struct Message {
     pub headers: Headers,
     /// One line for people.
     pub summary: Option<String>,
-    /// What it carries.
-    pub body: Option<Value>,
+    body: Option<Body>,
     /// Summary and body of tiers 3 and 4, for the recipient alone.
     pub sealed: Option<Sealed>,
     signature: [u8; 64],
@@ -56,8 +61,33 @@ pub struct Message {
 impl Message {
     /// Whether it carries in clear what its tier would have sealed.
     pub(crate) fn bares_secrets(&self) -> bool {
-        let (summary, body) = (self.summary.is_some(), self.body.is_some());
-        !may_travel_in_clear(self.headers.data_tier, summary, body)
+        !may_travel_in_clear(
+            self.headers.data_tier,
+            self.summary.is_some(),
+            self.has_body(),
+        )
+    }
+
+    /// What it carries.
+    pub fn body(&self) -> Option<&Value> {
+        let body = self.body.as_ref()?;
+        Some(body.tree(&self.canonical))
+    }
+
+    /// Whether it carries something in clear.
+    pub fn has_body(&self) -> bool {
+        self.body.is_some()
+    }
+
+    /// What the tree of its body takes in memory, about, in bytes.
+    pub(crate) fn weight_of_body(&self) -> usize {
+        self.body.as_ref().map_or(0, Body::weight)
+    }
+
+    /// What it carries, moved out of it.
+    pub(crate) fn take_body(&mut self) -> Option<Value> {
+        let body = self.body.take()?;
+        Some(body.into_tree(&self.canonical))
     }
 
     /// The canonical bytes (RFC 8785), with the signature.
@@ -124,7 +154,7 @@ impl Message {
 
     fn with_body_of(self, value: Value) -> Self {
         Self {
-            body: take_body(value),
+            body: take_body(value).map(Body::Tree),
             ..self
         }
     }
@@ -139,9 +169,16 @@ impl fmt::Debug for Message {
             .field("hash", &self.hash);
         if self.headers.data_tier <= HIGHEST_CLEAR_TIER {
             out.field("summary", &self.summary)
-                .field("body", &self.body);
+                .field("body", &self.body());
         }
         out.finish_non_exhaustive()
+    }
+}
+
+/// All that a message says stands in its canonical bytes, its signature too.
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        self.canonical == other.canonical
     }
 }
 
@@ -157,6 +194,21 @@ impl Unverified {
     /// # Errors
     /// The first check that fails, with what the bytes *claim* as far as they could be read.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unparsed> {
+        Self::parse_canonical(bytes).map_or_else(|| Self::parse_any(bytes), Ok)
+    }
+
+    /// The fast one of two readers: what [`Unverified::parse_any`] says of these bytes, or nothing. It speaks of most
+    /// messages that come in clear and in canonical form.
+    pub fn parse_canonical(bytes: &[u8]) -> Option<Self> {
+        let message = one_pass::message(bytes)?;
+        Some(Self { message })
+    }
+
+    /// The reader of every spelling, which alone gives a reason.
+    ///
+    /// # Errors
+    /// As [`Unverified::parse`].
+    pub fn parse_any(bytes: &[u8]) -> Result<Self, Unparsed> {
         Self::read(bytes, parse_value(bytes)?)
     }
 
@@ -165,6 +217,9 @@ impl Unverified {
         bytes: &[u8],
         wanted: impl FnOnce(&AgentId) -> bool,
     ) -> Option<Result<Self, Unparsed>> {
+        if let Some(read) = Self::parse_canonical(bytes) {
+            return wanted(&read.message.headers.agent_id).then_some(Ok(read));
+        }
         let value = parse_value(bytes).ok()?;
         let sender = Claimed::of(&value).agent?;
         wanted(&sender).then(|| Self::read(bytes, value))

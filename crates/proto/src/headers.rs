@@ -60,6 +60,14 @@ impl Layers {
         )
     }
 
+    /// Takes one layer more; nothing for a number above 15, and for a layer that is there already.
+    pub(crate) fn add(&mut self, layer: u8) -> Option<()> {
+        let bit = 1_u16.checked_shl(u32::from(layer))?;
+        let is_new = self.0 & bit == 0;
+        self.0 |= bit;
+        is_new.then_some(())
+    }
+
     /// Whether every layer of `self` is in `other`.
     pub const fn is_subset_of(self, other: Self) -> bool {
         self.0 & !other.0 == 0
@@ -114,18 +122,13 @@ impl TryFrom<&Value> for Layers {
 
     fn try_from(value: &Value) -> Result<Self, Reason> {
         let items = value.as_array().ok_or(Reason::HeaderInvalid)?;
-        let mut set = 0_u16;
+        let mut set = Self::default();
         for item in items {
-            let layer = item
-                .as_u64()
-                .filter(|layer| *layer < 16)
-                .ok_or(Reason::HeaderInvalid)?;
-            if set >> layer & 1 == 1 {
-                return Err(Reason::HeaderInvalid);
-            }
-            set |= 1 << layer;
+            let layer = item.as_u64().and_then(|layer| u8::try_from(layer).ok());
+            let added = layer.and_then(|layer| set.add(layer));
+            added.ok_or(Reason::HeaderInvalid)?;
         }
-        Ok(Self(set))
+        Ok(set)
     }
 }
 

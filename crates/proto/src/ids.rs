@@ -190,14 +190,7 @@ impl FromStr for Digest {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let mut bytes = [0; 32];
-        if text.len() != DIGEST_CHARS {
-            return Err(IdError::Digest);
-        }
-        match BASE64URL_NOPAD.decode_mut(text.as_bytes(), &mut bytes) {
-            Ok(_) => Ok(Self(bytes)),
-            Err(_) => Err(IdError::Digest),
-        }
+        decode_array(text).map(Self).map_err(|_| IdError::Digest)
     }
 }
 
@@ -327,6 +320,20 @@ pub fn decode_base64url(text: &str) -> Result<Vec<u8>, IdError> {
         .map_err(|_| IdError::Base64Url)
 }
 
+/// As [`decode_base64url`], for exactly `N` bytes.
+///
+/// # Errors
+/// [`IdError::Base64Url`], likewise for any other length.
+pub(crate) fn decode_array<const N: usize>(text: &str) -> Result<[u8; N], IdError> {
+    let mut bytes = [0; N];
+    if BASE64URL_NOPAD.decode_len(text.len()) != Ok(N) {
+        return Err(IdError::Base64Url);
+    }
+    match BASE64URL_NOPAD.decode_mut(text.as_bytes(), &mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(_) => Err(IdError::Base64Url),
+    }
+}
+
 const NAME_MAX: usize = 63;
-const DIGEST_CHARS: usize = 43;
 const KEY_PREFIX: &str = "ed25519:";

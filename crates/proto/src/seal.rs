@@ -13,7 +13,7 @@ use std::fmt;
 use signet_json::{Limits, Map, Value, write_canonical};
 use zeroize::Zeroizing;
 
-use crate::envelope::{Form, Message};
+use crate::envelope::{Form, LONGEST_SUMMARY, Message};
 use crate::headers::Headers;
 use crate::keys::SealSecret;
 use crate::reject::Reason;
@@ -41,7 +41,7 @@ impl Opened {
         };
         let summary = match inner.remove("summary") {
             None => None,
-            Some(Value::String(text)) if text.chars().count() <= SUMMARY => Some(text),
+            Some(Value::String(text)) if text.chars().count() <= LONGEST_SUMMARY => Some(text),
             Some(_) => return Err(Reason::SealMismatch),
         };
         let body = inner.remove("body");
@@ -68,7 +68,7 @@ pub fn plaintext(
     summary: Option<&str>,
     body: Option<&Value>,
 ) -> Result<Zeroizing<Vec<u8>>, Reason> {
-    if summary.is_some_and(|summary| summary.chars().count() > SUMMARY) {
+    if summary.is_some_and(|summary| summary.chars().count() > LONGEST_SUMMARY) {
         return Err(Reason::InvalidShape);
     }
     let mut inner = binding(headers);
@@ -115,6 +115,3 @@ fn binding(headers: &Headers) -> Map<String, Value> {
     }
     inner
 }
-
-/// Characters of a summary, sealed or not.
-const SUMMARY: usize = 500;

@@ -197,8 +197,7 @@ pub(crate) fn prove_stranger(message: &Message) -> Result<Certificate, Reason> {
 
 /// The certificate in a flight, unproven.
 fn claimed_certificate(message: &Message) -> Result<Certificate, Reason> {
-    let body = message.body.as_ref();
-    let value = body.and_then(|body| body.get("certificate"));
+    let value = message.body().and_then(|body| body.get("certificate"));
     let certificate = value.and_then(|value| Certificate::read(value).ok());
     certificate
         .filter(|certificate| certificate.agent == message.headers.agent_id)
@@ -211,7 +210,7 @@ fn prove_credentials(message: &Message, certificate: Certificate) -> Result<Cred
         return Err(Reason::KeyUnknown);
     }
     prove_sender(message, &certificate)?;
-    let value = message.body.as_ref().and_then(|body| body.get("keys"));
+    let value = message.body().and_then(|body| body.get("keys"));
     let keys = value.and_then(|value| KeyStatement::parse(value, key).ok());
     let keys = keys.ok_or(Reason::KeysInvalid)?;
     let lasts = keys.not_after >= headers.timestamp

@@ -88,6 +88,6 @@ fn brings_certificate(message: &Message) -> bool {
         .form
         .method()
         .is_some_and(|method| method.is_handshake());
-    let body = message.body.as_ref().filter(|_| is_flight);
+    let body = message.body().filter(|_| is_flight);
     body.is_some_and(|body| body.get("certificate").is_some())
 }

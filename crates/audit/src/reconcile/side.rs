@@ -174,7 +174,7 @@ impl Side {
         if message.form.method().is_none() {
             self.answered.extend(headers.in_reply_to);
         }
-        let body = message.body.as_ref();
+        let body = message.body();
         let is_receipt = message.form.method() == Some(Method::Receipt);
         let receipt = body.filter(|_| is_receipt).and_then(Receipt::parse);
         if let (Some(receipt), Some(session)) = (receipt, headers.session) {

@@ -181,10 +181,7 @@ impl KnownTrust {
 
     /// A flight's own certificate counts when its root was pinned for an agent that was bound.
     fn learn_from_flight(&mut self, message: &Message) {
-        let value = message
-            .body
-            .as_ref()
-            .and_then(|body| body.get("certificate"));
+        let value = message.body().and_then(|body| body.get("certificate"));
         let Some(certificate) = value.and_then(|value| Certificate::parse(value).ok()) else {
             return;
         };

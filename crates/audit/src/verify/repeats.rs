@@ -94,7 +94,7 @@ fn content_signed_anew(message: &Message) -> Option<Digest> {
     let may = matches!(message.form, Form::Success | Form::Failure { .. }) || is_report(message);
     let headers = &message.headers;
     may.then(|| {
-        let body = message.body.as_ref().map(canonical).unwrap_or_default();
+        let body = message.body().map(canonical).unwrap_or_default();
         let sealed = message
             .sealed
             .as_ref()

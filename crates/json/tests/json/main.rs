@@ -9,4 +9,5 @@
 )]
 
 mod attacks;
+mod reader;
 mod samples;

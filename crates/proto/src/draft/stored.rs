@@ -96,9 +96,9 @@ impl StoredDraft {
     /// `unsealable` when the secret that it was sealed to is destroyed, `seal-mismatch` when the box
     /// is another draft's.
     pub fn open(self, identity: &Identity) -> Result<Draft, Reason> {
-        let message = self.message;
+        let mut message = self.message;
         let (summary, body) = match &message.sealed {
-            None => (message.summary, message.body),
+            None => (message.summary.take(), message.take_body()),
             Some(sealed) => {
                 let secret = identity.secret_for(sealed).ok_or(Reason::Unsealable)?;
                 let opened = seal::open(sealed, secret, &message)?.0;

@@ -7,7 +7,7 @@ use signet_json::{Map, Value};
 use super::form::Form;
 use super::sealed::Sealed;
 use crate::headers::Headers;
-use crate::ids::{MessageId, decode_base64url, encode_base64url};
+use crate::ids::{MessageId, decode_array, encode_base64url};
 use crate::method::Method;
 use crate::reject::Reason;
 
@@ -101,8 +101,7 @@ impl<'a> Parts<'a> {
             .get("signature")
             .and_then(Value::as_str)
             .ok_or(Reason::InvalidShape)?;
-        let bytes = decode_base64url(text).map_err(|_| Reason::InvalidShape)?;
-        bytes.try_into().map_err(|_| Reason::InvalidShape)
+        decode_array(text).map_err(|_| Reason::InvalidShape)
     }
 }
 

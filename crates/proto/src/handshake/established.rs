@@ -70,7 +70,7 @@ pub(super) fn established(
     opening: Opening,
 ) -> Option<Established> {
     // We signed this flight ourselves, so its members are read without a proof.
-    let mine = last.flight.body.as_ref()?;
+    let mine = last.flight.body()?;
     let serial = |of: &str| mine.get(of)?.get("serial")?.as_u64();
     let until =
         |of: &str| -> Option<Timestamp> { mine.get(of)?.get("not-after")?.as_str()?.parse().ok() };

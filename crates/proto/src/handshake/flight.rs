@@ -32,7 +32,7 @@ impl Credentials {
     /// # Errors
     /// `certificate-invalid` or `keys-invalid`, when a signature does not hold.
     pub(crate) fn recalled(flight: &Message) -> Result<Self, Reason> {
-        let member = |name: &str| flight.body.as_ref()?.get(name);
+        let member = |name: &str| flight.body()?.get(name);
         let certificate = member("certificate").and_then(|value| Certificate::parse(value).ok());
         let certificate = certificate.ok_or(Reason::CertificateInvalid)?;
         let key = &certificate.signing_key;
@@ -96,7 +96,7 @@ impl Flight {
     /// As for `Credentials::recalled`.
     pub fn recalled(flight: &Message) -> Result<Self, Reason> {
         let credentials = Credentials::recalled(flight)?;
-        let body = flight.body.as_ref().ok_or(Reason::InvalidShape)?;
+        let body = flight.body().ok_or(Reason::InvalidShape)?;
         Ok(Self::of(body, credentials))
     }
 

@@ -60,7 +60,7 @@ impl AwaitVerify {
     pub(super) fn admit(&self, message: &Message, flight: &Flight) -> Result<(), Reason> {
         flight.admit_offer(message)?;
         flight.admit_transcript(Transcript::start().with(&self.announce))?;
-        let mine = self.announce.body.as_ref().and_then(versions_in);
+        let mine = self.announce.body().and_then(versions_in);
         let mine = mine.ok_or(Reason::InvalidShape)?;
         match (best_common(&mine, flight.versions()?), flight.choice) {
             (best, choice) if best == choice => Ok(()),
@@ -156,7 +156,7 @@ impl AwaitCapability {
 
     pub(super) fn sent(mut self, verify: &Arc<Message>) -> Self {
         self.transcript = self.transcript.with(verify);
-        self.choice = verify.body.as_ref().and_then(choice_in);
+        self.choice = verify.body().and_then(choice_in);
         self.verify = Some(Arc::clone(verify));
         self
     }
@@ -173,7 +173,7 @@ impl AwaitCapability {
 
 impl Granting {
     pub(super) fn finish(self, trust: &Arc<Message>) -> Option<Established> {
-        let decision = trust.body.as_ref()?.get("decision")?;
+        let decision = trust.body()?.get("decision")?;
         if decision.as_str() != Some("granted") {
             return None;
         }

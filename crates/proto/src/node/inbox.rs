@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use signet_json::Value;
 
 use crate::entry::{Did, Entry, OutcomeLine};
 use crate::envelope::{Form, Message, Method};
@@ -356,26 +355,5 @@ fn weight(message: &Message) -> usize {
         .sealed
         .as_ref()
         .map_or(0, |sealed| sealed.bytes().len());
-    message.canonical().len() + sealed + message.body.as_ref().map_or(0, weight_of)
+    message.canonical().len() + sealed + message.weight_of_body()
 }
-
-fn weight_of(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => items.iter().map(|item| ITEM + weight_of(item)).sum(),
-        Value::Object(members) => {
-            let inner = members.iter();
-            let inner: usize = inner
-                .map(|(name, member)| name.len() + weight_of(member))
-                .sum();
-            members.len().div_ceil(MEMBERS) * NODE + inner
-        }
-        Value::String(text) => text.len(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    }
-}
-
-/// An item of an array, with the room that the array keeps for growing.
-const ITEM: usize = 64;
-/// A node of an object's tree, and how many members it holds at least when there are more of them.
-const NODE: usize = 640;
-const MEMBERS: usize = 5;

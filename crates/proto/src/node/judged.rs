@@ -34,6 +34,11 @@ impl Judged {
         Self::of_parsed(bytes, Unverified::parse(bytes), view)
     }
 
+    /// As [`Judged::of`], by the reader of every spelling alone: what it says does not depend on the reader.
+    pub fn of_any(bytes: &[u8], view: &TrustView) -> Self {
+        Self::of_parsed(bytes, Unverified::parse_any(bytes), view)
+    }
+
     /// An input that came by a subject that is not this agent's inbox (check V05).
     pub fn misplaced(bytes: &[u8]) -> Self {
         Self::unread(Reason::WrongSubject, bytes.len() as u64, bytes)

@@ -92,7 +92,7 @@ impl PeerOffers {
 
     /// What we told the peer last, as the line of it says.
     pub(super) fn apply_told(&mut self, at: Timestamp, message: &Message) {
-        let offers = message.body.as_ref().and_then(Offer::parse_all);
+        let offers = message.body().and_then(Offer::parse_all);
         if let (Some(session), Some(offers)) = (message.headers.session, offers) {
             self.told = Some(ToldOffers {
                 at,
@@ -294,7 +294,7 @@ impl OffersDoor<'_, '_> {
     /// Whether the peer may be told of an offer of that name, of a program that serves it. A name that the session's flight settled is none: the peer
     /// refuses it there, and hears of it in the session that follows a change of the configuration.
     fn is_for(&self, peer: &AgentId, session: Option<&Session>, name: &CapabilityName) -> bool {
-        let flight = session.and_then(|session| session.last_flight.body.as_ref());
+        let flight = session.and_then(|session| session.last_flight.body());
         let settled = flight.and_then(|body| body.get("capabilities")?.as_array());
         let is_it = |one: &Value| one.get("name").and_then(Value::as_str) == Some(name.as_str());
         self.turn.node.me.policy().allowance(peer).names(name)

@@ -155,7 +155,7 @@ impl Outcome {
             || !may_travel_in_clear(
                 message.headers.data_tier,
                 message.summary.is_some(),
-                message.body.is_some(),
+                message.has_body(),
             )
         {
             Evidence::Headers(Arc::clone(message))

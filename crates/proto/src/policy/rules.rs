@@ -172,7 +172,7 @@ pub fn explain<'a>(
 /// `capability-not-granted`.
 pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
     let headers = &message.headers;
-    let (summary, body) = (message.summary.is_some(), message.body.is_some());
+    let (summary, body) = (message.summary.is_some(), message.has_body());
     if !may_travel_in_clear(headers.data_tier, summary, body) {
         return Err(Reason::SealRequired);
     }

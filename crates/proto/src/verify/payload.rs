@@ -49,37 +49,37 @@ impl Payload {
     /// # Errors
     /// What is wrong with the body. It is refused for that when everything that is judged before the body holds.
     pub(super) fn of(message: &Message, credentials: Option<Credentials>) -> Result<Self, Reason> {
-        let body = message.body.as_ref();
         let Form::Call(method) = &message.form else {
             return Ok(Self::Answer);
         };
+        let body = || message.body();
         match method {
             Method::Announce | Method::Verify | Method::Capability | Method::Trust => {
-                let proven = body.zip(credentials);
+                let proven = body().zip(credentials);
                 let proven = proven.map(|(body, credentials)| Flight::of(body, credentials));
                 let flight = proven.ok_or(Reason::CertificateInvalid)?;
                 Ok(Self::Flight(Arc::new(flight)))
             }
-            Method::Receipt => body
+            Method::Receipt => body()
                 .and_then(Receipt::parse)
                 .map(Self::Receipt)
                 .ok_or(Reason::InvalidShape),
-            Method::Revoke => body
+            Method::Revoke => body()
                 .and_then(|body| Revocation::parse(body.get("revocation")?).ok())
                 .map(|revocation| Self::Revocation(Box::new(revocation)))
                 .ok_or(Reason::StatementInvalid),
-            Method::Pause | Method::Resume => body
+            Method::Pause | Method::Resume => body()
                 .and_then(pause_in)
                 .map(|statement| Self::Pause(Box::new(statement)))
                 .ok_or(Reason::StatementInvalid),
-            Method::Offer => body
+            Method::Offer => body()
                 .filter(|body| canonical(body).len() <= OFFER_BYTES)
                 .and_then(Offer::parse_all)
                 .filter(|offers| !names_twice(offers))
                 .map(Self::Offers)
                 .ok_or(Reason::OfferInvalid),
             Method::Poll => {
-                let last = body.and_then(|body| body.get("after")?.as_str()?.parse().ok());
+                let last = body().and_then(|body| body.get("after")?.as_str()?.parse().ok());
                 Ok(Self::Poll(last))
             }
             Method::Progress => Ok(Self::Progress(None)),
@@ -94,8 +94,7 @@ impl Payload {
         match method {
             Some(Method::Revoke | Method::Pause | Method::Resume) => None,
             Some(Method::Progress) => {
-                let body = message.body.as_ref();
-                let told = body.and_then(|body| Progress::parse(body).ok());
+                let told = message.body().and_then(|body| Progress::parse(body).ok());
                 Some(Self::Progress(told))
             }
             method => {

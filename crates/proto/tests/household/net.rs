@@ -290,7 +290,7 @@ pub fn resign(
         recipient: headers.recipient_id.clone(),
         message_id: headers.message_id,
         summary: message.summary.clone(),
-        body: message.body.clone(),
+        body: message.body().cloned(),
         data_tier: headers.data_tier,
         capability: headers.capability.clone(),
         conversation_id: headers.conversation_id.clone(),

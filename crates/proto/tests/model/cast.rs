@@ -201,13 +201,11 @@ pub fn moment(count: u64) -> Timestamp {
 }
 
 pub fn text<'a>(flight: &'a Message, member: &str) -> Option<&'a str> {
-    flight.body.as_ref()?.get(member)?.as_str()
+    flight.body()?.get(member)?.as_str()
 }
 
 pub fn versions(flight: &Message) -> Vec<Version> {
-    let list = flight.body.as_ref().unwrap()["versions"]
-        .as_array()
-        .unwrap();
+    let list = flight.body().unwrap()["versions"].as_array().unwrap();
     list.iter()
         .map(|v| v.as_str().unwrap().parse().unwrap())
         .collect()

@@ -154,7 +154,7 @@ fn of_refused_messages_over_the_budget_headers_and_hash_are_left() {
     let mut receipts = net.sent.iter().filter_map(|(_, who, bytes)| {
         let message = message_of(bytes);
         let is_receipt = *who == 0 && message.form.method() == Some(Method::Receipt);
-        is_receipt.then(|| Receipt::parse(message.body.as_ref()?))?
+        is_receipt.then(|| Receipt::parse(message.body()?))?
     });
     assert!(receipts.any(|receipt| (receipt.through, receipt.except.len()) == (100, 100)));
 }

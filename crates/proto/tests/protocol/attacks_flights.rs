@@ -90,7 +90,7 @@ fn a_choice_of_version_below_the_best_or_never_offered() {
         bob.knows(&alice);
         let one = announce(&mut alice, &bob);
         let two = first(&bob.hear(at(1), &one));
-        assert_eq!(message_of(&two).body.unwrap()["choice"], "1.1.0");
+        assert_eq!(message_of(&two).body().unwrap()["choice"], "1.1.0");
         let low = resign(bob.node.identity(), &message_of(&two), |draft, _| {
             draft.message_id = name(1);
             draft.body.as_mut().unwrap()["choice"] = json!(choice);

@@ -309,7 +309,7 @@ fn a_jump_in_the_numbers_and_a_gap_of_two_to_the_fiftieth() {
         .iter()
         .filter(|(ms, who, _)| *ms >= from && *who == 0);
     let through: Vec<_> = told
-        .filter_map(|(_, _, bytes)| message_of(bytes).body?.get("through")?.as_u64())
+        .filter_map(|(_, _, bytes)| message_of(bytes).body()?.get("through")?.as_u64())
         .collect();
     let window = (1 << 50) - signet_proto::session::WINDOW;
     assert!(through.first().is_some_and(|through| *through > window));

@@ -54,7 +54,7 @@ fn offered(change: impl FnOnce(&mut Value)) -> Result<Kept, &'static str> {
     let verify = published(&alice.hear(at, &announce)).remove(0).1;
     let capability = published(&bob.hear(at, &verify)).remove(0).1;
     let message = message_of(&capability);
-    let mut body = message.body.clone().unwrap();
+    let mut body = message.body().cloned().unwrap();
     change(&mut body);
     let bytes = sign_flight(&message, body)?;
     let trust = published(&alice.hear(at, &bytes));

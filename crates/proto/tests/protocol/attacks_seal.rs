@@ -107,7 +107,7 @@ fn an_honest_box_is_taken() {
     let bytes = forged(&net, (1, 0), key_of(&net, 0), |_, _, _| {}, |_| {});
     assert_eq!(refusal(&mut net, 0, &bytes), None);
     let item = net.agents[0].node.inbox().after(0).last().unwrap();
-    assert_eq!(item.message.body, None);
+    assert_eq!(item.message.body(), None);
     let opened = net.agents[0].node.opened(&item.message).unwrap();
     assert_eq!(opened.body, Some(json!(MARKER)));
 }

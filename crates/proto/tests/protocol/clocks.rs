@@ -330,7 +330,7 @@ fn a_number_that_a_wrong_clock_signed_is_receipted_with_its_refusal() {
     let sent = net.sent.iter().rev().filter(|(_, who, _)| *who == 0);
     let mut sent = sent.map(|(_, _, bytes)| message_of(bytes));
     let last = sent.find(|message| message.form.method() == Some(Method::Receipt));
-    let body = last.unwrap().body.unwrap();
+    let body = last.unwrap().body().cloned().unwrap();
     assert_eq!(body["through"], 2, "the number holds up nothing");
     assert_eq!(body["except"][0]["reason"], "certificate-expired");
     assert_eq!(body["except"][0]["sequence"], 1);

@@ -55,7 +55,10 @@ fn a_first_request_makes_a_session_and_is_answered() {
     else {
         panic!("no answer came: {effects:?}")
     };
-    assert_eq!(accepted.message().body, Some(json!({"evenings": ["Tue"]})));
+    assert_eq!(
+        accepted.message().body(),
+        Some(&json!({"evenings": ["Tue"]}))
+    );
     assert_eq!(
         bob.node.inbox().len(),
         0,

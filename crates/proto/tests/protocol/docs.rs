@@ -58,7 +58,7 @@ fn the_examples_are_messages_that_verify() {
     assert_eq!(messages.len(), 9, "one of each form and method served");
     let certificates: Vec<Certificate> = messages
         .iter()
-        .filter_map(|message| message.body.as_ref()?.get("certificate"))
+        .filter_map(|message| message.body()?.get("certificate"))
         .map(|value| Certificate::parse(value).expect("its root signature holds"))
         .collect();
     for message in messages {
@@ -86,8 +86,7 @@ fn the_flights_of_the_examples_hash_to_their_session() {
     let mut running = Digest::of(&[b"signet/1 handshake"]);
     for flight in flights {
         let carried = flight
-            .body
-            .as_ref()
+            .body()
             .and_then(|body| body.get("transcript"))
             .and_then(|text| text.as_str());
         assert!(

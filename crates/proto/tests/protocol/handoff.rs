@@ -78,7 +78,7 @@ fn a_task_goes_down_narrowed_and_its_reports_come_back_up() {
     reports(&mut net, BOB, task, TaskState::Completed);
     assert_eq!(given(&net, ALICE, task), TaskState::Completed);
     let inbox: Vec<_> = net.agents[ALICE].node.inbox().after(0).collect();
-    let result = inbox.last().unwrap().message.body.clone().unwrap();
+    let result = inbox.last().unwrap().message.body().cloned().unwrap();
     assert_eq!(result["result"]["n"], 1, "the agent reads it too: {result}");
     assert_eq!(net.agents[ALICE].refusals(), Vec::<&str>::new());
     let noted = net.agents[ALICE].node.tasks().given(task).next().unwrap();

@@ -525,7 +525,7 @@ fn a_kill_between_the_draft_and_the_message_sends_once() {
         assert_eq!(again.again, kept > 0, "{kept} lines were durable");
         net.run_for(60_000);
         let calls = net.agents[BOB].node.inbox().after(0);
-        let calls = calls.filter(|item| item.message.body == Some(json!("milk?")));
+        let calls = calls.filter(|item| item.message.body() == Some(&json!("milk?")));
         assert_eq!(calls.count(), 1, "{kept} lines were durable");
     }
 }

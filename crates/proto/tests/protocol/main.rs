@@ -80,4 +80,5 @@ mod tamper;
 mod time;
 mod transcript;
 mod trust;
+mod two_readers;
 mod withdrawal;

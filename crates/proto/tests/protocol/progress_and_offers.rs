@@ -112,7 +112,7 @@ fn heard(net: &Net, who: usize) -> Vec<Value> {
     let told = |(at, effect): &(usize, Effect)| match effect {
         Effect::Progress(accepted) if *at == who => {
             let opened = accepted.opened().and_then(|opened| opened.body.clone());
-            opened.or_else(|| accepted.message().body.clone())
+            opened.or_else(|| accepted.message().body().cloned())
         }
         _ => None,
     };
@@ -483,7 +483,7 @@ fn what_a_refusal_says_for_programs_arrives_and_is_sealed_with_its_words() {
             });
         let answer = answer.unwrap();
         let opened = answer.opened().and_then(|opened| opened.body.clone());
-        let body = opened.or_else(|| answer.message().body.clone()).unwrap();
+        let body = opened.or_else(|| answer.message().body().cloned()).unwrap();
         assert_eq!(json!(body), more, "tier {tier}");
         let clear = String::from_utf8_lossy(answer.message().canonical()).contains("which week?");
         assert_eq!(clear, tier == 1);

@@ -183,7 +183,7 @@ proptest! {
         for (sealed, secret) in [(&message.sealed, bob), (&copy, &audit_secret("alice"))] {
             let opened = match sealed {
                 Some(sealed) => seal::open(sealed, secret, message).unwrap().0,
-                None => Opened { summary: message.summary.clone(), body: message.body.clone() },
+                None => Opened { summary: message.summary.clone(), body: message.body().cloned() },
             };
             prop_assert_eq!(&opened.summary, &draft.summary);
             prop_assert_eq!(&opened.body, &draft.body);

@@ -17,6 +17,7 @@ mod newer;
 mod openings;
 mod people;
 mod published;
+mod readers;
 mod rules;
 mod sender;
 mod singles;

@@ -135,7 +135,7 @@ fn a_receipt_of_nothing_names_no_hash() {
     let net = talking();
     let receipts = net.sent.iter().map(|(_, _, bytes)| message_of(bytes));
     let receipts = receipts.filter(|message| message.form.method() == Some(Method::Receipt));
-    let bodies = receipts.filter_map(|message| Receipt::parse(message.body.as_ref()?));
+    let bodies = receipts.filter_map(|message| Receipt::parse(message.body()?));
     let of_nothing: Vec<_> = bodies.filter(|receipt| receipt.through == 0).collect();
     assert!(!of_nothing.is_empty());
     assert!(of_nothing.iter().all(|receipt| receipt.hash.is_none()));
@@ -159,5 +159,5 @@ fn a_floor_alone_passes_no_number_that_never_came() {
     let sent = net.sent.iter().rev().filter(|(_, who, _)| *who == 0);
     let mut sent = sent.map(|(_, _, bytes)| message_of(bytes));
     let last = sent.find(|message| message.form.method() == Some(Method::Receipt));
-    assert_eq!(last.unwrap().body.unwrap()["through"], 0);
+    assert_eq!(last.unwrap().body().unwrap()["through"], 0);
 }

@@ -279,7 +279,7 @@ fn a_daemon_s_error_about_a_sealed_request_carries_nothing() {
     let message = message_of(&error);
     assert!(matches!(&message.form, Form::Failure { reason, .. } if reason == "unsealable"));
     assert_eq!(message.headers.data_tier, 3);
-    assert!(message.body.is_none() && message.sealed.is_none() && message.summary.is_none());
+    assert!(!message.has_body() && message.sealed.is_none() && message.summary.is_none());
     assert_nothing_leaked(&net);
 }
 

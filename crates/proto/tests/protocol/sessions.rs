@@ -64,7 +64,7 @@ fn last_receipt(net: &Net, from: usize) -> Value {
     let of = net.sent.iter().rev().filter(|(_, who, _)| *who == from);
     let mut messages = of.map(|(_, _, bytes)| message_of(bytes));
     let receipt = messages.find(|message| message.form.method() == Some(Method::Receipt));
-    receipt.unwrap().body.unwrap()
+    receipt.unwrap().body().cloned().unwrap()
 }
 
 fn slot(hash: Digest, refused: Option<Reason>) -> Slot {

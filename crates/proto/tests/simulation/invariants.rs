@@ -166,7 +166,7 @@ impl World {
         if self.is_excused(who, peer.who) {
             return;
         }
-        let Some((session, body)) = receipt.headers.session.zip(receipt.body.as_ref()) else {
+        let Some((session, body)) = receipt.headers.session.zip(receipt.body()) else {
             return;
         };
         let parsed = signet_proto::receipt::Receipt::parse(body).unwrap();

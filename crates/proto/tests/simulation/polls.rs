@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use signet_proto::carrier::{CarrierId, KEPT_FOR_POLLS, Route};
 use signet_proto::ids::{Digest, MessageId};
-use signet_proto::node::{Disposition, Judged};
+use signet_proto::node::Disposition;
 
 use crate::carriers::Beside;
 use crate::cast::{self, NAMES};
@@ -201,7 +201,7 @@ impl World {
         }
         let at = self.agents[keeper].at(self.now);
         let node = self.agents[keeper].node.as_mut().unwrap();
-        let judged = Judged::of(bytes, node.trust()).by(CarrierId::HTTP);
+        let judged = (self.read)(bytes, node.trust()).by(CarrierId::HTTP);
         let outcome = node.turn(at).handle_inbound(judged);
         assert_eq!(
             outcome.polled.is_some(),

@@ -10,7 +10,7 @@ use crate::household::net::Dice;
 use crate::mood::Mood;
 use crate::sabotage::Sabotage;
 use crate::shard::Shard;
-use crate::world::{Event, World};
+use crate::world::{Event, Read, World};
 
 /// How many seeds a plain `cargo test` runs.
 const SEEDS: u64 = 1_000;
@@ -31,11 +31,12 @@ fn run_with(seed: u64, loud: bool, sabotage: Option<Sabotage>) -> Result<(u64, u
 }
 
 /// The run of a seed, and what is left of it with all that was sent.
-pub fn seen(seed: u64, look: impl Fn(&World)) -> Result<(u64, u64), String> {
+pub fn seen(seed: u64, read: Read, look: impl Fn(&World)) -> Result<(u64, u64), String> {
     let mut dice = Dice(seed);
     let mood = Mood::whole(seed, &mut dice);
     let mut world = World::new(seed, mood, dice, false);
     world.keeps_wire = true;
+    world.read = read;
     ending_with(world, "golden", look)
 }
 

@@ -59,7 +59,7 @@ fn message(verdict: &Verdict) -> String {
     };
     let session = headers.session.map(|id| short(&id.to_string()));
     let body = match message.form {
-        Form::Call(Method::Receipt) => message.body.as_ref().map(ToString::to_string),
+        Form::Call(Method::Receipt) => message.body().map(ToString::to_string),
         _ => None,
     };
     format!(

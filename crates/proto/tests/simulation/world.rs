@@ -6,6 +6,7 @@ use std::sync::Arc;
 use signet_proto::carrier::CarrierId;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Effect, Judged, Outcome, State};
+use signet_proto::trust::TrustView;
 
 use crate::agent::Agent;
 use crate::broker::Broker;
@@ -69,6 +70,9 @@ pub struct Sent {
     pub ping: bool,
 }
 
+/// From bytes to what is judged of them.
+pub type Read = fn(&[u8], &TrustView) -> Judged;
+
 pub struct World {
     pub seed: u64,
     pub now: i64,
@@ -88,6 +92,8 @@ pub struct World {
     /// All of it, and who sent it, where somebody wants to see it.
     pub wire: Vec<(usize, Arc<[u8]>)>,
     pub keeps_wire: bool,
+    /// How agents read what comes to them.
+    pub read: Read,
     /// Per agent and life: what was handed over.
     pub handed: BTreeMap<(usize, u32, AgentId, MessageId), u32>,
     /// How many lies were told.
@@ -122,6 +128,7 @@ impl World {
             published: BTreeSet::new(),
             wire: Vec::new(),
             keeps_wire: false,
+            read: Judged::of,
             handed: BTreeMap::new(),
             lies: 0,
             polls: Polls::default(),
@@ -212,7 +219,7 @@ impl World {
     pub fn hear(&mut self, to: usize, bytes: &Arc<[u8]>, (taken, by): (Vec<u64>, CarrierId)) {
         let at = self.agents[to].at(self.now);
         let node = self.agents[to].node.as_mut().unwrap();
-        let judged = Judged::of(bytes, node.trust()).by(by);
+        let judged = (self.read)(bytes, node.trust()).by(by);
         let outcome = node.turn(at).handle_inbound(judged);
         self.watch_ruled(&outcome);
         self.watch_inbound(to, bytes, &outcome);

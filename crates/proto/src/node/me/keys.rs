@@ -48,7 +48,7 @@ impl Me {
 
     /// Whether our flight of the session says what we offer and grant the peer now.
     pub(in crate::node) fn is_in_force(&self, peer: &AgentId, session: &Session) -> bool {
-        let Some(flight) = session.last_flight.body.as_ref() else {
+        let Some(flight) = session.last_flight.body() else {
             return true;
         };
         let grant = self.policy.allowance(peer).grant().to_value();

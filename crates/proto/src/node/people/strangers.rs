@@ -294,7 +294,7 @@ impl PeopleDoor<'_, '_> {
 }
 
 fn claimed_root(flight: &Message) -> Option<KeyId> {
-    let certificate = flight.body.as_ref()?.get("certificate")?;
+    let certificate = flight.body()?.get("certificate")?;
     let root: VerifyKey = certificate.get("root-key")?.as_str()?.parse().ok()?;
     Some(root.id())
 }

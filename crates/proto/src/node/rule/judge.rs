@@ -6,9 +6,8 @@ use crate::progress::Progress;
 use crate::reject::Reason;
 use crate::time::{CLOCK_TOLERANCE, Timestamp};
 use crate::verify::{Payload, Verified};
-use signet_json::Value;
 
-use super::ruled::{Fault, Rejected, Ruled, Unsealed};
+use super::ruled::{Fault, Readable, Rejected, Ruled, Unsealed};
 use super::{admit_time, is_tiered};
 use crate::node::Node;
 use crate::node::peers::Peer;
@@ -28,9 +27,9 @@ impl<'n> Judge<'n> {
         } = verified;
         let judged = self.judge(&message, payload).and_then(|judged| {
             let (payload, unsealed) = judged;
-            let body = body_of(&message, unsealed.as_ref());
+            let readable = Readable::of(&message, unsealed.as_ref());
             let (tasks, trust) = (&self.node.tasks, self.node.trust());
-            let task = tasks.rule(trust, self.now, &message, body)?;
+            let task = tasks.rule(trust, self.now, readable)?;
             Ok((payload, unsealed, task))
         });
         match judged {
@@ -167,18 +166,14 @@ impl<'n> Judge<'n> {
             return Err(Reason::InboxFull.into());
         }
         let unsealed = self.node.me.open(message)?;
-        let body = body_of(message, unsealed.as_ref());
+        let readable = Readable::of(message, unsealed.as_ref());
         if let Payload::Progress(told) = &mut payload {
-            *told = Some(Progress::parse(body.ok_or(Reason::BodyUnfit)?)?);
+            let body = readable.body().ok_or(Reason::BodyUnfit)?;
+            *told = Some(Progress::parse(body)?);
         }
-        self.fit_body(message, body)?;
+        self.fit_body(readable)?;
         Ok((payload, unsealed))
     }
-}
-
-/// What a message carries, in clear or opened.
-fn body_of<'a>(message: &'a Message, unsealed: Option<&'a Unsealed>) -> Option<&'a Value> {
-    unsealed.map_or(message.body.as_ref(), |(opened, _)| opened.body.as_ref())
 }
 
 /// Whether a message says that it has a place in a session: flights, polls and decrees have none.

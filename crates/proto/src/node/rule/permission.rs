@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 
 use crate::node::LocalError;
 use crate::node::peers::Peer;
-use crate::node::rule::ruled::Fault;
+use crate::node::rule::ruled::{Fault, Readable};
 
 use super::judge::Judge;
 
@@ -83,7 +83,8 @@ impl<'n> Judge<'n> {
 
     /// Whether the opened body of a call fits the schema of the capability that it names: the last
     /// step of check V12, after a seal is opened.
-    pub(super) fn fit_body(&self, message: &Message, body: Option<&Value>) -> Result<(), Fault> {
+    pub(super) fn fit_body(&self, readable: Readable<'_>) -> Result<(), Fault> {
+        let message = readable.message();
         if !message.form.method().is_some_and(Method::is_call) {
             return Ok(());
         }
@@ -92,7 +93,10 @@ impl<'n> Judge<'n> {
         let capability =
             named.and_then(|name| self.node.offers.own(self.node.me.policy(), peer, name));
         let schema = capability.and_then(|capability| capability.schema.as_ref());
-        let misfit = schema.and_then(|schema| schema.misfit(body.unwrap_or(&Value::Null)));
+        let misfit = schema.and_then(|schema| {
+            let body = readable.body().unwrap_or(&Value::Null);
+            schema.misfit(body)
+        });
         misfit.map_or(Ok(()), |misfit| {
             Err(Fault {
                 reason: Reason::BodyUnfit,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use signet_json::Value;
 use zeroize::Zeroizing;
 
 use crate::entry::Entry;
@@ -12,6 +13,32 @@ use crate::verify::Payload;
 
 /// What a box held, and its bytes.
 pub(in crate::node) type Unsealed = (Opened, Zeroizing<Vec<u8>>);
+
+/// A message as its recipient reads it: in clear, or opened. Most rules need nothing of its body, whose tree is made for
+/// the first one that does.
+#[derive(Clone, Copy)]
+pub(in crate::node) struct Readable<'a> {
+    message: &'a Message,
+    unsealed: Option<&'a Unsealed>,
+}
+
+impl<'a> Readable<'a> {
+    pub(super) fn of(message: &'a Message, unsealed: Option<&'a Unsealed>) -> Self {
+        Self { message, unsealed }
+    }
+
+    pub(in crate::node) fn message(self) -> &'a Message {
+        self.message
+    }
+
+    /// What it carries.
+    pub(in crate::node) fn body(self) -> Option<&'a Value> {
+        match self.unsealed {
+            Some((opened, _)) => opened.body.as_ref(),
+            None => self.message.body(),
+        }
+    }
+}
 
 /// A message that passed every check. Only `Judge::rule` makes it: no other place can fill in what was sealed.
 #[derive(Debug)]

@@ -168,7 +168,7 @@ impl Requests {
         if known.is_some_and(|known| known.since > headers.timestamp) {
             return;
         }
-        let is_clear = message.body.is_some() && headers.data_tier <= HIGHEST_CLEAR_TIER;
+        let is_clear = message.has_body() && headers.data_tier <= HIGHEST_CLEAR_TIER;
         let told = told.filter(|_| is_clear);
         open.progress = Some(Progressed {
             since: headers.timestamp,

@@ -1,9 +1,7 @@
 //! What peers may say of tasks: the last step of check V12.
 
-use signet_json::Value;
-
 use crate::entry::{Direction, Entry, HandoffLine, Offered, TaskChange};
-use crate::envelope::{Form, Message, Method};
+use crate::envelope::{Form, Method};
 use crate::handoff::{LONGEST_NOTE, Offering, Report, TaskId, TaskState, is_acceptance};
 use crate::ids::{AgentId, MessageId};
 use crate::policy::{HIGHEST_CLEAR_TIER, is_report};
@@ -11,11 +9,13 @@ use crate::reject::Reason;
 use crate::time::Timestamp;
 use crate::trust::TrustView;
 
+use crate::node::rule::ruled::Readable;
+
 use super::Tasks;
 
 impl Tasks {
     /// The last step of check V12, for what concerns tasks: the line that goes before the message's
-    /// own. `body` is what the message carries, opened when it came sealed.
+    /// own.
     ///
     /// The line goes first, so that no torn tail leaves a handoff that was accepted and is not known;
     /// the same message is then taken once more.
@@ -23,14 +23,14 @@ impl Tasks {
         &self,
         trust: &TrustView,
         now: Timestamp,
-        message: &Message,
-        body: Option<&Value>,
+        readable: Readable<'_>,
     ) -> Result<Option<Entry>, Reason> {
+        let message = readable.message();
         match &message.form {
-            Form::Call(Method::Handoff) => self.rule_offer(trust, now, message, body),
-            Form::Call(_) if is_report(message) => self.rule_report(message, body),
+            Form::Call(Method::Handoff) => self.rule_offer(trust, now, readable),
+            Form::Call(_) if is_report(message) => self.rule_report(readable),
             Form::Call(_) => Ok(None),
-            Form::Success | Form::Failure { .. } => self.rule_decision(message, body),
+            Form::Success | Form::Failure { .. } => self.rule_decision(readable),
         }
     }
 
@@ -38,11 +38,11 @@ impl Tasks {
         &self,
         trust: &TrustView,
         now: Timestamp,
-        message: &Message,
-        body: Option<&Value>,
+        readable: Readable<'_>,
     ) -> Result<Option<Entry>, Reason> {
-        let headers = &message.headers;
-        let Offering { goal, chain, .. } = Offering::parse(body.ok_or(Reason::MandateInvalid)?)?;
+        let headers = &readable.message().headers;
+        let body = readable.body().ok_or(Reason::MandateInvalid)?;
+        let Offering { goal, chain, .. } = Offering::parse(body)?;
         let task = chain.task();
         let conversation = headers.conversation_id.as_ref().map(|id| id.as_str());
         if conversation != Some(task.to_string().as_str()) {
@@ -64,13 +64,9 @@ impl Tasks {
     }
 
     /// Only whoever we gave the task may say how it goes, only forward, and only of its time.
-    fn rule_report(
-        &self,
-        message: &Message,
-        body: Option<&Value>,
-    ) -> Result<Option<Entry>, Reason> {
-        let headers = &message.headers;
-        let report = Report::parse(body.ok_or(Reason::TaskUnknown)?)?;
+    fn rule_report(&self, readable: Readable<'_>) -> Result<Option<Entry>, Reason> {
+        let headers = &readable.message().headers;
+        let report = Report::parse(readable.body().ok_or(Reason::TaskUnknown)?)?;
         let task = self
             .given_to(report.task, &headers.agent_id)
             .ok_or(Reason::TaskUnknown)?;
@@ -91,15 +87,16 @@ impl Tasks {
     }
 
     /// An answer to a handoff of ours. A report that overtook it has said more already.
-    fn rule_decision(
-        &self,
-        message: &Message,
-        body: Option<&Value>,
-    ) -> Result<Option<Entry>, Reason> {
+    fn rule_decision(&self, readable: Readable<'_>) -> Result<Option<Entry>, Reason> {
+        let message = readable.message();
         let headers = &message.headers;
         let offer = headers.in_reply_to;
         let task = offer.and_then(|offer| self.given_by(&headers.agent_id, offer));
         let Some(task) = task else { return Ok(None) };
+        let is_accepted = |task| {
+            let body = readable.body();
+            body.is_some_and(|body| is_acceptance(body, task))
+        };
         let (to, reason, note) = match &message.form {
             Form::Failure {
                 reason, message, ..
@@ -107,9 +104,7 @@ impl Tasks {
                 let words = message.chars().take(LONGEST_NOTE).collect();
                 (TaskState::Declined, Some(reason.clone()), Some(words))
             }
-            _ if body.is_some_and(|body| is_acceptance(body, task.id())) => {
-                (TaskState::Accepted, None, None)
-            }
+            _ if is_accepted(task.id()) => (TaskState::Accepted, None, None),
             _ => return Err(Reason::TaskUnknown),
         };
         if task.last_said() != TaskState::Offered {

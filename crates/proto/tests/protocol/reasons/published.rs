@@ -216,11 +216,7 @@ pub fn said(
         let bob = identity("agent-bob", "bob");
         let message = Unverified::parse(&sign(value.clone(), &alice.signing)).unwrap();
         let claims = message.claims();
-        let plain = plaintext(
-            &claims.headers,
-            claims.summary.as_deref(),
-            claims.body.as_ref(),
-        );
+        let plain = plaintext(&claims.headers, claims.summary.as_deref(), claims.body());
         let sealed = Sealed::seal(bob.secrets[0].public(), &plain.unwrap(), &mut rng()).unwrap();
         let envelope = envelope(&mut value);
         let (summary, body) = (envelope.remove("summary"), envelope.remove("body"));

@@ -162,7 +162,7 @@ pub fn bob(log: &[(Timestamp, Entry)]) -> Agent {
 fn policy_in(log: &[(Timestamp, Entry)]) -> Policy {
     let said = log.iter().rev().find_map(|(_, entry)| match entry {
         Entry::Message(verdict) if verdict.direction == Direction::Out => {
-            let body = verdict.message()?.body.as_ref()?;
+            let body = verdict.message()?.body()?;
             let list = body.get("capabilities")?.as_array()?;
             Some((list.clone(), body["grant"]["capabilities"].clone()))
         }

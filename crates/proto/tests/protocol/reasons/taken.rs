@@ -35,7 +35,7 @@ pub fn note_receipt(expect: &mut Value, log: &Log, ms: i64, input: &[u8]) {
             let message = signed.message();
             let is_receipt = matches!(message.form, Form::Call(Method::Receipt))
                 && message.headers.session == headers.session;
-            message.body.clone().filter(|_| is_receipt)
+            message.body().cloned().filter(|_| is_receipt)
         }
         _ => None,
     });

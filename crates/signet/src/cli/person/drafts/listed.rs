@@ -122,7 +122,7 @@ fn says(value: &Value, shown: &Draft) -> bool {
     };
     let message = stored.message();
     let headers = &message.headers;
-    let body = message.body.as_ref().unwrap_or(&Value::Null);
+    let body = message.body().unwrap_or(&Value::Null);
     shown.peer == headers.recipient_id.as_str()
         && shown.message_id == headers.message_id.to_string()
         && shown.message_type == message.form.message_type().as_str()
