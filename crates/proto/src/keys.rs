@@ -1,6 +1,7 @@
 //! Keys that are safe to use once they exist: every constructor performs its check.
 
 mod sealing;
+mod tables;
 
 use std::fmt;
 
@@ -10,6 +11,7 @@ use zeroize::Zeroizing;
 use crate::ids::{Digest, KeyId, decode_base64url, encode_base64url};
 
 pub use sealing::{SealKey, SealSecret};
+pub use tables::{KeyTables, TableBudget};
 
 /// What a signature is for. Its label is the first line of the bytes signed, so that no signature
 /// made for one purpose holds for another (docs/protocol.md, Signature).

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
 use crate::ids::{AgentId, Digest, KeyId, PrincipalId, Version};
-use crate::keys::VerifyKey;
+use crate::keys::{KeyTables, TableBudget, VerifyKey};
 use crate::statement::Revocation;
 
 pub use error::BindError;
@@ -140,6 +140,7 @@ impl TrustStore {
                 peers: Arc::default(),
                 refused: Arc::default(),
                 revoked: Arc::default(),
+                tables: Arc::new(KeyTables::new(TableBudget::STANDARD)),
             },
         }
     }

@@ -58,7 +58,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
             Proven::Beyond(beyond) => beyond.into_unverified(),
             Proven::Unproven(_) => return proven,
         };
-        again.verify(self.turn.node.trust())
+        again.verify_again(self.turn.node.trust())
     }
 
     fn judge_proven(&mut self, head: Vec<u8>, proven: Proven) {

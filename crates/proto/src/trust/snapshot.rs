@@ -9,6 +9,7 @@ use signet_json::Value;
 
 use super::{Peer, Principal, Refused, Revoked, TrustView};
 use crate::ids::{AgentId, KeyId, PrincipalId};
+use crate::keys::{KeyTables, TableBudget};
 use crate::statement::Revocation;
 
 /// A value is no snapshot of a trust store.
@@ -60,6 +61,7 @@ impl TrustView {
             peers: Arc::new(stored.peers),
             refused: Arc::new(refused),
             revoked: Arc::new(revoked),
+            tables: Arc::new(KeyTables::new(TableBudget::STANDARD)),
         })
     }
 

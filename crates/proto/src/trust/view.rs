@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Peer, Principal, Refused, Revoked};
 use crate::certificate::Certificate;
 use crate::ids::{AgentId, PrincipalId};
+use crate::keys::KeyTables;
 use crate::reject::Reason;
 use crate::statement::Revocation;
 
@@ -21,6 +22,8 @@ pub struct TrustView {
     pub(super) peers: Arc<BTreeMap<AgentId, Arc<Peer>>>,
     pub(super) refused: Arc<Refused>,
     pub(super) revoked: Arc<Revoked>,
+    /// Tables of the keys in it: every view of one store shares them.
+    pub(super) tables: Arc<KeyTables>,
 }
 
 /// How a certificate stands to what is bound.
@@ -54,6 +57,20 @@ impl TrustView {
             peers: &self.peers,
             refused: &self.refused,
             revoked: &self.revoked,
+        }
+    }
+
+    /// The tables by which its certificates' keys verify; for no key that a flight only claims.
+    pub fn tables(&self) -> &Arc<KeyTables> {
+        &self.tables
+    }
+
+    /// The same view with other tables of keys: with none of them (`TableBudget::OFF`), or with what the views before had.
+    #[must_use]
+    pub fn with_tables(&self, tables: Arc<KeyTables>) -> Self {
+        Self {
+            tables,
+            ..self.clone()
         }
     }
 

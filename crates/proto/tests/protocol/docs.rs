@@ -52,6 +52,36 @@ fn the_reasons_that_a_peer_can_give_are_those_that_section_9_names() {
     }
 }
 
+/// Tables of keys give the verdict of one version of the library, as docs/decisions/0016 says.
+#[test]
+fn the_library_is_the_one_that_tables_were_held_against() {
+    let lock = include_str!("../../../../Cargo.lock");
+    let decision = include_str!("../../../../docs/decisions/0016-tables-of-keys.md");
+    let versions = |name: &str| -> Vec<&str> {
+        let packages = lock.split("[[package]]").map(str::trim);
+        let named = packages.filter_map(|text| {
+            let text = text.strip_prefix("name = \"")?.strip_prefix(name)?;
+            let version = text.strip_prefix("\"\nversion = \"")?;
+            version.split('"').next()
+        });
+        named.collect()
+    };
+    for name in ["ed25519-dalek", "curve25519-dalek"] {
+        let [version] = versions(name)[..] else {
+            panic!(
+                "Cargo.lock has {name} in these versions: {:?}",
+                versions(name)
+            );
+        };
+        assert!(
+            decision.contains(&format!("{name} {version}")),
+            "Cargo.lock has {name} {version}, which docs/decisions/0016-tables-of-keys.md does not name: look at \
+             verify_strict and at the differential tests in crates/proto/src/keys/tables/tests.rs (with the ten million \
+             mutations), and write the version there once they hold"
+        );
+    }
+}
+
 #[test]
 fn the_examples_are_messages_that_verify() {
     let messages = examples();

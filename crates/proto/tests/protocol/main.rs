@@ -33,6 +33,7 @@ mod attacks_schemas;
 mod attacks_seal;
 mod attacks_shed;
 mod attacks_strangers;
+mod attacks_tables;
 mod attacks_transcript;
 mod attacks_trust;
 mod bounds;

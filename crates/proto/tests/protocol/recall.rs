@@ -1,8 +1,11 @@
 //! The log is the truth: a node told its own log again is the node that wrote it.
 
+use std::sync::Arc;
+
 use signet_proto::entry::{Direction, Entry, Ruling};
 use signet_proto::envelope::Method;
 use signet_proto::ids::MessageId;
+use signet_proto::keys::{KeyTables, TableBudget};
 use signet_proto::node::{Judged, Node, Sending};
 use signet_proto::policy::Policy;
 
@@ -67,6 +70,8 @@ fn waiting(node: &Node) -> Vec<MessageId> {
 
 #[test]
 fn a_node_rebuilt_from_its_log_is_the_node_that_wrote_it() {
+    let tables = |budget| Arc::new(KeyTables::new(budget));
+    let (by_tables, without) = (tables(TableBudget::AT_ONCE), tables(TableBudget::OFF));
     for seed in 0..40 {
         let mut net = conversation(seed, 40);
         for who in [0, 1] {
@@ -81,8 +86,11 @@ fn a_node_rebuilt_from_its_log_is_the_node_that_wrote_it() {
             let newest = |node: &Node| node.trust().peer(&peer).unwrap().newest().cloned();
             assert_eq!(newest(live), newest(&again));
             for (_, _, bytes) in net.sent.iter().filter(|(_, from, _)| *from != who) {
-                let verdicts = [&mut *live, &mut again].map(|node| {
-                    let judged = Judged::of(bytes, node.trust());
+                // One verifies by tables of keys, the other without.
+                let nodes = [(&mut *live, &by_tables), (&mut again, &without)];
+                let verdicts = nodes.map(|(node, tables)| {
+                    let view = node.trust().with_tables(Arc::clone(tables));
+                    let judged = Judged::of(bytes, &view);
                     let outcome = node.turn(now).handle_inbound(judged);
                     outcome.entries.first().map(|entry| match entry {
                         Entry::Message(verdict) => (verdict.ruling, verdict.hash),

@@ -200,8 +200,8 @@ impl World {
             return;
         }
         let at = self.agents[keeper].at(self.now);
+        let judged = self.judge(keeper, bytes).by(CarrierId::HTTP);
         let node = self.agents[keeper].node.as_mut().unwrap();
-        let judged = (self.read)(bytes, node.trust()).by(CarrierId::HTTP);
         let outcome = node.turn(at).handle_inbound(judged);
         assert_eq!(
             outcome.polled.is_some(),

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
+
+use signet_proto::keys::{KeyTables, TableBudget};
 
 use crate::household::net::Dice;
 use crate::mood::Mood;
@@ -31,12 +33,20 @@ fn run_with(seed: u64, loud: bool, sabotage: Option<Sabotage>) -> Result<(u64, u
 }
 
 /// The run of a seed, and what is left of it with all that was sent.
-pub fn seen(seed: u64, read: Read, look: impl Fn(&World)) -> Result<(u64, u64), String> {
+pub fn seen(
+    seed: u64,
+    read: Read,
+    tables: Option<TableBudget>,
+    look: impl Fn(&World),
+) -> Result<(u64, u64), String> {
     let mut dice = Dice(seed);
     let mood = Mood::whole(seed, &mut dice);
     let mut world = World::new(seed, mood, dice, false);
     world.keeps_wire = true;
     world.read = read;
+    if let Some(tables) = tables {
+        world.tables = Some(Arc::new(KeyTables::new(tables)));
+    }
     ending_with(world, "golden", look)
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use signet_proto::carrier::CarrierId;
 use signet_proto::ids::{AgentId, MessageId};
+use signet_proto::keys::{KeyTables, TableBudget};
 use signet_proto::node::{Effect, Judged, Outcome, State};
 use signet_proto::trust::TrustView;
 
@@ -100,8 +101,20 @@ pub struct World {
     pub lies: u64,
     /// What is kept for whoever can only dial out.
     pub polls: Polls,
+    /// Tables of keys that all verify by in place of their own; of three seeds one has its agents' own, one has every key's,
+    /// and one none.
+    pub tables: Option<Arc<KeyTables>>,
     queue: BTreeMap<(i64, u64), Event>,
     count: u64,
+}
+
+fn tables(seed: u64) -> Option<Arc<KeyTables>> {
+    let budget = match seed % 3 {
+        0 => return None,
+        1 => TableBudget::OFF,
+        _ => TableBudget::AT_ONCE,
+    };
+    Some(Arc::new(KeyTables::new(budget)))
 }
 
 impl World {
@@ -132,6 +145,7 @@ impl World {
             handed: BTreeMap::new(),
             lies: 0,
             polls: Polls::default(),
+            tables: tables(seed),
             queue: BTreeMap::new(),
             count: 0,
         }
@@ -216,10 +230,19 @@ impl World {
         }
     }
 
+    /// As a worker judges it.
+    pub fn judge(&self, to: usize, bytes: &[u8]) -> Judged {
+        let trust = self.agents[to].node.as_ref().unwrap().trust();
+        match &self.tables {
+            Some(tables) => (self.read)(bytes, &trust.with_tables(Arc::clone(tables))),
+            None => (self.read)(bytes, trust),
+        }
+    }
+
     pub fn hear(&mut self, to: usize, bytes: &Arc<[u8]>, (taken, by): (Vec<u64>, CarrierId)) {
         let at = self.agents[to].at(self.now);
+        let judged = self.judge(to, bytes).by(by);
         let node = self.agents[to].node.as_mut().unwrap();
-        let judged = (self.read)(bytes, node.trust()).by(by);
         let outcome = node.turn(at).handle_inbound(judged);
         self.watch_ruled(&outcome);
         self.watch_inbound(to, bytes, &outcome);

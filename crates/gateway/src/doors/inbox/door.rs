@@ -61,10 +61,12 @@ impl HttpCarrier {
         view.clone().filter(|_| self.is_up.load(Ordering::Acquire))
     }
 
-    /// Verifies by this snapshot from now on.
+    /// Verifies by this snapshot from now on, and by the tables of keys that there are.
     pub(crate) fn see(&self, view: TrustView) {
         let mut known = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        *known = Some(Arc::new(view));
+        let before = known.as_ref().map(|before| Arc::clone(before.tables()));
+        let tables = before.unwrap_or_else(|| Arc::clone(view.tables()));
+        *known = Some(Arc::new(view.with_tables(tables)));
         self.is_up.store(true, Ordering::Release);
     }
 

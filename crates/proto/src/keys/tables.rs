@@ -1,0 +1,156 @@
+//! Tables of the keys that verify most: a budget of them, made by whoever verifies, and never for a key that is only claimed.
+//!
+//! ```text
+//! KeyTables::verify ─ a table at hand ─▶ strict.rs: the rule of `verify_strict`, by sums of comb.rs
+//!        └─ none ─▶ VerifyKey::verify ─ holds ─▶ shelf.rs: the third time, a table is made
+//! ```
+//!
+//! Only what held is counted, so whoever holds no admitted key can neither have a table made nor keep one from being put out.
+//! Why both ways give one verdict, and what would change that: docs/decisions/0016.
+
+mod comb;
+mod shelf;
+mod strict;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::{Purpose, VerifyKey};
+use shelf::TableShelf;
+use strict::{BaseTable, KeyTable};
+
+/// How many tables there may be, and when a key gets one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableBudget {
+    /// The most tables at one time; with 0 there are none, and every signature is verified without.
+    pub tables: usize,
+    /// Signatures of a key that have to hold before its table is made; with 0 the table comes first.
+    pub uses: u32,
+}
+
+impl TableBudget {
+    /// What a daemon and a proof of a log use: 64 tables are 2.6 MiB, and a table is paid back after about six messages.
+    pub const STANDARD: Self = Self {
+        tables: 64,
+        uses: 3,
+    };
+    /// No tables: `verify_strict` alone.
+    pub const OFF: Self = Self { tables: 0, uses: 0 };
+    /// A table before the first signature, for what compares both ways.
+    pub const AT_ONCE: Self = Self {
+        tables: 64,
+        uses: 0,
+    };
+}
+
+/// Tables of public keys, by which verifying costs half: one owner's, shared by those who verify for it.
+///
+/// Whoever calls has admitted the key (a certificate that is bound, or that a log pinned). A table is 40 KiB and a tenth of a
+/// millisecond, and a stranger's word shall not cost that.
+pub struct KeyTables {
+    budget: TableBudget,
+    shelf: Mutex<TableShelf>,
+    /// The base point's table, made with the first key's.
+    base: OnceLock<BaseTable>,
+}
+
+impl KeyTables {
+    /// None yet, and at most what `budget` allows.
+    pub fn new(budget: TableBudget) -> Self {
+        Self {
+            budget,
+            shelf: Mutex::new(TableShelf::new(budget)),
+            base: OnceLock::new(),
+        }
+    }
+
+    /// Whether `signature` holds under an admitted key: the verdict of [`VerifyKey::verify`], by the key's table where there is
+    /// one. May make that table, so the thread that owns the state calls [`KeyTables::verify_at_hand`] instead.
+    pub fn verify(
+        &self,
+        key: &VerifyKey,
+        purpose: Purpose,
+        parts: &[&[u8]],
+        signature: &[u8; 64],
+    ) -> bool {
+        if self.budget.uses == 0 {
+            self.make(key);
+        }
+        if let Some(holds) = self.verdict_at_hand(key, purpose, parts, signature) {
+            return holds;
+        }
+        let holds = key.verify(purpose, parts, signature);
+        if holds && self.shelf().count(key.as_bytes()) {
+            self.make(key);
+        }
+        holds
+    }
+
+    /// The same verdict, by a table only where it was made before.
+    pub fn verify_at_hand(
+        &self,
+        key: &VerifyKey,
+        purpose: Purpose,
+        parts: &[&[u8]],
+        signature: &[u8; 64],
+    ) -> bool {
+        self.verdict_at_hand(key, purpose, parts, signature)
+            .unwrap_or_else(|| key.verify(purpose, parts, signature))
+    }
+
+    /// Tables there are now.
+    pub fn held(&self) -> usize {
+        self.shelf().held()
+    }
+
+    /// Tables made so far, with those put out since.
+    pub fn made(&self) -> u64 {
+        self.shelf().made()
+    }
+
+    /// Bytes that the tables take, the base point's among them.
+    pub fn bytes(&self) -> usize {
+        let base = self.base.get().map_or(0, BaseTable::bytes);
+        base + self.shelf().bytes()
+    }
+
+    fn verdict_at_hand(
+        &self,
+        key: &VerifyKey,
+        purpose: Purpose,
+        parts: &[&[u8]],
+        signature: &[u8; 64],
+    ) -> Option<bool> {
+        let base = self.base.get()?;
+        let table = self.shelf().table(key.as_bytes())?;
+        let holds = table.holds(base, purpose, parts, signature);
+        if holds {
+            self.shelf().mark(key.as_bytes());
+        }
+        Some(holds)
+    }
+
+    /// Makes a key's table, where there is room and nobody else is at it. The lock is free while points are added.
+    fn make(&self, key: &VerifyKey) {
+        if !self.shelf().reserve(key.as_bytes()) {
+            return;
+        }
+        // Whoever verifies meanwhile finds none, and verifies without: only another maker waits.
+        self.base.get_or_init(BaseTable::new);
+        let table = Arc::new(KeyTable::of(&key.key));
+        self.shelf().put(key.as_bytes(), table);
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, TableShelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for KeyTables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Which tables there are is no part of a view's value: two views of one trust print alike.
+        f.debug_struct("KeyTables").finish_non_exhaustive()
+    }
+}
