@@ -17,8 +17,9 @@ use std::sync::Arc;
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use household::{Agent, at, published, settle};
 use signet_proto::entry::Entry;
-use signet_proto::envelope::Unverified;
+use signet_proto::envelope::{Message, Unverified};
 use signet_proto::ids::AgentId;
+use signet_proto::keys::{KeyTables, Purpose, TableBudget, VerifyKey};
 use signet_proto::node::{Content, Judged, Outcome, Sending};
 
 /// Messages of one count.
@@ -80,6 +81,24 @@ fn with_mail() -> (Agent, Vec<Arc<[u8]>>) {
     (bob, mail)
 }
 
+/// What was signed, and the key that signed it.
+fn signed(tables: TableBudget) -> (KeyTables, VerifyKey, Vec<Message>) {
+    let (bob, mail) = with_mail();
+    let message = |bytes: &Arc<[u8]>| Unverified::parse(bytes).unwrap().claims().clone();
+    let mail: Vec<Message> = mail.iter().map(message).collect();
+    let peer = bob.node.trust().peer(&mail[0].headers.agent_id).unwrap();
+    let key = peer.newest().unwrap().signing_key.clone();
+    let tables = KeyTables::new(tables);
+    // Whatever is made once is made before.
+    assert!(holds(&tables, &key, &mail[0]));
+    (tables, key, mail)
+}
+
+fn holds(tables: &KeyTables, key: &VerifyKey, message: &Message) -> bool {
+    let (parts, signature) = (message.signed_parts(), message.signature());
+    tables.verify(key, Purpose::Message, &parts, signature)
+}
+
 fn in_a_new_conversation() -> Agent {
     in_session().0
 }
@@ -127,6 +146,36 @@ fn parse_any((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Unverified>) {
     (bob, read.map(|message| message.unwrap()).collect())
 }
 
+// The signature alone.
+#[library_benchmark]
+#[bench::without_a_table(args = (TableBudget::OFF), setup = signed)]
+#[bench::by_a_table(args = (TableBudget::AT_ONCE), setup = signed)]
+fn verify((tables, key, mail): (KeyTables, VerifyKey, Vec<Message>)) -> KeyTables {
+    assert!(mail.iter().all(|message| holds(&tables, &key, message)));
+    tables
+}
+
+// The table of one key, where the base point's is there.
+#[library_benchmark]
+#[bench::of_a_key(args = (TableBudget::AT_ONCE), setup = signed)]
+fn make_table((tables, _key, mail): (KeyTables, VerifyKey, Vec<Message>)) -> KeyTables {
+    assert!(!holds(
+        &tables,
+        household::key("another").public(),
+        &mail[0]
+    ));
+    tables
+}
+
+// What a worker does with bytes: V01 to V07.
+#[library_benchmark]
+#[bench::of_a_session(setup = with_mail)]
+fn judge((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Judged>) {
+    let judged = mail.iter().map(|bytes| Judged::of(bytes, bob.node.trust()));
+    let judged = judged.collect();
+    (bob, judged)
+}
+
 // Both sides of four flights, and the message that waited for them.
 #[library_benchmark]
 #[bench::of_two(setup = strangers)]
@@ -145,7 +194,16 @@ fn handle_send(mut alice: Agent) -> (Agent, Outcome) {
 
 library_benchmark_group!(
     name = core,
-    benchmarks = [inbound, parse, parse_any, handshake, handle_send]
+    benchmarks = [
+        inbound,
+        parse,
+        parse_any,
+        verify,
+        make_table,
+        judge,
+        handshake,
+        handle_send
+    ]
 );
 
 main!(library_benchmark_groups = core);

@@ -24,7 +24,7 @@ use signet_json::Limits;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Unverified;
 use signet_proto::ids::Digest;
-use signet_proto::keys::Purpose;
+use signet_proto::keys::{KeyTables, Purpose, TableBudget};
 use signet_proto::node::{Content, Judged, Sending};
 
 /// Each step is timed so often; the table shows the median.
@@ -51,6 +51,15 @@ fn main() {
     let claims = claims.claims();
     let holds = || public.verify(Purpose::Message, &claims.signed_parts(), claims.signature());
     table.row("verify_strict of the message", holds);
+    let tables = KeyTables::new(TableBudget::AT_ONCE);
+    let (parts, signature) = (claims.signed_parts(), claims.signature());
+    table.row("the same by a table of its key, warm", || {
+        tables.verify(public, Purpose::Message, &parts, signature)
+    });
+    table.row("the first by a table, which is made", || {
+        let tables = KeyTables::new(TableBudget::AT_ONCE);
+        tables.verify(public, Purpose::Message, &parts, signature)
+    });
     table.row("strict JSON", || {
         signet_json::parse(&sample, Limits::MESSAGE).unwrap()
     });
