@@ -45,7 +45,7 @@ pub use version::LineVersion;
 pub const RAW_KEPT: usize = 1024;
 
 macro_rules! lines {
-    ($( $kind:literal $entry:ident($line:ty), |$said:pat_param| $weight:expr, $text:literal; )*) => {
+    ($( $kind:literal $entry:ident($line:ty), $proven:ident, |$said:pat_param| $weight:expr, $paid:expr, $text:literal; )*) => {
         /// One line's worth of memory.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Entry {
@@ -64,6 +64,16 @@ macro_rules! lines {
             /// What a start needs of the line, besides its place in the chain, before it may obey it.
             pub fn weight(&self) -> Weight {
                 match self { $( Self::$entry($said) => $weight, )* }
+            }
+
+            /// Whether the peer whose message brought it about pays for it, out of what it may write into our log.
+            pub(crate) fn is_paid_by_peer(&self) -> bool {
+                match self { $( Self::$entry($said) => $paid, )* }
+            }
+
+            /// What an audit has to prove of the line, if anything, besides its place in the chain.
+            pub fn claim(self) -> Option<Claim> {
+                match self { $( Self::$entry(said) => claim!($proven $entry said), )* }
             }
 
             /// As [`Entry::write`], in the members of that version.
@@ -107,26 +117,60 @@ macro_rules! lines {
     };
 }
 
-// Columns: the kind, what stands in the line, how much rests on it, when it is written. The members of a line, and the
-// words for people, are in the file of its type.
+// Makes a row's claim: `unproven` rows have none.
+macro_rules! claim {
+    (proven $entry:ident $said:ident) => {
+        Some(Claim::$entry($said))
+    };
+    (unproven $entry:ident $said:ident) => {{
+        let _ = $said;
+        None
+    }};
+}
+
+// Columns: the kind; what stands in the line; whether an audit proves something of it; how much rests on it; whether the
+// peer whose message brought it about pays for it; when it is written. The members of a line, and the words for people,
+// are in the file of its type.
 lines! {
-    "message"  Message(Verdict),          |verdict| verdict.weight(), "A message, in or out, and what was decided about it.";
-    "genesis"  Genesis(Certificate),      |_| Weight::Light,    "The first line of a log: whose it is.";
-    "trust"    Trust(TrustLine),          |_| Weight::Decision, "A peer's standing changed.";
-    "trust"    Revoked(Revocation),       |_| Weight::Decision, "A root key took certificates back.";
-    "draft"    Draft(DraftLine),          |_| Weight::Anchored, "A message of ours waits for a session, or for its person.";
-    "approval" Approval(ApprovalLine),    |_| Weight::Decision, "A person decided about a draft.";
-    "pause"    Pause(PauseStatement),     |_| Weight::Decision, "Our person lets all their agents pause, or go on.";
-    "outcome"  Outcome(OutcomeLine),      |_| Weight::Anchored, "What became of an accepted message or a draft.";
-    "handoff"  Handoff(HandoffLine),      |_| Weight::Anchored, "A task changed.";
-    "alarm"    Alarm(AlarmLine),          |_| Weight::Decision, "Something is wrong that only a person can judge, or a person has judged it.";
-    "attempt"  Attempt(AttemptLine),      |_| Weight::Anchored, "Our own agent tried to send something, and our own side refused it.";
-    "hole"     Hole(HoleLine),            |_| Weight::Anchored, "Messages of a peer's that never came, and that it did not give up.";
-    "clock"    Clock(ClockLine),          |_| Weight::Anchored, "A peer's clock and ours differ, or our own was put back.";
-    "flood"    Flood(Flood),              |_| Weight::Light,    "Input over a budget, counted instead of written.";
-    "gap"      Gap(CauseLine),            |_| Weight::Light,    "Messages were lost before they could be judged.";
-    "rebuilt"  Rebuilt(CauseLine),        |_| Weight::Light,    "The state beside the log was missing or damaged, and was made again from the log.";
-    "loss"     Loss(LossLine),            |_| Weight::Decision, "The log went back behind a line that was written, and a person accepted that.";
+    "message"  Message(Verdict),       proven,   |verdict| verdict.weight(),  verdict.direction == Direction::In, "A message, in or out, and what was decided about it.";
+    "genesis"  Genesis(Certificate),   proven,   |_| Weight::Light,     false,   "The first line of a log: whose it is.";
+    "trust"    Trust(TrustLine),       proven,   |_| Weight::Decision,  true,    "A peer's standing changed.";
+    "trust"    Revoked(Revocation),    proven,   |_| Weight::Decision,  true,    "A root key took certificates back.";
+    "draft"    Draft(DraftLine),       proven,   |_| Weight::Anchored,  false,   "A message of ours waits for a session, or for its person.";
+    "approval" Approval(ApprovalLine), proven,   |_| Weight::Decision,  false,   "A person decided about a draft.";
+    "pause"    Pause(PauseStatement),  proven,   |_| Weight::Decision,  true,    "Our person lets all their agents pause, or go on.";
+    "outcome"  Outcome(OutcomeLine),   proven,   |_| Weight::Anchored,  false,   "What became of an accepted message or a draft.";
+    "handoff"  Handoff(HandoffLine),   proven,   |_| Weight::Anchored,  false,   "A task changed.";
+    "alarm"    Alarm(AlarmLine),       unproven, |_| Weight::Decision,  false,   "Something is wrong that only a person can judge, or a person has judged it.";
+    "attempt"  Attempt(AttemptLine),   unproven, |_| Weight::Anchored,  false,   "Our own agent tried to send something, and our own side refused it.";
+    "hole"     Hole(HoleLine),         unproven, |_| Weight::Anchored,  false,   "Messages of a peer's that never came, and that it did not give up.";
+    "clock"    Clock(ClockLine),       unproven, |_| Weight::Anchored,  false,   "A peer's clock and ours differ, or our own was put back.";
+    "flood"    Flood(Flood),           unproven, |_| Weight::Light,     false,   "Input over a budget, counted instead of written.";
+    "gap"      Gap(CauseLine),         unproven, |_| Weight::Light,     false,   "Messages were lost before they could be judged.";
+    "rebuilt"  Rebuilt(CauseLine),     unproven, |_| Weight::Light,     false,   "The state beside the log was missing or damaged, and was made again from the log.";
+    "loss"     Loss(LossLine),         unproven, |_| Weight::Decision,  false,   "The log went back behind a line that was written, and a person accepted that.";
+}
+
+/// What an audit proves of an entry, besides its place in the chain: one for each row of the table that says `proven`.
+pub enum Claim {
+    /// The message's signature, number and name.
+    Message(Verdict),
+    /// Whose log it is.
+    Genesis(Certificate),
+    /// That the certificate is its person's.
+    Trust(TrustLine),
+    /// That the root key signed it.
+    Revoked(Revocation),
+    /// That the task's parties are those of its mandates.
+    Handoff(HandoffLine),
+    /// That nothing that needs approval leaves without it.
+    Draft(DraftLine),
+    /// That the person signed it.
+    Approval(ApprovalLine),
+    /// That our person signed it.
+    Pause(PauseStatement),
+    /// That the draft was not sent after its end.
+    Outcome(OutcomeLine),
 }
 
 /// What stands in the lines of a row of the table.

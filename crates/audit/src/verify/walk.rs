@@ -5,7 +5,7 @@ mod place;
 
 use std::path::{Path, PathBuf};
 
-use signet_proto::entry::{Direction, Entry, Evidence, Ruling, TrustLine, Verdict};
+use signet_proto::entry::{Claim, Direction, Entry, Evidence, Ruling, TrustLine, Verdict};
 use signet_proto::envelope::Message;
 use signet_text::counted;
 
@@ -267,39 +267,31 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     fn follow_entry(&mut self, entry: Option<Entry>, faults: &mut Vec<String>) -> ProofWork {
-        let Some(entry) = entry else {
+        let Some(claim) = entry.and_then(Entry::claim) else {
             return ProofWork::None;
         };
-        let done = match entry {
-            Entry::Genesis(own) => {
+        let done = match claim {
+            Claim::Genesis(own) => {
                 self.authority.begin(&own);
                 if let Some(testimony) = &mut self.testimony {
                     testimony.agent = Some(own.agent);
                 }
                 Ok(())
             }
-            Entry::Trust(TrustLine {
+            Claim::Trust(TrustLine {
                 change,
                 certificate,
             }) => self.authority.pin(change, &certificate),
-            Entry::Revoked(revocation) => self.authority.admit_revocation(&revocation),
-            Entry::Message(verdict) => return self.follow_verdict(verdict, faults),
-            Entry::Handoff(handoff) => prove_parties(&handoff, self.authority.me()),
-            Entry::Draft(draft) => self.decisions.take_draft(&draft),
-            Entry::Approval(line) => self.decisions.take_approval(&line, &self.authority),
-            Entry::Pause(said) => self.decisions.take_pause(&said, &self.authority),
-            Entry::Outcome(outcome) => {
+            Claim::Revoked(revocation) => self.authority.admit_revocation(&revocation),
+            Claim::Message(verdict) => return self.follow_verdict(verdict, faults),
+            Claim::Handoff(handoff) => prove_parties(&handoff, self.authority.me()),
+            Claim::Draft(draft) => self.decisions.take_draft(&draft),
+            Claim::Approval(line) => self.decisions.take_approval(&line, &self.authority),
+            Claim::Pause(said) => self.decisions.take_pause(&said, &self.authority),
+            Claim::Outcome(outcome) => {
                 self.decisions.take_outcome(&outcome);
                 Ok(())
             }
-            Entry::Alarm(_)
-            | Entry::Attempt(_)
-            | Entry::Hole(_)
-            | Entry::Clock(_)
-            | Entry::Flood(_)
-            | Entry::Gap(_)
-            | Entry::Rebuilt(_)
-            | Entry::Loss(_) => Ok(()),
         };
         faults.extend(done.err().map(str::to_owned));
         ProofWork::None

@@ -10,7 +10,7 @@
 //!
 //! Accepted mail is bounded by the calls a minute that the peer was granted.
 
-use crate::entry::{Direction, Entry, Ruling};
+use crate::entry::{Entry, Ruling};
 use crate::envelope::{KeptIn, Message};
 use crate::time::Timestamp;
 
@@ -96,24 +96,8 @@ impl Bytes {
             Paid::Decree => &mut self.decrees,
             Paid::Flight => &mut self.flights,
         };
-        let theirs = |line: &&Entry| match line {
-            Entry::Message(verdict) => verdict.direction == Direction::In,
-            Entry::Trust(_) | Entry::Revoked(_) | Entry::Pause(_) => true,
-            Entry::Genesis(_)
-            | Entry::Draft(_)
-            | Entry::Approval(_)
-            | Entry::Outcome(_)
-            | Entry::Handoff(_)
-            | Entry::Alarm(_)
-            | Entry::Attempt(_)
-            | Entry::Hole(_)
-            | Entry::Clock(_)
-            | Entry::Flood(_)
-            | Entry::Gap(_)
-            | Entry::Rebuilt(_)
-            | Entry::Loss(_) => false,
-        };
-        meter.spend(weight(lines.iter().filter(theirs)));
+        let theirs = lines.iter().filter(|line| line.is_paid_by_peer());
+        meter.spend(weight(theirs));
     }
 
     /// Notes a message of ours that goes out to the peer.
