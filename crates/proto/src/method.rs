@@ -8,7 +8,7 @@ use crate::reject::Reason;
 use crate::words::words;
 
 macro_rules! methods {
-    ($( $method:ident $name:literal $type:ident $class:ident $since:ident $body:expr, $kept:ident $text:literal; )*) => {
+    ($( $method:ident $name:literal $type:ident $class:ident $since:ident $form:ident$(($schema:literal))?, $kept:ident $text:literal; )*) => {
         /// The methods of signet/1.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Method {
@@ -41,8 +41,13 @@ macro_rules! methods {
 
             /// Which schema its body has to fit, and when.
             pub const fn body(self) -> BodyForm {
-                match self { $( Self::$method => $body, )* }
+                match self { $( Self::$method => BodyForm::$form$(($schema))?, )* }
             }
+
+            /// The schemas of the bodies, in the order of the table: the name and the text of each.
+            pub(crate) const BODIES: &'static [(&'static str, &'static str)] = &[ $( $(
+                ($schema, include_str!(concat!("../../../schemas/", $schema, ".schema.json"))),
+            )? )* ];
 
             /// Where it is kept when it was accepted.
             pub const fn kept(self) -> KeptIn {
@@ -60,20 +65,20 @@ macro_rules! methods {
 // Columns: variant, name on the wire, message-type, class, the version that brought it, body, where it is kept, what it
 // says.
 methods! {
-    Request      "agent.request"      Request      Application CURRENT  BodyForm::Free,                  Inbox     "Asks for an answer, perhaps for a capability.";
-    Notification "agent.notification" Notification Application CURRENT  BodyForm::Free,                  Inbox     "Tells something that wants no answer.";
-    Handoff      "agent.handoff"      Handoff      Application CURRENT  BodyForm::Sealable("handoff"),   Inbox     "Hands a task over, within limits.";
-    Progress     "agent.progress"     Notification Application PROGRESS BodyForm::Sealable("progress"),  Request   "Says how a request goes; it settles nothing.";
-    Offer        "agent.offer"        Notification Control     PROGRESS BodyForm::Clear("offer"),        Offers    "Says which capabilities changed.";
-    Receipt      "agent.receipt"      Notification Control     CURRENT  BodyForm::Clear("receipt"),      Receipts  "Says what is durable with its recipient.";
-    Poll         "agent.poll"         Notification Control     CURRENT  BodyForm::Clear("poll"),         Nowhere   "Asks for what is kept for an agent that can only dial out.";
-    Revoke       "agent.revoke"       Notification Control     CURRENT  BodyForm::Clear("revoke"),       Orders    "Takes a certificate back.";
-    Pause        "agent.pause"        Notification Control     CURRENT  BodyForm::Clear("pause"),        Orders    "A person has their agents be still.";
-    Resume       "agent.resume"       Notification Control     CURRENT  BodyForm::Clear("pause"),        Orders    "A person lets their agents go on.";
-    Announce     "agent.announce"     Notification Control     CURRENT  BodyForm::Clear("announce"),     Handshake "Flight 1 of a handshake.";
-    Verify       "agent.verify"       Notification Control     CURRENT  BodyForm::Clear("verify"),       Handshake "Flight 2 of a handshake.";
-    Capability   "agent.capability"   Notification Control     CURRENT  BodyForm::Clear("capability"),   Handshake "Flight 3 of a handshake.";
-    Trust        "agent.trust"        Notification Control     CURRENT  BodyForm::Clear("trust"),        Handshake "Flight 4 of a handshake.";
+    Request      "agent.request"      Request      Application CURRENT  Free,                  Inbox     "Asks for an answer, perhaps for a capability.";
+    Notification "agent.notification" Notification Application CURRENT  Free,                  Inbox     "Tells something that wants no answer.";
+    Handoff      "agent.handoff"      Handoff      Application CURRENT  Sealable("handoff"),   Inbox     "Hands a task over, within limits.";
+    Progress     "agent.progress"     Notification Application PROGRESS Sealable("progress"),  Request   "Says how a request goes; it settles nothing.";
+    Offer        "agent.offer"        Notification Control     PROGRESS Clear("offer"),        Offers    "Says which capabilities changed.";
+    Receipt      "agent.receipt"      Notification Control     CURRENT  Clear("receipt"),      Receipts  "Says what is durable with its recipient.";
+    Poll         "agent.poll"         Notification Control     CURRENT  Clear("poll"),         Nowhere   "Asks for what is kept for an agent that can only dial out.";
+    Revoke       "agent.revoke"       Notification Control     CURRENT  Clear("revoke"),       Orders    "Takes a certificate back.";
+    Pause        "agent.pause"        Notification Control     CURRENT  Clear("pause"),        Orders    "A person has their agents be still.";
+    Resume       "agent.resume"       Notification Control     CURRENT  Clear("pause"),        Orders    "A person lets their agents go on.";
+    Announce     "agent.announce"     Notification Control     CURRENT  Clear("announce"),     Handshake "Flight 1 of a handshake.";
+    Verify       "agent.verify"       Notification Control     CURRENT  Clear("verify"),       Handshake "Flight 2 of a handshake.";
+    Capability   "agent.capability"   Notification Control     CURRENT  Clear("capability"),   Handshake "Flight 3 of a handshake.";
+    Trust        "agent.trust"        Notification Control     CURRENT  Clear("trust"),        Handshake "Flight 4 of a handshake.";
 }
 
 impl Method {

@@ -11,8 +11,8 @@ use crate::reject::Reason;
 
 macro_rules! sources {
     ($($name:literal),* $(,)?) => {
-        /// Every schema: its name and its text.
-        pub const ALL: &[(&str, &str)] = &[
+        /// The schemas of everything but bodies, by name.
+        const OTHERS: &[(&str, &str)] = &[
             $(($name, include_str!(concat!("../../../schemas/", $name, ".schema.json")))),*
         ];
     };
@@ -21,17 +21,6 @@ macro_rules! sources {
 sources!(
     "common",
     "message",
-    "announce",
-    "verify",
-    "capability",
-    "trust",
-    "progress",
-    "offer",
-    "receipt",
-    "poll",
-    "revoke",
-    "pause",
-    "handoff",
     "task",
     "invitation",
     "certificate",
@@ -39,6 +28,17 @@ sources!(
     "reason",
     "audit-line",
 );
+
+/// Every schema: its name and its text. Those of bodies are in the table of methods.
+pub static ALL: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let mut all = OTHERS.to_vec();
+    for body in Method::BODIES {
+        if !all.contains(body) {
+            all.push(*body);
+        }
+    }
+    all
+});
 
 /// The text of the schema `name`, as `signet schema` prints it.
 pub fn text(name: &str) -> Option<&'static str> {
