@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use axum::Router;
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signet_text::visible;
@@ -14,11 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Auth, GatewayConfig};
 use crate::context::Context;
 use crate::daemon::Daemon;
-use crate::doors::a2a;
 use crate::doors::carriers::ConfiguredCarriers;
-use crate::doors::{mcp, rpc};
+use crate::doors::{self, a2a};
 use crate::hint;
-use crate::listener::{Door, Doors, Listener};
+use crate::listener::{Door, Listener};
 use crate::outgoing::HttpClient;
 use crate::say::{NO_ROOM, REFUSED, failed, told};
 use crate::tokens::{Anybody, Tokens};
@@ -90,17 +88,7 @@ async fn run(args: &ServeArgs, config: GatewayConfig) -> Result<(), ExitReason> 
     if let Some(room) = &a2a {
         context.spawn(a2a::warn_at_start(Arc::clone(room)));
     }
-    let doors = Doors {
-        open: a2a
-            .as_ref()
-            .map(a2a::open_routes)
-            .unwrap_or_default()
-            .merge(inbox),
-        closed: Router::new()
-            .merge(rpc::routes(&context, a2a.clone()))
-            .merge(mcp::http::routes(&context))
-            .merge(a2a.as_ref().map(a2a::routes).unwrap_or_default()),
-    };
+    let doors = doors::routes(&context, a2a, inbox);
     listener.serve(&context.config, doors, door, stop).await;
     Ok(())
 }
