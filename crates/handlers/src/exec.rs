@@ -20,7 +20,7 @@ use tokio::process::Child;
 
 use crate::answer;
 use crate::fault::LARGEST;
-use crate::{Done, Fault, Handler, Task, Trying};
+use crate::{Attempt, Done, Fault, Handler, Trying};
 
 /// Where programs are, who runs them, and how that person writes.
 const USUAL: [&str; 11] = [
@@ -77,10 +77,10 @@ impl Environment {
 }
 
 impl Handler for Command {
-    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
+    fn handle<'a>(&'a mut self, attempt: &'a Attempt<'a>) -> Trying<'a> {
         async {
-            let asks = task.message.is_request();
-            let output = match self.run(&input_of(task)?, asks).await {
+            let asks = attempt.message.is_request();
+            let output = match self.run(&input_of(attempt)?, asks).await {
                 Ok(ran) => ran?,
                 Err(error) => return Err(Fault::CannotStart(error.kind())),
             };
@@ -135,11 +135,11 @@ struct HandedMessage<'a> {
     message: &'a Message,
 }
 
-fn input_of(task: &Task<'_>) -> Result<Vec<u8>, Fault> {
+fn input_of(attempt: &Attempt<'_>) -> Result<Vec<u8>, Fault> {
     let given = HandedMessage {
-        key: task.key,
-        tries: task.tries,
-        message: task.message,
+        key: attempt.key,
+        tries: attempt.tries,
+        message: attempt.message,
     };
     // `to_value` cannot fail here: a message holds nothing that JSON cannot express.
     let value = serde_json::to_value(given).map_err(|_| Fault::Pipes)?;

@@ -25,16 +25,17 @@
 
 mod absence;
 pub mod answer;
+mod attempt;
 mod call;
+mod ending;
 mod exec;
 mod fault;
-mod task;
 mod teller;
 mod worker;
 
+pub use attempt::{Attempt, Done, Handler, Trying};
 pub use call::Stopped;
 pub use exec::{Command, Environment, ProcessGroup, look_up, run_to_end};
 pub use fault::{Fault, LARGEST};
-pub use task::{Done, Handler, Task, Trying};
 pub use teller::Teller;
 pub use worker::{Worker, work_all};

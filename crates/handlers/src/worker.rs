@@ -1,27 +1,23 @@
 //! One of those that work off what comes: it receives, lets its handler try, and says how that ended.
 
 use std::collections::HashMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use serde_json::{Value, json};
-use signet_api::{
-    Acknowledge, Client, ClientError, Fail, Failed, Leased, ListInbox, OfferCapability, Reason,
-    Receive, Request, Respond,
-};
-use signet_text::visible;
+use signet_api::{Client, ClientError, Failed, Leased, ListInbox, OfferCapability, Receive};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::absence::Absence;
 use crate::call::{Stopped, blocking, call, try_call};
+use crate::ending::{Ending, say};
 use crate::teller::pass_on;
-use crate::{Done, Fault, Handler, Task, Teller};
+use crate::{Attempt, Done, Fault, Handler, Teller};
 
 /// Receives with a connection of its own.
 pub struct Worker {
@@ -185,9 +181,9 @@ impl Worker {
         shift: &mut Shift,
     ) -> Result<(Client, Option<Fault>), Stopped> {
         let (teller, words) = Teller::new();
-        let task = Task::of(leased, &teller);
+        let attempt = Attempt::of(leased, &teller);
         let line = Mutex::new(Some(client));
-        let trying = tokio::time::timeout(self.timeout, self.handler.handle(&task));
+        let trying = tokio::time::timeout(self.timeout, self.handler.handle(&attempt));
         let mut telling = pin!(pass_on(&line, leased, words));
         let tried = tokio::select! {
             tried = trying => tried,
@@ -239,158 +235,8 @@ async fn finish(client: Client, shift: &Shift) -> Result<usize, Stopped> {
     Ok(shift.quarantined)
 }
 
-/// How a try ended, while the daemon hears of it.
-struct Ending<'a> {
-    client: Client,
-    leased: &'a Leased,
-    retry_after: Option<Duration>,
-    /// What the daemon made of a try that failed.
-    failed: Option<Failed>,
-}
-
-impl Ending<'_> {
-    /// The daemon hears how a try went that did not fail.
-    async fn conclude(self, done: Done) -> Result<Self, Stopped> {
-        let asks = self.leased.message.is_request();
-        match done {
-            Done::Answer(body) if asks => self.respond(body).await,
-            Done::Declined(text) if asks => self.decline(text, None).await,
-            Done::Unfinished { text, body } if asks => self.decline(text, Some(body)).await,
-            _ => {
-                let done = Acknowledge {
-                    lease: Some(self.leased.lease.clone()),
-                    keep: asks || self.leased.message.is_handoff(),
-                    ..Acknowledge::default()
-                };
-                Ok(self.tell(done).await?.0)
-            }
-        }
-    }
-
-    async fn respond(mut self, body: Value) -> Result<Self, Stopped> {
-        let answer = Respond {
-            lease: Some(self.leased.lease.clone()),
-            body: Some(body),
-            ..Respond::default()
-        };
-        let (client, told) = try_call(self.client, answer).await?;
-        self.client = client;
-        let Err(refused) = told else { return Ok(self) };
-        let reason = format!("its answer was refused: {}", refused_as(&refused));
-        match never_leaves(&refused) {
-            true => self.end_unsendable(&reason).await,
-            false => self.fail(&reason).await,
-        }
-    }
-
-    /// The request ends where its answer can never be sent: more tries would do the work again, and come to the same.
-    async fn end_unsendable(self, why: &str) -> Result<Self, Stopped> {
-        self.say(why);
-        let text = format!("it was handled, and its answer cannot be sent: {why}");
-        self.decline(text, Some(json!({ "state": "failed" }))).await
-    }
-
-    async fn decline(mut self, text: String, body: Option<Value>) -> Result<Self, Stopped> {
-        let answer = |body| Respond {
-            lease: Some(self.leased.lease.clone()),
-            decline: Some(text.clone()),
-            body,
-            ..Respond::default()
-        };
-        let is_more = body.is_some();
-        let (mut client, mut told) = try_call(self.client, answer(body)).await?;
-        // Try again without the body: the sender waits for the words, and the body beside them may be too large for a
-        // message.
-        if is_more && told.as_ref().is_err_and(never_leaves) {
-            (client, told) = try_call(client, answer(None)).await?;
-        }
-        self.client = client;
-        match told {
-            Ok(_) => Ok(self),
-            Err(refused) => {
-                let reason = format!("its refusal was refused: {}", refused_as(&refused));
-                self.fail(&reason).await
-            }
-        }
-    }
-
-    async fn fail(self, reason: &str) -> Result<Self, Stopped> {
-        let tries = self.leased.tries.saturating_sub(1);
-        let pause = self.retry_after.map(|first| {
-            let doubled = 1_u32.checked_shl(tries.into()).unwrap_or(u32::MAX);
-            first.saturating_mul(doubled).as_secs_f64()
-        });
-        let fail = Fail {
-            lease: self.leased.lease.clone(),
-            reason: reason.to_owned(),
-            unbegun: false,
-            pause,
-        };
-        let (mut ended, failed) = self.tell(fail).await?;
-        let next = match failed {
-            Some(Failed { quarantined, .. }) if quarantined => {
-                "; it is in the quarantine: signet quarantine list".to_owned()
-            }
-            Some(Failed { again_in, .. }) => again_in.map_or_else(String::new, |pause| {
-                format!("; try {}, the next in {pause} s", ended.leased.tries)
-            }),
-            None => String::new(),
-        };
-        ended.say(&format!("{reason}{next}"));
-        ended.failed = failed;
-        Ok(ended)
-    }
-
-    /// What never began is no try: the message waits for the next one.
-    async fn give_back(self, fault: &Fault) -> Result<Self, Stopped> {
-        let reason = fault.to_string();
-        self.say(&reason);
-        let fail = Fail {
-            lease: self.leased.lease.clone(),
-            reason,
-            unbegun: true,
-            pause: None,
-        };
-        Ok(self.tell(fail).await?.0)
-    }
-
-    /// Says how a try ended. A lease that has ended meanwhile is somebody else's.
-    async fn tell<R>(mut self, said: R) -> Result<(Self, Option<R::Answer>), Stopped>
-    where
-        R: Request + Send + 'static,
-        R::Answer: Send,
-    {
-        let (client, told) = try_call(self.client, said).await?;
-        self.client = client;
-        match told {
-            Ok(answer) => Ok((self, Some(answer))),
-            Err(refused) => {
-                self.say(&refused.to_string());
-                Ok((self, None))
-            }
-        }
-    }
-
-    fn say(&self, what: &str) {
-        let message = &self.leased.message;
-        say(&format!(
-            "{} from {}: {what}",
-            message.message_id, message.from
-        ));
-    }
-}
-
 fn seconds(number: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number).ok()
-}
-
-/// Whether no later try could send the same answer: its size or its form is at fault, and not the moment.
-fn never_leaves(refused: &ClientError) -> bool {
-    let ClientError::Refused(error) = refused else {
-        return false;
-    };
-    let is_of_form = |reason: &Reason| UNFIT.contains(&reason.as_str());
-    error.is_of_params() || error.reason().is_some_and(is_of_form)
 }
 
 /// An offer that the person's configuration does not allow, or makes itself, keeps nobody from handling what comes.
@@ -402,28 +248,6 @@ async fn offer_again(client: Client, offer: OfferCapability) -> Result<Client, S
     Ok(client)
 }
 
-fn refused_as(error: &ClientError) -> String {
-    let ClientError::Refused(refused) = error else {
-        return error.to_string();
-    };
-    let reason = refused.reason();
-    reason.map_or_else(|| "invalid".to_owned(), |reason| reason.to_string())
-}
-
-/// Standard error is the log of a process that handles messages; when nobody reads it, the work goes on.
-pub(crate) fn say(what: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", visible(what));
-}
-
-/// What the daemon says of an answer that no message holds (docs/protocol.md, section 10).
-const UNFIT: [&str; 6] = [
-    "too-large",
-    "too-deep",
-    "too-many-values",
-    "duplicate-name",
-    "number-out-of-range",
-    "invalid-shape",
-];
 /// How long one call waits for what comes.
 const WAIT: Duration = Duration::from_secs(30);
 /// How long after its pause a message that failed here is waited for: another worker may have it by then.

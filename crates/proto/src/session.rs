@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 
 pub use crate::handshake::SESSION_LIFE;
 pub use ledger::{
-    Handed, Ledger, Misfit, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Waiting, Ways,
+    AwaitingReceipt, Handed, Ledger, Misfit, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Ways,
 };
 pub use window::{Hole, Slot, WINDOW, Window};
 

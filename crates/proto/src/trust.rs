@@ -25,7 +25,7 @@ const CERTIFICATES: usize = 4;
 
 /// An agent bound to its principal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Peer {
+pub struct KnownPeer {
     principal: Option<PrincipalId>,
     #[serde(with = "crate::stored")]
     certificates: Vec<Certificate>,
@@ -35,7 +35,7 @@ pub struct Peer {
     withdrawn: bool,
 }
 
-impl Peer {
+impl KnownPeer {
     /// The newest certificate; none after its principal's root was replaced, until our person binds
     /// the agent under the new one.
     pub fn newest(&self) -> Option<&Certificate> {
@@ -149,7 +149,7 @@ impl TrustStore {
     pub(crate) fn put_back(
         &mut self,
         principals: BTreeMap<PrincipalId, Principal>,
-        peers: BTreeMap<AgentId, Arc<Peer>>,
+        peers: BTreeMap<AgentId, Arc<KnownPeer>>,
         refused: Refused,
         revoked: Revoked,
     ) {
@@ -194,7 +194,7 @@ impl TrustStore {
             Arc::make_mut(&mut self.view.refused).remove(&refused);
         }
         let peer = self.view.peer(&certificate.agent);
-        let withdrawn = peer.is_some_and(Peer::is_withdrawn);
+        let withdrawn = peer.is_some_and(KnownPeer::is_withdrawn);
         let renewed = self.renew(certificate)?;
         if withdrawn {
             self.change(&certificate.agent, |peer| peer.withdrawn = false);
@@ -255,7 +255,7 @@ impl TrustStore {
         if *agent == self.view.me || *principal == self.view.own {
             return Err(BindError::Myself(agent.clone()));
         }
-        let bound = self.view.peer(agent).and_then(Peer::principal);
+        let bound = self.view.peer(agent).and_then(KnownPeer::principal);
         if bound.is_some_and(|bound| bound != principal) {
             return Err(BindError::Taken(agent.clone()));
         }
@@ -311,7 +311,7 @@ impl TrustStore {
 
     /// Notes the lowest version that a peer offered; it never falls.
     pub fn raise_lowest_version(&mut self, agent: &AgentId, version: Version) {
-        let known = self.view.peer(agent).and_then(Peer::lowest_version);
+        let known = self.view.peer(agent).and_then(KnownPeer::lowest_version);
         if known.is_none_or(|known| known < version) {
             self.change(agent, |peer| peer.lowest_version = Some(version));
         }
@@ -353,10 +353,10 @@ impl TrustStore {
         theirs.map(|(agent, _)| agent.clone()).collect()
     }
 
-    fn change(&mut self, agent: &AgentId, change: impl FnOnce(&mut Peer)) {
+    fn change(&mut self, agent: &AgentId, change: impl FnOnce(&mut KnownPeer)) {
         let peers = Arc::make_mut(&mut self.view.peers);
         let peer = peers.entry(agent.clone());
-        let peer = Arc::make_mut(peer.or_insert_with(|| Arc::new(Peer::unknown())));
+        let peer = Arc::make_mut(peer.or_insert_with(|| Arc::new(KnownPeer::unknown())));
         change(peer);
         peer.epoch += 1;
     }

@@ -7,7 +7,7 @@ use signet_proto::ids::AgentId;
 use signet_proto::node::{Node, Way};
 use signet_proto::policy::{By, Capability, Finding, TIERS, Tier};
 use signet_proto::time::Timestamp;
-use signet_proto::trust::Peer;
+use signet_proto::trust::KnownPeer;
 
 use crate::render::{layers, names, offers};
 
@@ -94,7 +94,7 @@ fn own(capability: &Capability) -> api::Capability {
     }
 }
 
-fn peer(node: &Node, now: Timestamp, agent: &AgentId, peer: &Peer) -> api::PeerPolicy {
+fn peer(node: &Node, now: Timestamp, agent: &AgentId, peer: &KnownPeer) -> api::PeerPolicy {
     let session = node.peers().session(agent, now);
     let allowance = node.policy().allowance(agent);
     let (_, by) = allowance.tier();
@@ -118,7 +118,7 @@ fn peer(node: &Node, now: Timestamp, agent: &AgentId, peer: &Peer) -> api::PeerP
     }
 }
 
-fn principal(peer: &Peer) -> Option<String> {
+fn principal(peer: &KnownPeer) -> Option<String> {
     peer.principal().map(ToString::to_string)
 }
 

@@ -12,7 +12,7 @@ use signet_proto::node::{Standing, State, WaitsFor};
 use signet_proto::reject::PeerReason;
 use signet_proto::seal::Opened;
 use signet_proto::session::Session;
-use signet_proto::trust::Peer;
+use signet_proto::trust::KnownPeer;
 
 pub use signet_proto::carrier::inbox_subject;
 
@@ -63,7 +63,7 @@ fn failure(message: &Message) -> Option<api::Failure> {
 }
 
 /// One peer as the person sees it.
-pub fn peer(agent: &AgentId, peer: &Peer, standing: &Standing) -> api::Peer {
+pub fn peer(agent: &AgentId, peer: &KnownPeer, standing: &Standing) -> api::Peer {
     let newest = peer.newest();
     api::Peer {
         peer: agent.to_string(),

@@ -2,7 +2,7 @@
 
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use signet_handlers::answer::ANSWER;
-use signet_handlers::{Fault, Task};
+use signet_handlers::{Attempt, Fault};
 
 use crate::listener::{is_json, media_type};
 use crate::outgoing::{Endpoint, HttpAnswer, OutgoingError};
@@ -81,13 +81,13 @@ pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
 }
 
 /// Who asks, for the agent: each of it was verified by the daemon, and holds no free text.
-pub(crate) fn who_asks(task: &Task<'_>) -> Vec<(&'static str, String)> {
-    let message = task.message;
+pub(crate) fn who_asks(attempt: &Attempt<'_>) -> Vec<(&'static str, String)> {
+    let message = attempt.message;
     vec![
         ("signet-from", message.from.clone()),
         ("signet-principal", message.principal.clone()),
         ("signet-tier", message.data_tier.to_string()),
-        ("signet-key", task.key.to_owned()),
+        ("signet-key", attempt.key.to_owned()),
     ]
 }
 

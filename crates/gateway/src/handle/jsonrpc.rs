@@ -8,7 +8,7 @@ use crate::handle::http::{self, HandlerPost, JSON};
 use crate::handle::trace::Trace;
 use crate::outgoing::{Endpoint, HttpAnswer};
 use signet_handlers::answer::{self, ANSWER};
-use signet_handlers::{Done, Fault, Handler, Task, Trying};
+use signet_handlers::{Attempt, Done, Fault, Handler, Trying};
 
 /// Calls one method, with the body as its parameters.
 pub(crate) struct JsonRpc {
@@ -18,11 +18,12 @@ pub(crate) struct JsonRpc {
 }
 
 impl Handler for JsonRpc {
-    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
+    fn handle<'a>(&'a mut self, attempt: &'a Attempt<'a>) -> Trying<'a> {
         async move {
-            let request = call(task.key, &self.method, params(task.body()));
-            let reply = exchange(&self.endpoint, &self.trace, task, &request, Vec::new()).await?;
-            Ok(match outcome(&reply, &json!(task.key))? {
+            let request = call(attempt.key, &self.method, params(attempt.body()));
+            let reply =
+                exchange(&self.endpoint, &self.trace, attempt, &request, Vec::new()).await?;
+            Ok(match outcome(&reply, &json!(attempt.key))? {
                 Ok(result) => Done::Answer(result),
                 Err(error) => Done::Declined(error.to_string()),
             })
@@ -40,13 +41,13 @@ pub(crate) fn call(id: &str, method: &str, params: Value) -> Value {
 pub(crate) async fn exchange(
     endpoint: &Endpoint,
     trace: &Trace,
-    task: &Task<'_>,
+    attempt: &Attempt<'_>,
     request: &Value,
     more: Vec<(&'static str, String)>,
 ) -> Result<HttpAnswer, Fault> {
     let body = request.to_string().into_bytes();
-    trace.sent(task, &body);
-    let mut headers = http::who_asks(task);
+    trace.sent(attempt, &body);
+    let mut headers = http::who_asks(attempt);
     headers.extend(more);
     let post = HandlerPost {
         body,
@@ -54,7 +55,7 @@ pub(crate) async fn exchange(
         headers,
     };
     let reply = http::post(endpoint, post).await?;
-    trace.heard(task, &reply.body);
+    trace.heard(attempt, &reply.body);
     Ok(reply)
 }
 

@@ -7,7 +7,7 @@ use crate::handle::jsonrpc::{exchange, tamed};
 use crate::handle::trace::Trace;
 use crate::outgoing::{Endpoint, HttpAnswer};
 use signet_handlers::answer::{self, ANSWER};
-use signet_handlers::{Done, Fault, Handler, Task, Trying};
+use signet_handlers::{Attempt, Done, Fault, Handler, Trying};
 
 /// An agent that speaks the form before JSON-RPC.
 pub(crate) struct SimpleA2a {
@@ -16,11 +16,12 @@ pub(crate) struct SimpleA2a {
 }
 
 impl Handler for SimpleA2a {
-    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
+    fn handle<'a>(&'a mut self, attempt: &'a Attempt<'a>) -> Trying<'a> {
         async move {
-            let request = json!({ "task_id": task.key, "input": task.body() });
-            let reply = exchange(&self.endpoint, &self.trace, task, &request, Vec::new()).await?;
-            outcome(&reply, task.key)
+            let request = json!({ "task_id": attempt.key, "input": attempt.body() });
+            let reply =
+                exchange(&self.endpoint, &self.trace, attempt, &request, Vec::new()).await?;
+            outcome(&reply, attempt.key)
         }
         .boxed_local()
     }

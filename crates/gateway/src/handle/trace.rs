@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use serde_json::json;
 use signet_text::visible;
 
-use signet_handlers::Task;
+use signet_handlers::Attempt;
 
 /// Where what is said goes.
 #[derive(Clone, Debug)]
@@ -102,18 +102,18 @@ impl Trace {
     }
 
     /// What goes to the agent.
-    pub(crate) fn sent(&self, task: &Task<'_>, text: &[u8]) {
-        self.say(task, "sent", text);
+    pub(crate) fn sent(&self, attempt: &Attempt<'_>, text: &[u8]) {
+        self.say(attempt, "sent", text);
     }
 
     /// What comes from it, before it is judged.
-    pub(crate) fn heard(&self, task: &Task<'_>, text: &[u8]) {
-        self.say(task, "heard", text);
+    pub(crate) fn heard(&self, attempt: &Attempt<'_>, text: &[u8]) {
+        self.say(attempt, "heard", text);
     }
 
     /// A trace that cannot be written keeps nobody from handling.
-    fn say(&self, task: &Task<'_>, way: &str, text: &[u8]) {
-        if task.message.data_tier > HIGHEST_TIER {
+    fn say(&self, attempt: &Attempt<'_>, way: &str, text: &[u8]) {
+        if attempt.message.data_tier > HIGHEST_TIER {
             return;
         }
         let text = text.get(..LONGEST_TEXT).unwrap_or(text);
@@ -128,7 +128,7 @@ impl Trace {
             Sink::File(path) => {
                 let line = json!({
                     "at": now().to_rfc3339_opts(SecondsFormat::Millis, true),
-                    "capability": task.message.capability, "key": task.key, "text": text, "way": way,
+                    "capability": attempt.message.capability, "key": attempt.key, "text": text, "way": way,
                 });
                 let line = format!("{}\n", visible(&line.to_string()));
                 drop(append(path, line.as_bytes()));

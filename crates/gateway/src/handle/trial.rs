@@ -8,7 +8,7 @@ use signet_api::Message;
 
 use crate::handle::config::HandlerSection;
 use crate::handle::trace::Trace;
-use signet_handlers::{Done, Fault, Task};
+use signet_handlers::{Attempt, Done, Fault};
 
 /// Lets one handler try a body as if a peer had sent it, without a daemon and without a peer. What goes to and fro is
 /// printed.
@@ -20,7 +20,7 @@ pub(crate) fn try_once(section: &HandlerSection, body: Value) -> io::Result<Resu
     let runtime = runtime.enable_all().build()?;
     let message = message(section.capability(), body);
     let key = format!("{}/{}", message.from, message.message_id);
-    let task = Task {
+    let attempt = Attempt {
         key: &key,
         tries: 1,
         message: &message,
@@ -28,7 +28,7 @@ pub(crate) fn try_once(section: &HandlerSection, body: Value) -> io::Result<Resu
     };
     let mut handler = section.handler(&Trace::print());
     let ended = runtime.block_on(async {
-        let tried = tokio::time::timeout(section.timeout(), handler.handle(&task)).await;
+        let tried = tokio::time::timeout(section.timeout(), handler.handle(&attempt)).await;
         tried.unwrap_or(Err(Fault::TimedOut))
     });
     Ok(ended)

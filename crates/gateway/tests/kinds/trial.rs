@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use signet_api::Message;
 use signet_gateway::handle::{Handlers, Trace};
-use signet_handlers::{Done, Fault, Handler, Task};
+use signet_handlers::{Attempt, Done, Fault, Handler};
 
 /// What came of a try, in a form that a test can print.
 #[derive(Debug, PartialEq)]
@@ -92,7 +92,7 @@ impl Trial {
 
     pub fn hand(&mut self, message: &Message) -> Came {
         let key = format!("{}/{}", message.from, message.message_id);
-        let task = Task {
+        let attempt = Attempt {
             key: &key,
             tries: 1,
             message,
@@ -100,7 +100,7 @@ impl Trial {
         };
         let (handler, timeout) = (&mut self.handler, self.timeout);
         let tried = self.runtime.block_on(async {
-            let tried = tokio::time::timeout(timeout, handler.handle(&task)).await;
+            let tried = tokio::time::timeout(timeout, handler.handle(&attempt)).await;
             tried.unwrap_or(Err(Fault::TimedOut))
         });
         match tried {

@@ -34,7 +34,7 @@ pub struct Ledger {
     next: u64,
     /// In rows of their own.
     #[serde(skip)]
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, AwaitingReceipt>,
     #[serde(skip)]
     names: HashMap<MessageId, u64>,
     /// What expired without a receipt: a receipt that was signed before may come yet.
@@ -55,7 +55,7 @@ pub struct Ledger {
 
 /// A message that waits for a receipt.
 #[derive(Clone, Debug)]
-pub struct Waiting {
+pub struct AwaitingReceipt {
     message: Arc<Message>,
     resend: Timestamp,
     delay: Duration,
@@ -145,14 +145,14 @@ impl Ledger {
     }
 
     /// What waits for a receipt, by number.
-    pub fn waiting(&self) -> impl ExactSizeIterator<Item = (u64, &Waiting)> {
+    pub fn waiting(&self) -> impl ExactSizeIterator<Item = (u64, &AwaitingReceipt)> {
         self.waiting
             .iter()
             .map(|(number, waiting)| (*number, waiting))
     }
 
     /// What waits for a receipt, by name.
-    pub fn find(&self, name: MessageId) -> Option<&Waiting> {
+    pub fn find(&self, name: MessageId) -> Option<&AwaitingReceipt> {
         self.waiting.get(self.names.get(&name)?)
     }
 
@@ -163,7 +163,7 @@ impl Ledger {
         let resend = at.saturating_add(FIRST_RESEND);
         self.due = Some(self.due.map_or(resend, |due| due.min(resend)));
         self.names.insert(message.headers.message_id, sequence);
-        let waiting = Waiting {
+        let waiting = AwaitingReceipt {
             message,
             resend,
             delay: FIRST_RESEND,
@@ -343,14 +343,14 @@ impl Ledger {
         waiting.or_else(|| self.given_up.get(&number).map(|old| old.hash))
     }
 
-    fn take(&mut self, name: MessageId) -> Option<(u64, Waiting)> {
+    fn take(&mut self, name: MessageId) -> Option<(u64, AwaitingReceipt)> {
         let number = *self.names.get(&name)?;
         let waiting = self.waiting.remove(&number)?;
         self.forget(number, &waiting);
         Some((number, waiting))
     }
 
-    fn forget(&mut self, number: u64, waiting: &Waiting) {
+    fn forget(&mut self, number: u64, waiting: &AwaitingReceipt) {
         let length = waiting.message.canonical().len();
         self.bytes = self.bytes.saturating_sub(length);
         let name = waiting.message.headers.message_id;
@@ -359,7 +359,7 @@ impl Ledger {
     }
 }
 
-impl Waiting {
+impl AwaitingReceipt {
     /// The message.
     pub fn message(&self) -> &Arc<Message> {
         &self.message

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use signet_json::Value;
 
-use super::{Peer, Principal, Refused, Revoked, TrustView};
+use super::{KnownPeer, Principal, Refused, Revoked, TrustView};
 use crate::ids::{AgentId, KeyId, PrincipalId};
 use crate::keys::{KeyTables, TableBudget};
 use crate::statement::Revocation;
@@ -85,7 +85,7 @@ struct StoredSnapshot {
     principal: PrincipalId,
     principals: BTreeMap<PrincipalId, Principal>,
     #[serde(with = "shared")]
-    peers: BTreeMap<AgentId, Arc<Peer>>,
+    peers: BTreeMap<AgentId, Arc<KnownPeer>>,
     refused: BTreeSet<(KeyId, AgentId)>,
     revoked: Vec<StoredRevocations>,
 }
@@ -106,11 +106,11 @@ mod shared {
 
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    use super::super::Peer;
+    use super::super::KnownPeer;
     use crate::ids::AgentId;
 
     pub(super) fn serialize<S: Serializer>(
-        peers: &BTreeMap<AgentId, Arc<Peer>>,
+        peers: &BTreeMap<AgentId, Arc<KnownPeer>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_map(peers.iter().map(|(agent, peer)| (agent, peer.as_ref())))
@@ -118,8 +118,8 @@ mod shared {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<BTreeMap<AgentId, Arc<Peer>>, D::Error> {
-        let peers = BTreeMap::<AgentId, Peer>::deserialize(deserializer)?;
+    ) -> Result<BTreeMap<AgentId, Arc<KnownPeer>>, D::Error> {
+        let peers = BTreeMap::<AgentId, KnownPeer>::deserialize(deserializer)?;
         let shared = peers.into_iter();
         Ok(shared
             .map(|(agent, peer)| (agent, Arc::new(peer)))

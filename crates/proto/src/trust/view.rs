@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Peer, Principal, Refused, Revoked};
+use super::{KnownPeer, Principal, Refused, Revoked};
 use crate::certificate::Certificate;
 use crate::ids::{AgentId, PrincipalId};
 use crate::keys::KeyTables;
@@ -19,7 +19,7 @@ pub struct TrustView {
     pub(super) me: AgentId,
     pub(super) own: PrincipalId,
     pub(super) principals: Arc<BTreeMap<PrincipalId, Principal>>,
-    pub(super) peers: Arc<BTreeMap<AgentId, Arc<Peer>>>,
+    pub(super) peers: Arc<BTreeMap<AgentId, Arc<KnownPeer>>>,
     pub(super) refused: Arc<Refused>,
     pub(super) revoked: Arc<Revoked>,
     /// Tables of the keys in it: every view of one store shares them.
@@ -29,9 +29,9 @@ pub struct TrustView {
 /// How a certificate stands to what is bound.
 pub(super) enum Standing<'a> {
     /// The newest certificate of a bound agent, or a newer one.
-    Bound(&'a Peer),
+    Bound(&'a KnownPeer),
     /// An older root's certificate that was known before the root was succeeded.
-    Known(&'a Peer),
+    Known(&'a KnownPeer),
     Unbound,
     Withdrawn,
     Refused,
@@ -44,7 +44,7 @@ pub(super) enum Standing<'a> {
 /// Everything in a view.
 pub(crate) struct ViewParts<'a> {
     pub(crate) principals: &'a BTreeMap<PrincipalId, Principal>,
-    pub(crate) peers: &'a BTreeMap<AgentId, Arc<Peer>>,
+    pub(crate) peers: &'a BTreeMap<AgentId, Arc<KnownPeer>>,
     pub(crate) refused: &'a Refused,
     pub(crate) revoked: &'a Revoked,
 }
@@ -85,12 +85,12 @@ impl TrustView {
     }
 
     /// The peer of that name.
-    pub fn peer(&self, agent: &AgentId) -> Option<&Peer> {
+    pub fn peer(&self, agent: &AgentId) -> Option<&KnownPeer> {
         self.peers.get(agent).map(Arc::as_ref)
     }
 
     /// The peer of that name, unless it is withdrawn or its newest certificate is revoked.
-    pub fn trusted(&self, agent: &AgentId) -> Option<&Peer> {
+    pub fn trusted(&self, agent: &AgentId) -> Option<&KnownPeer> {
         self.peer(agent).filter(|peer| {
             let newest = peer.newest();
             !peer.withdrawn && newest.is_some_and(|newest| !self.is_revoked(newest))
@@ -98,7 +98,7 @@ impl TrustView {
     }
 
     /// Every peer, by name.
-    pub fn peers(&self) -> impl Iterator<Item = (&AgentId, &Peer)> {
+    pub fn peers(&self) -> impl Iterator<Item = (&AgentId, &KnownPeer)> {
         self.peers
             .iter()
             .map(|(agent, peer)| (agent, peer.as_ref()))
@@ -169,7 +169,7 @@ impl TrustView {
     /// # Errors
     /// `agent-id-taken`, `root-changed`, `principal-unknown`, `agent-unknown`, `trust-withdrawn`,
     /// `certificate-revoked` or `serial-rolled-back`.
-    pub fn admit(&self, certificate: &Certificate) -> Result<&Peer, Reason> {
+    pub fn admit(&self, certificate: &Certificate) -> Result<&KnownPeer, Reason> {
         match self.standing(certificate) {
             Standing::Bound(peer) | Standing::Known(peer) => Ok(peer),
             Standing::Older => Err(Reason::SerialRolledBack),

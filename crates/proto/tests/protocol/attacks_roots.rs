@@ -11,7 +11,7 @@ use signet_proto::keys::VerifyKey;
 use signet_proto::node::Notice;
 use signet_proto::policy::Policy;
 use signet_proto::statement::Revocation;
-use signet_proto::trust::{Peer, Principal};
+use signet_proto::trust::{KnownPeer, Principal};
 
 use crate::household::net::{Net, times_taken};
 use crate::household::people::{
@@ -60,7 +60,7 @@ fn first(serial: u64) -> Certificate {
 }
 
 /// What Alice knows of Bob.
-fn bob(net: &Net) -> (&Peer, &Principal) {
+fn bob(net: &Net) -> (&KnownPeer, &Principal) {
     let trust = net.agents[ALICE].node.trust();
     let peer = trust.peer(&"agent-bob".parse().unwrap());
     let person = trust.principal(&"bob".parse().unwrap());

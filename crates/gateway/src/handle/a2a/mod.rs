@@ -32,7 +32,7 @@ use crate::handle::jsonrpc::{self, RpcAnswer, exchange};
 use crate::handle::trace::Trace;
 use crate::outgoing::Endpoint;
 use signet_handlers::answer::{self, ANSWER};
-use signet_handlers::{Done, Fault, Handler, Task, Trying};
+use signet_handlers::{Attempt, Done, Fault, Handler, Trying};
 
 pub(crate) use context::Resting;
 pub(crate) use parts::{PartsForm, one_or_list, read_text};
@@ -62,17 +62,17 @@ pub(crate) struct Speaking {
 }
 
 impl Handler for A2a {
-    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
+    fn handle<'a>(&'a mut self, attempt: &'a Attempt<'a>) -> Trying<'a> {
         async move {
-            let (mut called, mut bell) = self.begin(task).await?;
+            let (mut called, mut bell) = self.begin(attempt).await?;
             // The agent has forgotten the task that this message was to go on with: the message begins another task.
             if let Err(error) = &called
                 && error.code() == NO_TASK
-                && self.speaking.resting.forget(task)
+                && self.speaking.resting.forget(attempt)
             {
-                (called, bell) = self.begin(task).await?;
+                (called, bell) = self.begin(attempt).await?;
             }
-            self.finish(task, called, bell).await
+            self.finish(attempt, called, bell).await
         }
         .boxed_local()
     }
@@ -80,9 +80,9 @@ impl Handler for A2a {
 
 impl A2a {
     /// Hands the message to the agent by the best of the ways that it has.
-    async fn begin(&mut self, task: &Task<'_>) -> Result<(RpcAnswer, Option<Bell>), Fault> {
+    async fn begin(&mut self, attempt: &Attempt<'_>) -> Result<(RpcAnswer, Option<Bell>), Fault> {
         if self.speaking.streams {
-            match self.stream(task).await? {
+            match self.stream(attempt).await? {
                 Err(error) if NOT_OFFERED.contains(&error.code()) => self.speaking.streams = false,
                 called => return Ok((called, None)),
             }
@@ -91,29 +91,29 @@ impl A2a {
             Some(receiver) => receiver.bell().await,
             None => None,
         };
-        let mut called = self.send(task, bell.as_ref()).await?;
+        let mut called = self.send(attempt, bell.as_ref()).await?;
         if let (Some(_), Err(error)) = (&bell, &called)
             && NO_PUSH.contains(&error.code())
         {
             (self.speaking.receiver, bell) = (None, None);
-            called = self.send(task, None).await?;
+            called = self.send(attempt, None).await?;
         }
         Ok((called, bell))
     }
 
-    async fn send(&self, task: &Task<'_>, bell: Option<&Bell>) -> Result<RpcAnswer, Fault> {
-        let mut params = self.message(task);
+    async fn send(&self, attempt: &Attempt<'_>, bell: Option<&Bell>) -> Result<RpcAnswer, Fault> {
+        let mut params = self.message(attempt);
         if let (Some(bell), Some(members)) = (bell, params.as_object_mut()) {
             let configuration = self.pushed_to(bell);
             members.insert("configuration".to_owned(), configuration);
         }
-        self.call(task, A2aMethod::Send, params).await
+        self.call(attempt, A2aMethod::Send, params).await
     }
 
     /// Asks for the task until it is over.
     async fn finish(
         &self,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         called: RpcAnswer,
         bell: Option<Bell>,
     ) -> Result<Done, Fault> {
@@ -129,60 +129,60 @@ impl A2a {
             let (word, rests) = (result::word(&result), result::resting(&result));
             let id = match result::read(result, self.speaking.form)? {
                 TaskProgress::Done(done) => {
-                    self.speaking.resting.note(task, rests);
+                    self.speaking.resting.note(attempt, rests);
                     return Ok(done);
                 }
                 TaskProgress::Working(id) => id,
             };
-            task.tell(word);
-            // When the time of the task is over, this future is dropped: the agent may work on, but is not asked again.
+            attempt.tell(word);
+            // When the time of the attempt is over, this future is dropped: the agent may work on, but is not asked again.
             match &bell {
                 // A push may get lost, so the agent is also asked without a push, but seldom.
                 Some(bell) => drop(tokio::time::timeout(LOOK_SELDOM, bell.rung()).await),
                 None => tokio::time::sleep(LOOK_AGAIN).await,
             }
             let params = json!({ "id": &id });
-            called = self.call(task, A2aMethod::Get, params).await?;
+            called = self.call(attempt, A2aMethod::Get, params).await?;
             asked = Some(id);
         }
     }
 
     async fn call(
         &self,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         method: A2aMethod,
         params: Value,
     ) -> Result<RpcAnswer, Fault> {
-        let request = jsonrpc::call(task.key, method.name(self.speaking.version), params);
-        let reply = exchange(&self.endpoint, &self.trace, task, &request, self.says()).await?;
-        jsonrpc::outcome(&reply, &json!(task.key))
+        let request = jsonrpc::call(attempt.key, method.name(self.speaking.version), params);
+        let reply = exchange(&self.endpoint, &self.trace, attempt, &request, self.says()).await?;
+        jsonrpc::outcome(&reply, &json!(attempt.key))
     }
 
     /// The task as its stream has told it, when that ended.
-    async fn stream(&self, task: &Task<'_>) -> Result<RpcAnswer, Fault> {
-        let params = self.message(task);
+    async fn stream(&self, attempt: &Attempt<'_>) -> Result<RpcAnswer, Fault> {
+        let params = self.message(attempt);
         let request = jsonrpc::call(
-            task.key,
+            attempt.key,
             A2aMethod::Stream.name(self.speaking.version),
             params,
         );
         let body = request.to_string().into_bytes();
-        self.trace.sent(task, &body);
-        let mut headers = http::who_asks(task);
+        self.trace.sent(attempt, &body);
+        let mut headers = http::who_asks(attempt);
         headers.extend(self.says());
         let post = HandlerPost {
             body,
             accept: "text/event-stream, application/json",
             headers,
         };
-        let id = json!(task.key);
+        let id = json!(attempt.key);
         let (mut events, mut told, mut refused) =
             (Events::default(), StreamedTask::default(), None);
         let mut watch = |headers: &HeaderMap, piece: &[u8]| match is_stream(headers) {
             true => events.push(piece, |data| {
-                self.trace.heard(task, data);
+                self.trace.heard(attempt, data);
                 match jsonrpc::answer(answer::read(data, ANSWER)?, &id)? {
-                    Ok(result) => told.take(result, task),
+                    Ok(result) => told.take(result, attempt),
                     Err(error) => {
                         refused = Some(error);
                         Ok(true)
@@ -193,7 +193,7 @@ impl A2a {
         };
         let reply = http::post_until(&self.endpoint, post, &mut watch).await?;
         if !is_stream(&reply.headers) || !reply.status.is_success() {
-            self.trace.heard(task, &reply.body);
+            self.trace.heard(attempt, &reply.body);
             return jsonrpc::outcome(&reply, &id);
         }
         match refused {
@@ -203,19 +203,19 @@ impl A2a {
     }
 
     /// The message, in its context, and for the task there that waits for more.
-    fn message(&self, task: &Task<'_>) -> Value {
-        let parts = self.speaking.form.parts(task.body());
+    fn message(&self, attempt: &Attempt<'_>) -> Value {
+        let parts = self.speaking.form.parts(attempt.body());
         let mut message = A2aMessage {
-            context_id: context::of(task),
-            task_id: self.speaking.resting.of(task),
-            ..A2aMessage::of(format!("msg-{}", task.key), A2aRole::User, parts)
+            context_id: context::of(attempt),
+            task_id: self.speaking.resting.of(attempt),
+            ..A2aMessage::of(format!("msg-{}", attempt.key), A2aRole::User, parts)
         };
         put_beside(&mut message);
         let message = match self.speaking.version {
             A2aVersion::V03 => v03::message(&message),
             A2aVersion::V1 => json!(message),
         };
-        json!({ "message": message, "metadata": { "signet": about(task) } })
+        json!({ "message": message, "metadata": { "signet": about(attempt) } })
     }
 
     /// That the agent answers at once, and says by push when its task has moved.
@@ -236,11 +236,11 @@ impl A2a {
 }
 
 /// What the daemon verified of the message: nothing here is free text but the conversation's name.
-pub(crate) fn about(task: &Task<'_>) -> Value {
-    let message = task.message;
+pub(crate) fn about(attempt: &Attempt<'_>) -> Value {
+    let message = attempt.message;
     let mut about = json!({
         "from": message.from, "principal": message.principal, "messageId": message.message_id,
-        "dataTier": message.data_tier, "try": task.tries,
+        "dataTier": message.data_tier, "try": attempt.tries,
     });
     let optional = [
         ("capability", &message.capability),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::parts::{LONGEST_NAME, parts_in};
 use super::result;
-use signet_handlers::{Fault, Task};
+use signet_handlers::{Attempt, Fault};
 
 /// The task as its events have told it so far.
 #[derive(Default)]
@@ -19,7 +19,7 @@ impl StreamedTask {
     ///
     /// # Errors
     /// `Shape` for what is no event, `UnknownState`.
-    pub(super) fn take(&mut self, result: Value, task: &Task<'_>) -> Result<bool, Fault> {
+    pub(super) fn take(&mut self, result: Value, attempt: &Attempt<'_>) -> Result<bool, Fault> {
         let (kind, members) = event(result)?;
         match kind {
             EventKind::Message => {
@@ -32,10 +32,10 @@ impl StreamedTask {
                 self.task = members;
             }
             EventKind::Status => self.status(members)?,
-            EventKind::Artifact => self.artifact(members, task)?,
+            EventKind::Artifact => self.artifact(members, attempt)?,
         }
         let told = Value::Object(self.task.clone());
-        task.tell(result::word(&told));
+        attempt.tell(result::word(&told));
         result::is_over(&self.task)
     }
 
@@ -57,7 +57,11 @@ impl StreamedTask {
     }
 
     /// A piece of an artifact follows those before, or takes their place.
-    fn artifact(&mut self, mut update: Map<String, Value>, task: &Task<'_>) -> Result<(), Fault> {
+    fn artifact(
+        &mut self,
+        mut update: Map<String, Value>,
+        attempt: &Attempt<'_>,
+    ) -> Result<(), Fault> {
         self.named(&update)?;
         let append = update.get("append") == Some(&Value::Bool(true));
         let Some(Value::Object(artifact)) = update.remove("artifact") else {
@@ -66,7 +70,7 @@ impl StreamedTask {
         let shown = parts_in(&artifact)?;
         let name = self.name_of(&artifact);
         for part in shown {
-            task.show(json!(part), name.clone());
+            attempt.show(json!(part), name.clone());
         }
         let all = self.task.entry("artifacts").or_insert_with(|| json!([]));
         let all = all

@@ -8,7 +8,7 @@ use serde_json::Value;
 use signet_api::OfferCapability;
 use signet_files::{SettingFault, TomlTable};
 use signet_handlers::answer;
-use signet_handlers::{Done, Fault, Handler, Task, Trying, Worker};
+use signet_handlers::{Attempt, Done, Fault, Handler, Trying, Worker};
 use signet_json::Limits;
 
 use super::target::Target;
@@ -117,8 +117,8 @@ struct Within {
 }
 
 impl Handler for Within {
-    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
-        let (message, tier) = (task.message, self.tier);
+    fn handle<'a>(&'a mut self, attempt: &'a Attempt<'a>) -> Trying<'a> {
+        let (message, tier) = (attempt.message, self.tier);
         let ruled = match message.data_tier > tier {
             _ if message.is_handoff() => Some(Done::Nothing),
             true => Some(Done::Declined(format!(
@@ -128,7 +128,7 @@ impl Handler for Within {
         };
         match ruled {
             Some(done) => async { Ok(done) }.boxed_local(),
-            None => async { sendable(self.inner.handle(task).await?) }.boxed_local(),
+            None => async { sendable(self.inner.handle(attempt).await?) }.boxed_local(),
         }
     }
 

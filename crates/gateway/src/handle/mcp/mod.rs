@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::handle::a2a::{about, one_or_list, read_text};
 use crate::handle::jsonrpc::{RpcAnswer, tamed};
 use crate::handle::trace::Trace;
-use signet_handlers::{Done, Fault, Handler, Task, Trying};
+use signet_handlers::{Attempt, Done, Fault, Handler, Trying};
 
 pub(crate) use stdio::ServerStdio;
 pub(crate) use streamable::Streamable;
@@ -33,20 +33,20 @@ pub(crate) enum McpServer {
 }
 
 impl Handler for Mcp {
-    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a> {
+    fn handle<'a>(&'a mut self, attempt: &'a Attempt<'a>) -> Trying<'a> {
         async move {
-            let Value::Object(arguments) = task.body() else {
+            let Value::Object(arguments) = attempt.body() else {
                 return Ok(Done::Declined(
                     "the body has to be a JSON object".to_owned(),
                 ));
             };
             let params = json!({
                 "name": self.tool, "arguments": arguments,
-                "_meta": { "signet": about(task), "progressToken": task.key },
+                "_meta": { "signet": about(attempt), "progressToken": attempt.key },
             });
             let called = match &mut self.server {
-                McpServer::Stdio(stdio) => stdio.call(task, &self.trace, params).await?,
-                McpServer::Streamable(http) => http.call(task, &self.trace, params).await?,
+                McpServer::Stdio(stdio) => stdio.call(attempt, &self.trace, params).await?,
+                McpServer::Streamable(http) => http.call(attempt, &self.trace, params).await?,
             };
             match called {
                 Ok(result) => outcome(result),
@@ -84,17 +84,17 @@ fn greeted(answer: RpcAnswer) -> Result<&'static str, Fault> {
 }
 
 /// What a server says of its progress on this very call.
-fn pass_on(task: &Task<'_>, said: &Value) {
+fn pass_on(attempt: &Attempt<'_>, said: &Value) {
     let params = said.get("params").filter(|params| {
         said.get("method") == Some(&json!("notifications/progress"))
-            && params.get("progressToken") == Some(&json!(task.key))
+            && params.get("progressToken") == Some(&json!(attempt.key))
     });
     let number = |name| params.and_then(|params| params.get(name)?.as_f64());
     let text = params.and_then(|params| params.get("message")?.as_str());
     match (text, number("progress"), number("total")) {
-        (Some(text), _, _) => task.tell(tamed(text)),
-        (None, Some(done), Some(total)) => task.tell(format!("{done} of {total}")),
-        (None, Some(done), None) => task.tell(format!("{done}")),
+        (Some(text), _, _) => attempt.tell(tamed(text)),
+        (None, Some(done), Some(total)) => attempt.tell(format!("{done} of {total}")),
+        (None, Some(done), None) => attempt.tell(format!("{done}")),
         (None, None, _) => {}
     }
 }

@@ -13,8 +13,8 @@ use crate::handle::trace::Trace;
 use crate::random::random;
 use crate::say::say;
 use signet_handlers::answer::{self, ANSWER};
+use signet_handlers::{Attempt, Fault};
 use signet_handlers::{Environment, ProcessGroup, look_up};
-use signet_handlers::{Fault, Task};
 
 /// A server that is a command.
 pub(crate) struct ServerStdio {
@@ -54,16 +54,16 @@ impl ServerStdio {
     /// the answer to another message.
     pub(super) async fn call(
         &mut self,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         trace: &Trace,
         params: Value,
     ) -> Result<RpcAnswer, Fault> {
         let kept = self.session.take().and_then(PipedSession::if_alive);
         let mut session = match kept {
             Some(session) => session,
-            None => PipedSession::start(&self.command, &self.environment, task, trace).await?,
+            None => PipedSession::start(&self.command, &self.environment, attempt, trace).await?,
         };
-        let called = session.ask(task, trace, "tools/call", params).await?;
+        let called = session.ask(attempt, trace, "tools/call", params).await?;
         self.session = Some(session);
         Ok(called)
     }
@@ -73,7 +73,7 @@ impl PipedSession {
     async fn start(
         command: &[String],
         environment: &Environment,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         trace: &Trace,
     ) -> Result<Self, Fault> {
         let (program, arguments) = command.split_first().ok_or(NO_COMMAND)?;
@@ -98,9 +98,13 @@ impl PipedSession {
             before: 0,
             answered: 0,
         };
-        greeted(session.ask(task, trace, "initialize", greeting()).await?)?;
+        greeted(
+            session
+                .ask(attempt, trace, "initialize", greeting())
+                .await?,
+        )?;
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        session.write(task, trace, &ready).await?;
+        session.write(attempt, trace, &ready).await?;
         Ok(session)
     }
 
@@ -112,7 +116,7 @@ impl PipedSession {
 
     async fn ask(
         &mut self,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         trace: &Trace,
         method: &str,
         params: Value,
@@ -121,16 +125,16 @@ impl PipedSession {
         let request = json!({
             "jsonrpc": "2.0", "id": self.last, "method": method, "params": params,
         });
-        self.write(task, trace, &request).await?;
+        self.write(attempt, trace, &request).await?;
         let mut room = ANSWER.bytes;
         for _ in 0..MOST_LINES {
             let line = self.line(room).await?;
             room = room.saturating_sub(line.len());
-            trace.heard(task, &line);
+            trace.heard(attempt, &line);
             let value = answer::read(&line, ANSWER)?;
             if let Some(method) = value.get("method") {
-                pass_on(task, &value);
-                self.refuse(task, trace, method, value.get("id")).await?;
+                pass_on(attempt, &value);
+                self.refuse(attempt, trace, method, value.get("id")).await?;
                 continue;
             }
             match value.get("id").and_then(Value::as_u64) {
@@ -152,7 +156,7 @@ impl PipedSession {
     /// was offered to it.
     async fn refuse(
         &mut self,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         trace: &Trace,
         method: &Value,
         id: Option<&Value>,
@@ -166,12 +170,17 @@ impl PipedSession {
                 "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "Method not found" },
             }),
         };
-        self.write(task, trace, &answer).await
+        self.write(attempt, trace, &answer).await
     }
 
-    async fn write(&mut self, task: &Task<'_>, trace: &Trace, value: &Value) -> Result<(), Fault> {
+    async fn write(
+        &mut self,
+        attempt: &Attempt<'_>,
+        trace: &Trace,
+        value: &Value,
+    ) -> Result<(), Fault> {
         let line = format!("{value}\n");
-        trace.sent(task, line.trim_end().as_bytes());
+        trace.sent(attempt, line.trim_end().as_bytes());
         let written = self.stdin.write_all(line.as_bytes()).await;
         written.map_err(|_| Fault::CutShort)
     }

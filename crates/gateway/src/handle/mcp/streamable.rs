@@ -11,7 +11,7 @@ use crate::handle::jsonrpc::{self, RpcAnswer};
 use crate::handle::trace::Trace;
 use crate::outgoing::{Endpoint, HttpAnswer};
 use signet_handlers::answer::{self, ANSWER};
-use signet_handlers::{Fault, Task};
+use signet_handlers::{Attempt, Fault};
 
 /// A server at an address.
 pub(crate) struct Streamable {
@@ -39,44 +39,44 @@ impl Streamable {
     /// Calls the tool. A session that the server has forgotten is begun anew, once.
     pub(super) async fn call(
         &mut self,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         trace: &Trace,
         params: Value,
     ) -> Result<RpcAnswer, Fault> {
         let was_kept = self.session.is_some();
-        match self.try_call(task, trace, params.clone()).await {
-            Err(Fault::Status(404)) if was_kept => self.try_call(task, trace, params).await,
+        match self.try_call(attempt, trace, params.clone()).await {
+            Err(Fault::Status(404)) if was_kept => self.try_call(attempt, trace, params).await,
             called => called,
         }
     }
 
     async fn try_call(
         &mut self,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         trace: &Trace,
         params: Value,
     ) -> Result<RpcAnswer, Fault> {
         let session = match self.session.take() {
             Some(session) => session,
-            None => self.greet(task, trace).await?,
+            None => self.greet(attempt, trace).await?,
         };
         let (called, _) = self
-            .ask(task, trace, Some(&session), "tools/call", params)
+            .ask(attempt, trace, Some(&session), "tools/call", params)
             .await?;
         self.session = Some(session);
         Ok(called)
     }
 
-    async fn greet(&mut self, task: &Task<'_>, trace: &Trace) -> Result<HttpSession, Fault> {
+    async fn greet(&mut self, attempt: &Attempt<'_>, trace: &Trace) -> Result<HttpSession, Fault> {
         let (answer, reply) = self
-            .ask(task, trace, None, "initialize", greeting())
+            .ask(attempt, trace, None, "initialize", greeting())
             .await?;
         let session = HttpSession {
             id: reply.header(SESSION).map(str::to_owned),
             version: greeted(answer)?,
         };
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        let post = self.post(task, trace, Some(&session), &ready);
+        let post = self.post(attempt, trace, Some(&session), &ready);
         let taken = http::post(&self.endpoint, post).await?;
         match taken.status.is_success() {
             true => Ok(session),
@@ -86,7 +86,7 @@ impl Streamable {
 
     async fn ask(
         &mut self,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         trace: &Trace,
         session: Option<&HttpSession>,
         method: &str,
@@ -95,12 +95,12 @@ impl Streamable {
         self.last += 1;
         let id = json!(self.last);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        let post = self.post(task, trace, session, &request);
+        let post = self.post(attempt, trace, session, &request);
         let (mut events, mut found) = (Events::default(), None);
         let mut watch = |headers: &HeaderMap, piece: &[u8]| match is_stream(headers) {
             true => events.push(piece, |data| {
-                trace.heard(task, data);
-                found = answer_in(task, data, &id)?;
+                trace.heard(attempt, data);
+                found = answer_in(attempt, data, &id)?;
                 Ok(found.is_some())
             }),
             false => Ok(false),
@@ -110,7 +110,7 @@ impl Streamable {
             let value = found.ok_or(Fault::CutShort)?;
             return Ok((jsonrpc::answer(value, &id)?, reply));
         }
-        trace.heard(task, &reply.body);
+        trace.heard(attempt, &reply.body);
         match reply.status {
             StatusCode::NOT_FOUND if session.is_some() => Err(Fault::Status(404)),
             _ => Ok((jsonrpc::outcome(&reply, &id)?, reply)),
@@ -119,14 +119,14 @@ impl Streamable {
 
     fn post(
         &self,
-        task: &Task<'_>,
+        attempt: &Attempt<'_>,
         trace: &Trace,
         session: Option<&HttpSession>,
         request: &Value,
     ) -> HandlerPost {
         let body = request.to_string().into_bytes();
-        trace.sent(task, &body);
-        let mut headers = who_asks(task);
+        trace.sent(attempt, &body);
+        let mut headers = who_asks(attempt);
         if let Some(session) = session {
             headers.push(("mcp-protocol-version", session.version.to_owned()));
             headers.extend(session.id.iter().map(|id| (SESSION, id.clone())));
@@ -140,7 +140,7 @@ impl Streamable {
 }
 
 /// The answer, if the event holds it. Progress is passed on; what else a server asks in a stream gets no answer.
-fn answer_in(task: &Task<'_>, data: &[u8], id: &Value) -> Result<Option<Value>, Fault> {
+fn answer_in(attempt: &Attempt<'_>, data: &[u8], id: &Value) -> Result<Option<Value>, Fault> {
     if data.is_empty() {
         return Ok(None);
     }
@@ -149,7 +149,7 @@ fn answer_in(task: &Task<'_>, data: &[u8], id: &Value) -> Result<Option<Value>, 
         (None, true) => Ok(Some(value)),
         (None, false) => Err(Fault::WrongId),
         (Some(_), _) => {
-            pass_on(task, &value);
+            pass_on(attempt, &value);
             Ok(None)
         }
     }

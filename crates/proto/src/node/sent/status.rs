@@ -5,7 +5,7 @@ use crate::ids::{AgentId, MessageId, SessionId};
 use crate::node::peers::Peer;
 use crate::node::rule::ruled::Accepted;
 use crate::reject::Reason;
-use crate::session::{Handed, Waiting};
+use crate::session::{AwaitingReceipt, Handed};
 use crate::time::Timestamp;
 
 use super::requests::OpenRequest;
@@ -138,7 +138,7 @@ impl<'n> SentView<'n> {
     }
 }
 
-fn sent(peer: &AgentId, session: SessionId, number: u64, waiting: &Waiting) -> Outgoing {
+fn sent(peer: &AgentId, session: SessionId, number: u64, waiting: &AwaitingReceipt) -> Outgoing {
     let headers = &waiting.message().headers;
     let state = match waiting.handed() {
         Handed::No => State::Queued,

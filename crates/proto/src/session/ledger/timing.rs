@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Handed, Ledger, Overdue, Waiting, Ways};
+use super::{AwaitingReceipt, Handed, Ledger, Overdue, Ways};
 use crate::carrier::CarrierId;
 use crate::time::Timestamp;
 
@@ -115,7 +115,7 @@ impl Ledger {
             self.question.at = None;
         }
         let soon = now.saturating_add(FIRST_RESEND);
-        let next = |waiting: &Waiting| match waiting.is_parked(ways) {
+        let next = |waiting: &AwaitingReceipt| match waiting.is_parked(ways) {
             true => {
                 let end = soon.max(waiting.message.headers.expires_at.saturating_add(GIVE_UP));
                 end.min(waiting.presses.unwrap_or(end))
@@ -132,7 +132,11 @@ impl Ledger {
 /// messages is no burst of copies. The last seconds of a life are left to it: a copy would come too late.
 ///
 /// What lives for long does so once: the mailbox of a peer that is away gets one copy of it so, and not many.
-pub(super) fn presses_at(waiting: &Waiting, number: u64, at: Timestamp) -> Option<Timestamp> {
+pub(super) fn presses_at(
+    waiting: &AwaitingReceipt,
+    number: u64,
+    at: Timestamp,
+) -> Option<Timestamp> {
     let half = waiting.message.headers.expires_at.since(at) / 2;
     let later = match half {
         _ if half < FIRST_RESEND => return None,

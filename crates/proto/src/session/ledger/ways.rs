@@ -1,6 +1,6 @@
 //! By which carrier a message goes next.
 
-use super::{Handed, Waiting};
+use super::{AwaitingReceipt, Handed};
 use crate::carrier::CarrierId;
 
 /// The carriers that may take a message to a peer now, in the order of preference.
@@ -26,7 +26,7 @@ impl Ways {
     }
 }
 
-impl Waiting {
+impl AwaitingReceipt {
     /// A carrier said something of it.
     pub(super) fn hand(&mut self, carrier: &CarrierId, handed: Handed) {
         self.handed.retain(|(known, _)| known != carrier);

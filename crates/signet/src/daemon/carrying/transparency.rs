@@ -12,7 +12,7 @@ use signet_audit::{Head, LogError, LogLine, LogLines, log_files, read_file};
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::envelope::{Class, Message};
 use signet_proto::ids::{AgentId, encode_base64url};
-use signet_proto::trust::{Peer, TrustView};
+use signet_proto::trust::{KnownPeer, TrustView};
 use tokio::sync::watch;
 
 use super::send;
@@ -191,7 +191,7 @@ impl TransparencyView {
         if agent == self.trust.me() {
             return Some(self.trust.own_principal().to_string());
         }
-        let principal = self.trust.peer(agent).and_then(Peer::principal);
+        let principal = self.trust.peer(agent).and_then(KnownPeer::principal);
         principal.map(ToString::to_string)
     }
 }

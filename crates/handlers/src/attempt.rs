@@ -12,7 +12,7 @@ use crate::{Fault, Teller};
 /// The worker ends a try that takes too long by dropping the future: what the try holds has to end with it.
 pub trait Handler {
     /// Tries to handle one message.
-    fn handle<'a>(&'a mut self, task: &'a Task<'a>) -> Trying<'a>;
+    fn handle<'a>(&'a mut self, attempt: &'a Attempt<'a>) -> Trying<'a>;
 
     /// Looks whether a try could begin at all, before a message is taken for it.
     ///
@@ -28,7 +28,7 @@ pub type Trying<'a> = LocalBoxFuture<'a, Result<Done, Fault>>;
 
 /// One try of one message.
 #[derive(Clone, Copy)]
-pub struct Task<'a> {
+pub struct Attempt<'a> {
     /// The idempotency key: the same whenever this message comes again, and never that of another peer's message.
     pub key: &'a str,
     /// Which try this is, from 1 on.
@@ -57,7 +57,7 @@ pub enum Done {
     Nothing,
 }
 
-impl<'a> Task<'a> {
+impl<'a> Attempt<'a> {
     /// The try that a lease is for.
     pub fn of(leased: &'a Leased, teller: &'a Teller) -> Self {
         Self {
