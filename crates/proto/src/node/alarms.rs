@@ -12,6 +12,7 @@ use crate::ids::AgentId;
 use crate::session::Misfit;
 use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
+use super::rows::tables::{ALARMS, Lines, Restored, Tables, all, unread};
 use super::turn::AlarmsDoor;
 use super::{Notice, Outcome, RuleContext};
 
@@ -79,9 +80,23 @@ impl Alarms {
         }
     }
 
-    /// Puts back an alarm that rings.
-    pub(super) fn put_back(&mut self, what: Alarm, peer: AgentId, since: Timestamp) {
-        self.ringing.insert((what, peer), since);
+    /// What rings, as rows by key.
+    pub(super) fn rows(&self) -> Lines<'_> {
+        all(|rows| {
+            for ((what, peer), since) in &self.ringing {
+                rows.put(ALARMS, &format!("{} {peer}", what.as_str()), since);
+            }
+        })
+    }
+
+    /// Takes back what its rows say.
+    pub(super) fn put_back(&mut self, tables: &mut Tables) -> Restored {
+        for ((what, peer), since) in tables.read::<(String, AgentId), Timestamp>(ALARMS)? {
+            let alarm = Alarm::parse(&what);
+            let alarm = alarm.map_err(|_| unread(ALARMS, &format!("{what} {peer}")))?;
+            self.ringing.insert((alarm, peer), since);
+        }
+        Ok(())
     }
 
     /// Whether it is time to look for holes; then it was looked now.

@@ -2,6 +2,7 @@
 
 mod leases;
 mod quarantine;
+mod rows;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use super::turn::InboxDoor;
 
 use leases::Leases;
 pub use leases::{HandedOut, LeaseId, Supply, Wanted};
-pub(super) use quarantine::Tries;
+use quarantine::Tries;
 pub use quarantine::{Quarantine, Shelved, TRIES};
 
 /// How many messages of one peer may wait.
@@ -184,7 +185,7 @@ impl Inbox {
     }
 
     /// How often our agent began to handle a message, and could not say that it had.
-    pub(super) fn tries(&self, peer: &AgentId, message_id: MessageId) -> Tries {
+    fn tries(&self, peer: &AgentId, message_id: MessageId) -> Tries {
         let tries = self.tries.get(&(peer.clone(), message_id));
         tries.copied().unwrap_or_default()
     }
@@ -214,40 +215,14 @@ impl Inbox {
                 }
             }
             Did::Acknowledged | Did::Dropped => self.remove(&line.peer, line.message_id),
-            _ => {}
+            Did::AnswerFailed
+            | Did::DraftExpired
+            | Did::DraftRefused
+            | Did::Expired
+            | Did::Started
+            | Did::Failed
+            | Did::Kept => {}
         }
-    }
-
-    /// Puts back an item as it was remembered.
-    pub(super) fn put_back(&mut self, number: u64, message: &Arc<Message>, tries: Tries) {
-        self.arrivals = number.saturating_sub(1);
-        self.insert(message);
-        if tries != Tries::default() {
-            let headers = &message.headers;
-            let name = (headers.agent_id.clone(), headers.message_id);
-            self.tries.insert(name, tries);
-        }
-    }
-
-    /// Puts back a message of the quarantine.
-    pub(super) fn put_back_shelved(&mut self, shelved: Shelved) {
-        let peer = shelved.message.headers.agent_id.clone();
-        let bytes = weight(&shelved.message);
-        self.total.add(bytes);
-        self.shares.entry(peer).or_default().add(bytes);
-        self.quarantine.put(shelved);
-    }
-
-    /// Puts back what is set aside, and the number of the last arrival.
-    pub(super) fn put_back_rest(
-        &mut self,
-        arrivals: u64,
-        gone: Vec<Gone>,
-        aside: Vec<Arc<Message>>,
-    ) {
-        self.arrivals = arrivals;
-        self.gone = gone.into();
-        self.aside = aside.into();
     }
 
     fn shelve(&mut self, now: Timestamp, line: &OutcomeLine) {

@@ -4,15 +4,14 @@ mod orders;
 mod strangers;
 mod trust_changes;
 
-use signet_json::Value;
-
 use crate::entry::{Entry, Flood};
-use crate::ids::{Digest, KeyId};
+use crate::ids::Digest;
 
 use crate::statement::PauseStatement;
 use crate::time::Timestamp;
 
 use super::budget::Budget;
+use super::rows::tables::{Restored, Tables};
 
 pub use orders::Pausing;
 pub(super) use orders::carried_revocations;
@@ -82,13 +81,8 @@ impl People {
         self.pausing = pausing;
     }
 
-    /// Puts back one of [`Strangers::parts`].
-    pub(super) fn put_back_stranger(
-        &mut self,
-        what: &str,
-        root: KeyId,
-        value: Value,
-    ) -> Option<()> {
-        self.strangers.put_back(what, root, value)
+    /// Takes back what the rows say of strangers.
+    pub(super) fn put_back_strangers(&mut self, tables: &mut Tables) -> Restored {
+        self.strangers.put_back(tables)
     }
 }

@@ -10,23 +10,20 @@
 
 mod restore;
 pub(super) mod tables;
+mod trust;
 
 use std::collections::BTreeSet;
 
-use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json, to_value};
 
 use crate::certificate::Certificate;
-use crate::ids::{AgentId, KeyId};
-use crate::stored::Stored;
 use crate::time::Timestamp;
 use crate::trust::TrustView;
 
-use super::inbox::{Inbox, Item};
+use super::inbox::Inbox;
 use super::peers::PeersShot;
 use super::people::{Pausing, Strangers};
-use super::sent::{Approving, PeerDrafts, Sent};
+use super::sent::Sent;
 use super::tasks::Tasks;
 use super::{Alarms, Node};
 
@@ -63,16 +60,6 @@ struct Lone {
     pausing: Pausing,
 }
 
-#[derive(Serialize, Deserialize)]
-struct DraftRow {
-    place: usize,
-    until: Timestamp,
-    /// How long it may live once it is signed, in seconds.
-    life: u64,
-    value: Value,
-    approval: Option<Approving>,
-}
-
 impl Node {
     /// What it remembers at `now`.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
@@ -105,80 +92,20 @@ impl Snapshot {
     /// several times as large as what they are made of.
     pub fn table(&self, table: &'static str) -> Lines<'_> {
         match table {
-            LINKS | SESSIONS | WINDOWS | OUTBOX | NAMES => self.peers.table(table),
+            NODE => all(|rows| rows.put(NODE, "node", &self.lone())),
             // Rows are in the order of their keys: those of handshakes begin with `half`, which comes before `written`.
             PASSING => {
                 let written = row(PASSING, "written", &self.written);
                 Box::new(self.peers.table(PASSING).chain([written]))
             }
-            DRAFTS => of_peers(self.sent.drafts().iter(), put_drafts),
-            FATES => of_peers(self.sent.results().iter(), |peer, results, rows| {
-                for (name, (since, state)) in results.iter() {
-                    rows.put(FATES, &format!("{peer} {name}"), &(since, state));
-                }
-            }),
-            INBOX => {
-                let mut items: Vec<_> = self.inbox.after(0).collect();
-                items.sort_by_cached_key(|item| item.number.to_string());
-                Box::new(items.into_iter().map(|item| self.inbox_row(&item)))
-            }
-            _ => {
-                let mut rows = Rows(Vec::new());
-                self.put(table, &mut rows);
-                rows.sorted()
-            }
-        }
-    }
-
-    /// What is small enough to be made at once.
-    fn put(&self, table: &'static str, rows: &mut Rows) {
-        match table {
-            NODE => rows.put(NODE, "node", &self.lone()),
-            PRINCIPALS | PEERS | REFUSED | REVOCATIONS | STRANGERS | ALARMS => {
-                self.put_trust(table, rows);
-            }
-            QUARANTINE => {
-                for shelved in self.inbox.quarantine().iter() {
-                    let headers = &shelved.message.headers;
-                    let key = format!("{} {}", headers.agent_id, headers.message_id);
-                    rows.put(QUARANTINE, &key, shelved);
-                }
-            }
-            ASIDE => {
-                let before = self.inbox.gone().count();
-                for (place, gone) in self.inbox.gone().enumerate() {
-                    rows.put(ASIDE, &place.to_string(), gone);
-                }
-                for (place, message) in self.inbox.aside().enumerate() {
-                    rows.put_value(ASIDE, (before + place).to_string(), &message.to_stored());
-                }
-            }
-            REQUESTS => {
-                for (name, open) in self.sent.requests().iter() {
-                    rows.put(REQUESTS, &name.to_string(), open);
-                }
-            }
-            PINGS => {
-                for ping in self.sent.pings() {
-                    let headers = &ping.headers;
-                    let key = format!("{} {}", headers.agent_id, headers.message_id);
-                    rows.put_value(PINGS, key, &ping.to_stored());
-                }
-            }
-            KEYED => {
-                for (key, keyed) in self.sent.keys().iter() {
-                    rows.put(KEYED, &HEXLOWER.encode(key), keyed);
-                }
-            }
-            TASKS => {
-                for task in self.tasks.iter() {
-                    let direction = task.direction.to_stored();
-                    let direction = direction.as_str().unwrap_or_default();
-                    let key = format!("{direction} {} {}", task.id(), task.peer);
-                    rows.put(TASKS, &key, task);
-                }
-            }
-            _ => {}
+            PRINCIPALS | PEERS | REFUSED | REVOCATIONS => trust::table(&self.trust, table),
+            STRANGERS => self.waiting_room.rows(),
+            ALARMS => self.alarms.rows(),
+            LINKS | SESSIONS | WINDOWS | OUTBOX | NAMES => self.peers.table(table),
+            INBOX | QUARANTINE | ASIDE => self.inbox.table(table),
+            DRAFTS | FATES | REQUESTS | PINGS | KEYED => self.sent.table(table),
+            TASKS => self.tasks.rows(),
+            _ => Box::new(std::iter::empty()),
         }
     }
 
@@ -189,70 +116,6 @@ impl Snapshot {
             arrivals: self.inbox.arrivals(),
             pausing: self.pausing.clone(),
         }
-    }
-
-    fn put_trust(&self, table: &'static str, rows: &mut Rows) {
-        let trust = self.trust.parts();
-        let (waiting, alarms) = self.waiting_room.parts();
-        match table {
-            PRINCIPALS => {
-                for (name, principal) in trust.principals {
-                    rows.put(PRINCIPALS, name.as_str(), principal);
-                }
-            }
-            PEERS => {
-                for (name, peer) in trust.peers {
-                    rows.put(PEERS, name.as_str(), peer.as_ref());
-                }
-            }
-            REFUSED => {
-                for (root, agent) in trust.refused {
-                    rows.put(REFUSED, &format!("{root} {agent}"), &true);
-                }
-            }
-            REVOCATIONS => {
-                for ((principal, agent), revocations) in trust.revoked {
-                    let key = format!("{principal} {agent}");
-                    rows.put_value(REVOCATIONS, key, &revocations.to_stored());
-                }
-            }
-            STRANGERS => {
-                for stranger in waiting {
-                    let root: KeyId = stranger.certificate.root.id();
-                    rows.put(STRANGERS, &format!("waits {root}"), stranger);
-                }
-                for (root, since) in alarms {
-                    rows.put(STRANGERS, &format!("alarm {root}"), since);
-                }
-            }
-            _ => {
-                for ((what, peer), since) in self.alarms.iter() {
-                    rows.put(ALARMS, &format!("{} {peer}", what.as_str()), since);
-                }
-            }
-        }
-    }
-
-    fn inbox_row(&self, item: &Item) -> Row {
-        let headers = &item.message.headers;
-        let tries = self.inbox.tries(&headers.agent_id, headers.message_id);
-        let tries = to_value(tries).unwrap_or_default();
-        let value = json!({"message": item.message.to_stored(), "tries": tries});
-        row_of(INBOX, item.number.to_string(), &value)
-    }
-}
-
-fn put_drafts(peer: &AgentId, drafts: &PeerDrafts, rows: &mut Rows) {
-    for (place, waiting) in drafts.waiting().enumerate() {
-        let row = DraftRow {
-            place,
-            until: waiting.until,
-            life: waiting.draft.life.as_secs(),
-            value: waiting.value.as_ref().clone(),
-            approval: waiting.approval.clone(),
-        };
-        let name = waiting.draft.message_id;
-        rows.put(DRAFTS, &format!("{peer} {name}"), &row);
     }
 }
 

@@ -9,6 +9,7 @@ mod request;
 mod requests;
 mod resend;
 mod results;
+mod rows;
 mod send;
 mod state;
 mod status;
@@ -31,15 +32,17 @@ use super::Outcome;
 
 pub use drafts::{Waiter, hash_of_draft};
 pub use keyed::CallerKey;
-pub(super) use keyed::{Keyed, Keys};
+use keyed::{Keyed, Keys};
 pub use progress::Progressed;
 pub use request::{Content, Continues, Declining, Handing, Sending};
-pub(super) use requests::{OpenRequest, Requests};
+use requests::OpenRequest;
+pub(super) use requests::Requests;
 use results::Results;
 pub use state::{Lost, State, WaitsFor};
 pub use status::{Outgoing, SentEnd};
 pub use view::SentView;
-pub(super) use waiting::{Approving, Drafts, PeerDrafts, Waiting};
+pub(super) use waiting::Drafts;
+use waiting::{Approving, PeerDrafts, Waiting};
 
 /// What we said and wait for.
 #[derive(Clone, Debug, Default)]
@@ -89,22 +92,8 @@ impl Sent {
         &mut self.drafts
     }
 
-    /// What became of our messages.
-    pub(super) fn results(&self) -> &Results {
-        &self.results
-    }
-
     pub(super) fn results_mut(&mut self) -> &mut Results {
         &mut self.results
-    }
-
-    /// Our callers' keys.
-    pub(super) fn keys(&self) -> &Keys {
-        &self.keys
-    }
-
-    pub(super) fn keys_mut(&mut self) -> &mut Keys {
-        &mut self.keys
     }
 
     /// The pings that we have not answered.

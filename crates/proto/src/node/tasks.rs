@@ -14,7 +14,10 @@ use crate::envelope::Form;
 use crate::handoff::{Chain, TaskId, TaskState};
 use crate::ids::{AgentId, MessageId};
 use crate::reject::{PEER_REVOKED, Reason};
+use crate::stored::Stored as _;
 use crate::time::Timestamp;
+
+use super::rows::tables::{Lines, Restored, TASKS, Tables, all};
 
 /// A task between us and one peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,7 +87,7 @@ impl TaskAnswer {
     pub(super) fn by(message_id: MessageId, form: &Form) -> Self {
         let to = match form {
             Form::Success => TaskState::Accepted,
-            _ => TaskState::Declined,
+            Form::Call(_) | Form::Failure { .. } => TaskState::Declined,
         };
         Self { message_id, to }
     }
@@ -162,13 +165,28 @@ impl Tasks {
         of_peer < MOST && all.count() < MOST * PEERS
     }
 
-    /// Puts back a task as it was remembered.
-    pub(super) fn put_back(&mut self, task: Task) {
-        let shelf = match task.direction {
-            Direction::In => &mut self.held,
-            Direction::Out => &mut self.given,
-        };
-        shelf.insert((task.id(), task.peer.clone()), task);
+    /// All of them as rows, by key.
+    pub(super) fn rows(&self) -> Lines<'_> {
+        all(|rows| {
+            for task in self.iter() {
+                let direction = task.direction.to_stored();
+                let direction = direction.as_str().unwrap_or_default();
+                let key = format!("{direction} {} {}", task.id(), task.peer);
+                rows.put(TASKS, &key, task);
+            }
+        })
+    }
+
+    /// Takes back what its rows say.
+    pub(super) fn put_back(&mut self, tables: &mut Tables) -> Restored {
+        for (_, task) in tables.read::<(String, String, AgentId), Task>(TASKS)? {
+            let shelf = match task.direction {
+                Direction::In => &mut self.held,
+                Direction::Out => &mut self.given,
+            };
+            shelf.insert((task.id(), task.peer.clone()), task);
+        }
+        Ok(())
     }
 
     pub(super) fn apply(&mut self, now: Timestamp, line: &HandoffLine) {

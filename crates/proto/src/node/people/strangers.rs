@@ -17,6 +17,7 @@ use crate::trust::BindError;
 use crate::verify::prove_stranger;
 
 use crate::node::LocalError;
+use crate::node::rows::tables::{Lines, Restored, STRANGERS, Tables, all, unread};
 use crate::node::rule::admit_time;
 use crate::node::turn::PeopleDoor;
 use crate::node::{Notice, Outcome};
@@ -81,30 +82,36 @@ impl Strangers {
         self.alarms.insert(certificate.root.id(), now);
     }
 
-    /// Who waits, and which root keys were told of when.
-    pub(in crate::node) fn parts(
-        &self,
-    ) -> (
-        impl Iterator<Item = &Stranger>,
-        impl Iterator<Item = (&KeyId, &Timestamp)>,
-    ) {
-        (self.waiting.values(), self.alarms.iter())
+    /// Who waits, and which root keys were told of when: as rows by key.
+    pub(in crate::node) fn rows(&self) -> Lines<'_> {
+        all(|rows| {
+            for stranger in self.waiting.values() {
+                let root: KeyId = stranger.certificate.root.id();
+                rows.put(STRANGERS, &format!("waits {root}"), stranger);
+            }
+            for (root, since) in &self.alarms {
+                rows.put(STRANGERS, &format!("alarm {root}"), since);
+            }
+        })
     }
 
-    /// Puts back one of [`Strangers::parts`].
-    pub(super) fn put_back(&mut self, what: &str, root: KeyId, value: Value) -> Option<()> {
-        match what {
-            "waits" => drop(
-                self.waiting
-                    .insert(root, serde_json::from_value(value).ok()?),
-            ),
-            "alarm" => drop(
-                self.alarms
-                    .insert(root, serde_json::from_value(value).ok()?),
-            ),
-            _ => return None,
+    /// Takes back what its rows say.
+    pub(super) fn put_back(&mut self, tables: &mut Tables) -> Restored {
+        for ((what, root), value) in tables.read::<(String, KeyId), Value>(STRANGERS)? {
+            let unread = || unread(STRANGERS, &format!("{what} {root}"));
+            match what.as_str() {
+                "waits" => {
+                    let stranger = serde_json::from_value(value).map_err(|_| unread())?;
+                    self.waiting.insert(root, stranger);
+                }
+                "alarm" => {
+                    let since = serde_json::from_value(value).map_err(|_| unread())?;
+                    self.alarms.insert(root, since);
+                }
+                _ => return Err(unread()),
+            }
         }
-        Some(())
+        Ok(())
     }
 
     fn has_room(&self, change: TrustChange, root: KeyId, now: Timestamp) -> bool {

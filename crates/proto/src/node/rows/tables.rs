@@ -86,6 +86,13 @@ pub struct RestoreError {
 
 pub(in crate::node) type Restored<T = ()> = Result<T, RestoreError>;
 
+/// The rows of a table that is small enough to be made at once.
+pub(in crate::node) fn all<'s>(put: impl FnOnce(&mut Rows)) -> Lines<'s> {
+    let mut rows = Rows(Vec::new());
+    put(&mut rows);
+    rows.sorted()
+}
+
 /// The rows of one peer after the other. Names have no character below a hyphen, so that the space
 /// behind one sorts them as they are sorted themselves.
 pub(in crate::node) fn of_peers<'s, T>(
@@ -95,18 +102,14 @@ pub(in crate::node) fn of_peers<'s, T>(
 where
     T: 's,
 {
-    Box::new(peers.flat_map(move |(peer, of_peer)| {
-        let mut rows = Rows(Vec::new());
-        put(peer, of_peer, &mut rows);
-        rows.sorted()
-    }))
+    Box::new(peers.flat_map(move |(peer, of_peer)| all(|rows| put(peer, of_peer, rows))))
 }
 
 /// The rows of one table, by key.
 pub(in crate::node) type Lines<'s> = Box<dyn Iterator<Item = Row> + 's>;
 
 /// Rows of one table, in no order.
-pub(in crate::node) struct Rows(pub(super) Vec<Row>);
+pub(in crate::node) struct Rows(Vec<Row>);
 
 impl Rows {
     pub(in crate::node) fn put(&mut self, table: &'static str, key: &str, value: &impl Serialize) {
@@ -117,7 +120,7 @@ impl Rows {
         self.0.push(row_of(table, key, value));
     }
 
-    pub(in crate::node) fn sorted<'s>(mut self) -> Lines<'s> {
+    fn sorted<'s>(mut self) -> Lines<'s> {
         self.0
             .sort_unstable_by(|one, other| one.key.cmp(&other.key));
         Box::new(self.0.into_iter())
