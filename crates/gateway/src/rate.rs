@@ -1,7 +1,8 @@
-//! A token bucket, kept as one time: when it will be full again. Taking from it moves that time on, and what is beyond the size
-//! of the bucket has to be waited for (the generic cell rate algorithm).
+//! How fast somebody may call: so many at once, and then one each pause.
 
 use std::time::{Duration, Instant};
+
+use signet_proto::budget::Bucket;
 
 /// How much may come, and how much has come lately.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +11,9 @@ pub(crate) struct RateBucket {
     pause: Duration,
     /// What a full bucket holds: as many pauses as may come at once.
     size: Duration,
-    full_at: Instant,
+    made: Instant,
+    /// The pauses that were taken, by the time since the bucket was made.
+    taken: Bucket,
 }
 
 impl RateBucket {
@@ -21,11 +24,12 @@ impl RateBucket {
     }
 
     /// A full bucket of that size.
-    pub(crate) const fn of(pause: Duration, size: Duration, now: Instant) -> Self {
+    pub(crate) fn of(pause: Duration, size: Duration, now: Instant) -> Self {
         Self {
             pause,
             size,
-            full_at: now,
+            made: now,
+            taken: Bucket::default(),
         }
     }
 
@@ -34,20 +38,21 @@ impl RateBucket {
     /// # Errors
     /// How long it is until there are so many.
     pub(crate) fn take(&mut self, count: u32, now: Instant) -> Result<(), Duration> {
-        let (from, cost) = (self.full_at.max(now), self.pause.saturating_mul(count));
-        let needed = from.duration_since(now) + cost.min(self.size);
-        match needed.checked_sub(self.size) {
-            Some(missing) if !missing.is_zero() => Err(missing),
-            _ => {
-                self.full_at = from + cost;
-                Ok(())
-            }
+        let now = now.saturating_duration_since(self.made);
+        self.taken.work_off(now, 1);
+        let cost = self.pause.saturating_mul(count);
+        let needed = cost.min(self.size);
+        if !self.taken.has_room(needed, self.size) {
+            let free = self.taken.room_at(needed, self.size, 1);
+            return Err(free.saturating_sub(now));
         }
+        self.taken.owe(cost);
+        Ok(())
     }
 
     /// When it is full again.
-    pub(crate) const fn full_at(&self) -> Instant {
-        self.full_at
+    pub(crate) fn full_at(&self) -> Instant {
+        self.made + self.taken.room_at(self.size, self.size, 1)
     }
 }
 
