@@ -116,7 +116,7 @@ enum GatewayCommand {
     /// Try one handler of a file, or look at what goes to and fro
     Handler {
         #[command(subcommand)]
-        command: handle::HandlerAction,
+        command: handle::HandlerCommand,
     },
     /// Read the files of the gateway and of the handlers, as a start would, and say what is wrong
     #[command(hide = true)]

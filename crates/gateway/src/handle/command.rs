@@ -35,10 +35,10 @@ pub(crate) struct HandlersArgs {
 
 /// Try one handler, or look at what it says
 #[derive(Debug, Subcommand)]
-pub(crate) enum HandlerAction {
+pub(crate) enum HandlerCommand {
     /// Let the handler of a capability try a body, without a peer
     Test(TrialArgs),
-    /// TraceSwitch on, switch off or show what goes to and fro
+    /// Switch on, switch off or show what goes to and fro
     Trace(SwitchTraceArgs),
 }
 
@@ -80,10 +80,10 @@ pub(crate) fn handle(args: &HandlersArgs) -> ExitCode {
     ended(handle_all(args))
 }
 
-pub(crate) fn handler(command: &HandlerAction) -> ExitCode {
+pub(crate) fn handler(command: &HandlerCommand) -> ExitCode {
     ended(match command {
-        HandlerAction::Test(args) => try_one(args),
-        HandlerAction::Trace(args) => trace(args),
+        HandlerCommand::Test(args) => try_one(args),
+        HandlerCommand::Trace(args) => trace(args),
     })
 }
 

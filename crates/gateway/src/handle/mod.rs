@@ -19,6 +19,6 @@ pub(crate) mod simple_a2a;
 mod trace;
 mod trial;
 
-pub(crate) use command::{HandlerAction, HandlersArgs, handle, handler};
+pub(crate) use command::{HandlerCommand, HandlersArgs, handle, handler};
 pub use config::{HandlerSection, Handlers};
 pub use trace::{Trace, TraceFault};

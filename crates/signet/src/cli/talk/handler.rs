@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use crate::cli::{CliError, setup::gateway};
 use crate::home::Home;
@@ -45,25 +45,19 @@ struct HandlerTestArgs {
 
 #[derive(Debug, Args)]
 struct HandlerTraceArgs {
-    #[arg(value_enum)]
-    switch: TraceSwitch,
+    #[arg(value_parser = ["on", "off", SHOW])]
+    switch: String,
     /// The file; handlers.trace in the home when absent
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum TraceSwitch {
-    On,
-    Off,
-    Show,
-}
-
 pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     if let HandlerAction::Trace(HandlerTraceArgs {
-        switch: TraceSwitch::On | TraceSwitch::Off,
+        switch,
         trace: None,
     }) = &args.command
+        && switch != SHOW
     {
         refuse_foreign(&Home::find(home.clone())?)?;
     }
@@ -78,11 +72,7 @@ pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), CliEr
         HandlerAction::Trace(trace) => {
             let file = place(trace.trace.as_deref(), home, TRACE_FILE)?;
             command.arg("trace").arg("--trace").arg(file);
-            command.arg(match trace.switch {
-                TraceSwitch::On => "on",
-                TraceSwitch::Off => "off",
-                TraceSwitch::Show => "show",
-            });
+            command.arg(&trace.switch);
         }
     }
     Err(gateway::take_over(command))
@@ -95,6 +85,8 @@ fn place(given: Option<&Path>, home: Option<PathBuf>, name: &str) -> Result<Path
     }
 }
 
+/// The only word of `signet handler trace` that changes no file.
+const SHOW: &str = "show";
 /// What handles which capability.
 pub(crate) const FILE: &str = "handlers.toml";
 /// The file into which requests and answers of handlers are traced, as long as it exists.
