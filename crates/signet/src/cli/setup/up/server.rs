@@ -1,16 +1,15 @@
 //! A NATS server of a home's own: with logins, a store below the home, and a process that `signet up`
 //! starts and `signet down` ends.
 
-use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+mod address;
+mod process;
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use signet_driver::find_nats_server;
 use signet_proto::ids::AgentId;
@@ -20,10 +19,12 @@ use crate::cli::nats::conf::{ServerConf, User, is_quotable};
 use crate::cli::nats::{key, mailboxes};
 use crate::disk_space;
 use crate::files::private;
-use crate::hint;
 use crate::home::Home;
 
-use super::interrupt::Interrupts;
+pub(super) use address::USUAL;
+use address::free;
+pub(in crate::cli) use address::speaks_nats;
+pub(super) use process::ServerStart;
 
 /// The server of one home.
 pub(in crate::cli) struct OwnServer {
@@ -159,78 +160,6 @@ impl OwnServer {
         })
     }
 
-    /// Starts it if it does not run. Its process belongs to no terminal; it outlives this one where `interrupts`
-    /// keeps it.
-    pub(super) fn start(&self, interrupts: &Interrupts) -> Result<ServerStart, CliError> {
-        let mut facts = self.facts()?;
-        let admin = self.administrator()?;
-        let is_new_admin = admin != facts.admin;
-        facts.admin = admin;
-        if let Some(pid) = self.pid() {
-            if is_new_admin {
-                self.write(&facts)?;
-                self.signal(Signal::HUP);
-            }
-            return self.wait_for(pid, &facts.listen);
-        }
-        free(&facts.listen).map_err(|failure| match speaks_nats(&facts.listen) {
-            true => taken(&facts.listen),
-            false => failure,
-        })?;
-        // Write the server's configuration anew: the paths in it lead into the home, which may have been moved since.
-        self.write(&facts)?;
-        let program = program()?;
-        let mut command = Command::new(program);
-        command.arg("-c").arg(self.conf_file());
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let started = interrupts.start_server(command.process_group(0));
-        started.map_err(|error| {
-            let next = "is it a program for this machine? NATS_SERVER names another";
-            CliError::file(&error, format!("nats-server does not start: {error}"), next)
-        })?;
-        self.wait(interrupts, &facts.listen)?;
-        Ok(ServerStart::Now)
-    }
-
-    /// One that runs was perhaps started just now, by a command that was killed.
-    fn wait_for(&self, pid: Pid, listen: &str) -> Result<ServerStart, CliError> {
-        let start = Instant::now();
-        while !speaks_nats(listen) {
-            if start.elapsed() > PATIENCE {
-                let what = format!(
-                    "the NATS server of this home (process {}) runs, and does not answer at {listen}",
-                    pid.as_raw_nonzero()
-                );
-                let next = format!(
-                    "tail -n 20 {}  # says more; signet down ends it, then: signet up",
-                    hint::word(&self.log_file())
-                );
-                return Err(CliError::not_reachable(what, next));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(ServerStart::Before)
-    }
-
-    /// Ends it, and says whether it ran.
-    pub(in crate::cli) fn stop(&self) -> bool {
-        let start = Instant::now();
-        let mut told = None;
-        while let Some(pid) = self.pid().filter(|_| start.elapsed() < PATIENCE) {
-            // After one process another may be found: a second server may run by the same configuration, and the file
-            // `server.pid` names only one of them.
-            if told != Some(pid) && kill_process(pid, Signal::TERM).is_err() {
-                break;
-            }
-            told = Some(pid);
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        told.is_some()
-    }
-
     /// Where it listens, if others than this machine can reach it there.
     pub(super) fn listens_beyond(&self) -> Result<Option<String>, CliError> {
         let listen = self.facts()?.listen;
@@ -243,10 +172,6 @@ impl OwnServer {
     /// The file that tells a server process how to run.
     pub(in crate::cli) fn conf_file(&self) -> PathBuf {
         self.directory.join("server.conf")
-    }
-
-    pub(in crate::cli) fn is_running(&self) -> bool {
-        self.pid().is_some()
     }
 
     fn at(home: &Home) -> Self {
@@ -303,58 +228,6 @@ impl OwnServer {
         let facts = serde_json::to_vec_pretty(facts).unwrap_or_default();
         Ok(private::replace(&self.facts_file(), &facts)?)
     }
-
-    /// Its process, if it runs: the one that was written down, or one that runs by this configuration all the same. The
-    /// latter is left where the command that started it was killed, or where a second server wrote its own number down
-    /// and ended.
-    fn pid(&self) -> Option<Pid> {
-        self.written_pid()
-            .or_else(|| process_of(&self.conf_file(), "nats-server"))
-    }
-
-    /// The process that was written down: a number that some other program has by now is not taken for it.
-    fn written_pid(&self) -> Option<Pid> {
-        let text = std::fs::read_to_string(self.directory.join(PID)).ok()?;
-        let pid = text.trim().parse::<i32>().ok().and_then(Pid::from_raw)?;
-        match words_of(pid) {
-            Some(words) => runs_by(&words, &self.conf_file()).then_some(pid),
-            None => {
-                // Without /proc nobody can tell what a living process runs: where a server answers at the right
-                // address, take it for that process.
-                let alive = !Path::new("/proc/self").exists() && test_kill_process(pid).is_ok();
-                let facts = self.facts().ok().filter(|_| alive)?;
-                speaks_nats(&facts.listen).then_some(pid)
-            }
-        }
-    }
-
-    fn signal(&self, signal: Signal) -> bool {
-        self.pid()
-            .is_some_and(|pid| kill_process(pid, signal).is_ok())
-    }
-
-    fn wait(&self, interrupts: &Interrupts, listen: &str) -> Result<(), CliError> {
-        let start = Instant::now();
-        loop {
-            if self.is_running() && speaks_nats(listen) {
-                return Ok(());
-            }
-            let ended = interrupts.server_has_ended();
-            if ended || start.elapsed() > PATIENCE {
-                let log = self.log_file();
-                let said = std::fs::read_to_string(&log).unwrap_or_default();
-                let fault = said.lines().rev().find(|line| line.contains("[FTL]"));
-                let fault = fault.unwrap_or("it does not listen").trim();
-                let what = format!("nats-server ended or never listened: {fault}");
-                let next = format!(
-                    "tail -n 20 {}  # says more; then: signet up",
-                    hint::word(&log)
-                );
-                return Err(CliError::not_reachable(what, next));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
 }
 
 /// What became of an agent's login.
@@ -368,29 +241,6 @@ pub(in crate::cli) enum LoginResult {
     Known,
 }
 
-/// Whether the server was started, or ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ServerStart {
-    /// By this command.
-    Now,
-    /// It ran before.
-    Before,
-}
-
-/// Whether a NATS server answers at HOST:PORT: it greets whoever connects.
-pub(in crate::cli) fn speaks_nats(address: &str) -> bool {
-    let addresses = address.to_socket_addrs().into_iter().flatten();
-    let greets = |address: SocketAddr| {
-        let second = Some(Duration::from_secs(1));
-        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
-        stream.set_read_timeout(second).ok()?;
-        let mut greeting = [0; 5];
-        stream.read_exact(&mut greeting).ok()?;
-        (greeting == *b"INFO ").then_some(())
-    };
-    addresses.filter_map(greets).next().is_some()
-}
-
 /// The `nats-server` of this machine.
 pub(in crate::cli) fn program() -> Result<PathBuf, CliError> {
     find_nats_server(Path::new("/usr/local/bin")).map_err(|_| {
@@ -399,26 +249,6 @@ pub(in crate::cli) fn program() -> Result<PathBuf, CliError> {
                     signet up --nats URL";
         CliError::not_reachable(what, next)
     })
-}
-
-/// Checks that HOST:PORT can be listened at; the port 0 becomes a free one.
-fn free(listen: &str) -> Result<String, CliError> {
-    let busy = |error: std::io::Error| {
-        if error.kind() == std::io::ErrorKind::InvalidInput {
-            let next = "write HOST:PORT, such as 127.0.0.1:4222";
-            return CliError::usage(format!("--listen {listen}: {error}"), next);
-        }
-        let what = format!("nobody can listen at {listen}: {error}");
-        let next = "free the port, or name another: signet up --listen HOST:PORT; or use the server that \
-                    is there: signet up --nats URL";
-        CliError::refused(what, next)
-    };
-    let listener = TcpListener::bind(listen).map_err(busy)?;
-    let address = listener.local_addr().map_err(busy)?;
-    match listen.strip_suffix(":0") {
-        Some(host) => Ok(format!("{host}:{}", address.port())),
-        None => Ok(listen.to_owned()),
-    }
 }
 
 /// The file that cannot be written.
@@ -431,50 +261,6 @@ fn unwritten(path: &Path, error: &std::io::Error) -> CliError {
     CliError::file(error, what, next)
 }
 
-/// A NATS server has the address of this home's, and is not known to be this home's.
-fn taken(listen: &str) -> CliError {
-    let port = listen.rsplit_once(':').map_or(listen, |(_, port)| port);
-    let what = format!(
-        "a NATS server listens at {listen}, the address of this home's own, and was not started for this home as it is now"
-    );
-    let next = format!(
-        "ss -ltnp 'sport = :{port}'  # shows its process: if it is this home's from before, end it with kill, then: signet \
-         up; or name another address: signet up --listen HOST:PORT"
-    );
-    CliError::refused(what, next)
-}
-
-/// The process of this user whose program is called `program` and runs by that configuration.
-fn process_of(conf: &Path, program: &str) -> Option<Pid> {
-    let me = rustix::process::geteuid().as_raw();
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let own = entries.filter(|entry| entry.metadata().is_ok_and(|facts| facts.uid() == me));
-    let numbers = own.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut pids = numbers.filter_map(Pid::from_raw);
-    pids.find(|pid| {
-        words_of(*pid).is_some_and(|words| {
-            let name = words
-                .first()
-                .and_then(|path| path.rsplit(|c| *c == b'/').next());
-            name.is_some_and(|name| name.starts_with(program.as_bytes())) && runs_by(&words, conf)
-        })
-    })
-}
-
-/// The command line of a process; `None` where there is none, or no /proc.
-fn words_of(pid: Pid) -> Option<Vec<Vec<u8>>> {
-    let line = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
-    Some(line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect())
-}
-
-fn runs_by(words: &[Vec<u8>], conf: &Path) -> bool {
-    let conf = conf.as_os_str().as_encoded_bytes();
-    words.get(1).is_some_and(|word| word == b"-c") && words.get(2).is_some_and(|word| word == conf)
-}
-
-/// Where a NATS server usually listens.
-pub(super) const USUAL: &str = "127.0.0.1:4222";
 /// For how many agents a home's own server has room.
 const SHARES: usize = 16;
-const PATIENCE: Duration = Duration::from_secs(10);
 const PID: &str = "server.pid";
