@@ -119,14 +119,7 @@ async fn make_stream(
         Err(error) if is_no_stream(&error.kind()) => (None, 0),
         Err(error) => return Err(failed(&what, &error.to_string())),
     };
-    let known = found.as_ref().map(|config| config.subjects.clone());
-    let mut subjects = known.unwrap_or_default();
-    // Subjects with a wildcard are dropped: under a wildcard an invented inbox could fill the stream.
-    subjects.retain(|subject| !subject.contains(['*', '>']));
-    subjects.extend(places.iter().map(|place| place.inbox.clone()));
-    subjects.sort_unstable();
-    subjects.dedup();
-    let asked = stream(name, subjects, share, found.as_ref());
+    let asked = stream(name, inboxes(found.as_ref(), places), share, found.as_ref());
     if share.is_some() && u64::try_from(asked.max_bytes).is_ok_and(|room| room < holds) {
         let reason = format!(
             "it holds {} MiB of mail, and would have room for {} MiB",
@@ -165,6 +158,17 @@ async fn make_stream(
         differences,
     };
     Ok((made, is))
+}
+
+/// The inboxes of the stream, and those of `places`.
+fn inboxes(found: Option<&Stream>, places: &[AgentPlace]) -> Vec<String> {
+    let mut subjects = found.map_or_else(Vec::new, |config| config.subjects.clone());
+    // Subjects with a wildcard are dropped: under a wildcard an invented inbox could fill the stream.
+    subjects.retain(|subject| !subject.contains(['*', '>']));
+    subjects.extend(places.iter().map(|place| place.inbox.clone()));
+    subjects.sort_unstable();
+    subjects.dedup();
+    subjects
 }
 
 /// What there is to say about a store that does not have what `asked` wants beyond what the stream has.

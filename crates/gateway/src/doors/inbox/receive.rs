@@ -23,7 +23,7 @@ use super::door::{HttpCarrier, decode, encode};
 use super::framing::envelopes;
 use super::link::{RULING, delivery};
 use super::poll_slots::{NotWaiting, PollSlot};
-use super::queue::{EnvelopeResult, NoSlot, QueuedEnvelope};
+use super::queue::{EnvelopeResult, NoSlot, QueueSlot, QueuedEnvelope};
 use super::verdict::{EnvelopeVerdict, JudgedEnvelope};
 use crate::listener::{ConnectionActivity, KnownCaller, Remote, json, later, media_type, refused};
 use crate::lock::Locked as _;
@@ -75,7 +75,7 @@ async fn taken(
         pass(room, from, pieces.len() - 1)?;
     }
     let place = room.queue.reserve(from, body.len().max(1));
-    let mut place = place.map_err(|no_place| match no_place {
+    let place = place.map_err(|no_place| match no_place {
         NoSlot::Full => InboxRefusal::Full,
         NoSlot::Share => InboxRefusal::Rate(SOON),
     })?;
@@ -99,6 +99,22 @@ async fn taken(
             Err(NotWaiting::Older) => {}
         }
     }
+    let ruled = ruled(room, place, from, judged).await;
+    sleep(until_tick(began.elapsed())).await;
+    ruled?;
+    let mut response = StatusCode::ACCEPTED.into_response();
+    // The inbox limits each address itself, so the listener's limit for strangers does not apply.
+    response.extensions_mut().insert(KnownCaller);
+    Ok(response)
+}
+
+/// Puts the envelopes into the queue, and waits until the daemon has ruled on all of them.
+async fn ruled(
+    room: &HttpCarrier,
+    mut place: QueueSlot<'_>,
+    from: IpAddr,
+    judged: Vec<JudgedEnvelope>,
+) -> Result<(), InboxRefusal> {
     let mut fates = Vec::new();
     for JudgedEnvelope { bytes, verdict, .. } in judged {
         let (done, fate) = oneshot::channel();
@@ -111,20 +127,6 @@ async fn taken(
         fates.push(fate);
     }
     drop(place);
-    let ruled = ruled(room, fates).await;
-    sleep(until_tick(began.elapsed())).await;
-    ruled?;
-    let mut response = StatusCode::ACCEPTED.into_response();
-    // The inbox limits each address itself, so the listener's limit for strangers does not apply.
-    response.extensions_mut().insert(KnownCaller);
-    Ok(response)
-}
-
-/// Waits until the daemon has ruled on all of them.
-async fn ruled(
-    room: &HttpCarrier,
-    fates: Vec<oneshot::Receiver<EnvelopeResult>>,
-) -> Result<(), InboxRefusal> {
     for fate in fates {
         match timeout(RULED, fate).await {
             Ok(Ok(EnvelopeResult::Ruled)) => {}

@@ -160,24 +160,21 @@ impl TasksDoor<'_, '_> {
         handing: Handing,
         key: Option<ClientKey>,
     ) -> Result<MessageId, LocalError> {
+        let now = self.turn.at.now;
         if !self.turn.node.tasks.has_room_to_give(peer) {
             return Err(LocalError::TooManyTasks(peer.clone()));
         }
         // The mandate is signed now, even if the message around it leaves later: our certificate has to be valid now.
-        if let Some((from, to)) = self.turn.node.me.outside_certificate(self.turn.at.now) {
-            return Err(LocalError::WrongClock {
-                now: self.turn.at.now,
-                from,
-                to,
-            });
+        if let Some((from, to)) = self.turn.node.me.outside_certificate(now) {
+            return Err(LocalError::WrongClock { now, from, to });
         }
-        let message_id = self.turn.node.ids.fresh(self.turn.at.now);
+        let message_id = self.turn.node.ids.fresh(now);
         let (chain, hops) = self.chain_for(peer, &handing)?;
         let task = chain.task();
         // A second handoff would take the place of the first, which its holder may be working on.
         let stands = self.turn.node.tasks.given_to(task, peer);
-        if let Some(stands) = stands.filter(|given| given.state(self.turn.at.now).is_open()) {
-            return Err(LocalError::TaskStands(task, stands.state(self.turn.at.now)));
+        if let Some(stands) = stands.filter(|given| given.state(now).is_open()) {
+            return Err(LocalError::TaskStands(task, stands.state(now)));
         }
         let offering = Offering {
             goal: handing.goal,
@@ -199,8 +196,7 @@ impl TasksDoor<'_, '_> {
         draft.data_tier = handing.data_tier.unwrap_or(1);
         draft.conversation_id = task.to_string().parse().ok();
         draft.hops = hops;
-        draft.life = LIFE.min(chain.authority().not_after.since(self.turn.at.now));
-        let now = self.turn.at.now;
+        draft.life = LIFE.min(chain.authority().not_after.since(now));
         self.turn.node.tasks.keep_within(now, &mut draft)?;
         let offered = Offered {
             chain,
@@ -240,7 +236,7 @@ impl TasksDoor<'_, '_> {
                 Some(reason.clone()),
                 Some(message.clone()),
             ),
-            _ => (TaskState::Accepted, None, None),
+            Form::Call(_) | Form::Success => (TaskState::Accepted, None, None),
         };
         let mut draft = self.word(&held_by(&peer, task, &given), form, body);
         draft.in_reply_to = Some(offer);

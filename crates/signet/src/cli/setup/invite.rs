@@ -124,26 +124,30 @@ pub(crate) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Cli
              who starts with: signet up --agent {agent} --principal ID --login -"
         );
     }
-    let own = &invitation.certificate;
-    anstream::eprintln!(
-        "\nThe other person types: signet accept LINE\nand compares these words with you, in person or by telephone:\n  {}\n\
-         The line is good until {}.",
-        fingerprint(&own.root),
-        invitation.not_after,
-    );
-    if loopback {
-        anstream::eprintln!(
-            "Nobody else reaches this machine by {}: for others, name an address with --address, or use a server that they \
-             reach (signet up --nats URL); by HTTP, write an address that they reach into [carrier-socket] of config.toml.",
-            all.join(", ")
-        );
-    }
+    tell_people(&invitation, &all, loopback);
     if addresses.is_empty() {
         anstream::eprintln!(
             "This agent uses no NATS server: the other one has to carry HTTP as well, [carrier-socket] in its config.toml."
         );
     }
     Ok(())
+}
+
+/// Says what the two people do with the line.
+fn tell_people(invitation: &Invitation, addresses: &[&str], loopback: bool) {
+    anstream::eprintln!(
+        "\nThe other person types: signet accept LINE\nand compares these words with you, in person or by telephone:\n  {}\n\
+         The line is good until {}.",
+        fingerprint(&invitation.certificate.root),
+        invitation.not_after,
+    );
+    if loopback {
+        anstream::eprintln!(
+            "Nobody else reaches this machine by {}: for others, name an address with --address, or use a server that they \
+             reach (signet up --nats URL); by HTTP, write an address that they reach into [carrier-socket] of config.toml.",
+            addresses.join(", ")
+        );
+    }
 }
 
 /// Lets the agents of two homes of this user trust each other: whoever has both homes needs no words.

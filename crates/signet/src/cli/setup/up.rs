@@ -98,16 +98,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         agent: &agent,
         interrupts: &interrupts,
     };
-    match &args.beside {
-        Some(other) => {
-            let other = Home::at(other);
-            begin::refuse_itself(&home, &other)?;
-            begin::needs_control_key(&home, &other)?;
-            begin::needs_control_key(&other, &home)?;
-            broker.beside(&other)?;
-        }
-        None => broker.find(&args.broker)?,
-    }
+    find_server(args, &home, &broker)?;
     // Read the configuration again: the steps above wrote the server's address into it.
     let config = config::load(&home)?;
     let runs = daemon::status_of(&config).is_some();
@@ -120,14 +111,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
             interrupts.keep_server();
             print("daemon   it runs already\n")?;
         }
-        None if args.background => {
-            daemon::start_in_background(&home, &config)?;
-            interrupts.keep_server();
-            print(&format!(
-                "daemon   in the background; {} tells what it does\n",
-                home.join("daemon.log").display()
-            ))?;
-        }
+        None if args.background => start_in_background(&home, &config, &interrupts)?,
         None => print("daemon   in the foreground; Ctrl-C ends it\n")?,
     }
     if let Some(other) = &args.beside {
@@ -168,6 +152,30 @@ fn start_service(
     print(&format!(
         "daemon   the service {} runs it\n",
         units.daemon()
+    ))
+}
+
+/// Uses the server of the home beside this one, or the one that the arguments and this machine give.
+fn find_server(args: &UpArgs, home: &Home, broker: &FoundServer<'_>) -> Result<(), CliError> {
+    let Some(other) = args.beside.as_ref().map(Home::at) else {
+        return broker.find(&args.broker);
+    };
+    begin::refuse_itself(home, &other)?;
+    begin::need_control_keys(home, &other)?;
+    broker.beside(&other)
+}
+
+/// Starts the daemon as a process that outlives this one, and waits until it answers.
+fn start_in_background(
+    home: &Home,
+    config: &Config,
+    interrupts: &Interrupts,
+) -> Result<(), CliError> {
+    daemon::start_in_background(home, config)?;
+    interrupts.keep_server();
+    print(&format!(
+        "daemon   in the background; {} tells what it does\n",
+        home.join("daemon.log").display()
     ))
 }
 

@@ -157,11 +157,7 @@ pub(crate) async fn answer(
     let A2aRequest { id, method, params } = match frame::read(body) {
         Ok(asked) => asked,
         Err((id, fault)) => {
-            let version = asked(heard.version.as_deref()).unwrap_or(A2aVersion::V1);
-            let (fault, version) = match heard.strictness {
-                Strictness::Header => unnamed::fault(body).unwrap_or((fault, version)),
-                Strictness::Lenient => (fault, version),
-            };
+            let (fault, version) = unread(fault, heard, body);
             return json(id.error(&fault.write(version)));
         }
     };
@@ -171,11 +167,12 @@ pub(crate) async fn answer(
         |(_, version)| version,
     );
     // In A2A 0.3 a stream that cannot begin tells its error as an event of the stream; in 1.0 that error is a plain
-    // answer.
-    let streams = matches!(
-        found,
-        Some((A2aMethod::Stream | A2aMethod::Subscribe, A2aVersion::V03))
-    );
+    // answer. A client that accepts only an event stream gets the error as an event.
+    let as_event = heard.wants_events
+        && matches!(
+            found,
+            Some((A2aMethod::Stream | A2aMethod::Subscribe, A2aVersion::V03))
+        );
     let done = async {
         let Some((method, version)) = found else {
             // If the client's version is unknown too, the error names the version, because the method may exist in that
@@ -206,22 +203,33 @@ pub(crate) async fn answer(
         }
         Err(fault) => Err(fault),
     };
-    let mut response = answered.unwrap_or_else(|fault| {
-        let text = id.error(&fault.write(version));
-        // A client that accepts only an event stream gets the error as an event.
-        let mut response = match streams && heard.wants_events {
-            true => stream::only(&text),
-            false => json(text),
-        };
-        if fault.is_busy() {
-            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            response = later(response, 1);
-        }
-        response
-    });
+    let mut response =
+        answered.unwrap_or_else(|fault| failed(&fault, id.error(&fault.write(version)), as_event));
     if !heard.activated().is_empty() {
         let value = HeaderValue::from_static(A2A_EXTENSION);
         response.headers_mut().insert(EXTENSIONS, value);
+    }
+    response
+}
+
+/// What is told of a body that is no call, and in which version.
+fn unread(fault: A2aError, heard: &Heard, body: &[u8]) -> (A2aError, A2aVersion) {
+    let version = asked(heard.version.as_deref()).unwrap_or(A2aVersion::V1);
+    match heard.strictness {
+        Strictness::Header => unnamed::fault(body).unwrap_or((fault, version)),
+        Strictness::Lenient => (fault, version),
+    }
+}
+
+/// The answer to a call that failed.
+fn failed(fault: &A2aError, text: String, as_event: bool) -> Response {
+    let mut response = match as_event {
+        true => stream::only(&text),
+        false => json(text),
+    };
+    if fault.is_busy() {
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        response = later(response, 1);
     }
     response
 }

@@ -178,7 +178,12 @@ pub(super) fn needs_room(home: &Home, config: &Config) -> Result<(), CliError> {
 }
 
 /// Both people's keys sign that the two agents trust each other; that is looked at before anything is started.
-pub(super) fn needs_control_key(home: &Home, beside: &Home) -> Result<(), CliError> {
+pub(super) fn need_control_keys(home: &Home, other: &Home) -> Result<(), CliError> {
+    needs_control_key(home, other)?;
+    needs_control_key(other, home)
+}
+
+fn needs_control_key(home: &Home, beside: &Home) -> Result<(), CliError> {
     let config = Config::load(home)?;
     let key = home.key_file(CONTROL);
     // Agents of one person share the control key, which may lie in the home of the other agent only.
