@@ -9,7 +9,7 @@ use super::{discord, inbox};
 use crate::config::carriers::Lacking;
 use crate::context::Context;
 
-/// ConfiguredCarriers that can begin.
+/// The carriers that the configuration names and that can begin.
 pub(crate) struct ConfiguredCarriers {
     channel: Option<discord::DiscordDoor>,
     inbox: Option<Arc<inbox::HttpCarrier>>,

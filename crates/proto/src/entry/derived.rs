@@ -10,7 +10,7 @@ use crate::headers::{ConversationId, MessageType};
 use crate::ids::{MessageId, PrincipalId};
 use signet_json::{Map, Value};
 
-/// LineMembers that are absent where the message has nothing to say, or was not proved.
+/// Members that are absent where the message has nothing to say, or was not proved.
 #[derive(Default)]
 pub(super) struct Derived<'a> {
     /// The name of the reason for which the peer refused what we had asked.

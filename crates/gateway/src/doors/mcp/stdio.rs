@@ -144,7 +144,7 @@ enum BoundedLine {
     TooLong,
 }
 
-/// BoundedLines of a stream, with no more of one in memory than is wanted. A read that is dropped loses nothing.
+/// The lines of a stream, with no more of one in memory than is wanted. A read that is dropped loses nothing.
 struct BoundedLines<R> {
     input: BufReader<R>,
     begun: Vec<u8>,

@@ -1,4 +1,4 @@
-//! CallerLeases of callers. The daemon ends a lease with its connection, and a request of HTTP is over with its answer: the
+//! Leases of callers. The daemon ends a lease with its connection, and a request of HTTP is over with its answer: the
 //! connection of a `receive` stays until its leases are settled, have ended, or their token is gone.
 
 use std::collections::HashMap;

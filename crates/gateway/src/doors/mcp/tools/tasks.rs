@@ -98,7 +98,7 @@ enum Reported {
     Returned,
 }
 
-/// TaskList, newest first.
+/// Tasks, newest first.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct TaskList {
     tasks: Vec<ListedTask>,
