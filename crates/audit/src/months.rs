@@ -69,7 +69,7 @@ pub(crate) fn look(disk: &Disk, dir: &Path, record: &Path, newest: &Path) -> Res
     let first = RawLines::open(newest)?.next_line()?;
     let frame = match &first {
         RawLine::Whole(raw) => LineFrame::scan(raw).ok(),
-        _ => None,
+        RawLine::TooLong | RawLine::Torn(_) | RawLine::End => None,
     };
     let firsts = found.iter().skip(1).map(|month| &month.first);
     for (month, next) in found.iter().zip(firsts.chain(frame.as_ref())) {

@@ -253,7 +253,7 @@ fn continues(disk: &Disk, frame: &LineFrame, previous: &Path) -> Result<bool, Lo
         Before::Line(tip, kind) if end == ends.len => {
             kind == Mark::CLOSE && frame.kind == Mark::OPEN && tip.misfit(frame).is_none()
         }
-        _ => false,
+        Before::Line(..) | Before::Nothing | Before::Garbage => false,
     })
 }
 

@@ -211,7 +211,9 @@ pub(crate) fn grown(files: &[PathBuf], known: u64) -> HashSet<Digest> {
         while let Ok(line @ (RawLine::Whole(_) | RawLine::TooLong)) = lines.next_line() {
             match line {
                 RawLine::Whole(raw) if left == 0 => drop(hashes.insert(Digest::of(&[&raw]))),
-                _ => left = left.saturating_sub(1),
+                RawLine::Whole(_) | RawLine::TooLong | RawLine::Torn(_) | RawLine::End => {
+                    left = left.saturating_sub(1)
+                }
             }
         }
     }

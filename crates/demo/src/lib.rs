@@ -67,7 +67,9 @@ impl DemoError {
             Self::Driver(DriverError::Io { .. }) => {
                 "run it where you may write, or name a directory with --audit".to_owned()
             }
-            _ => "run it again; if it stays, report what it printed".to_owned(),
+            Self::Driver(_) | Self::Statement(_) | Self::Log(_) | Self::Missed(_) => {
+                "run it again; if it stays, report what it printed".to_owned()
+            }
         }
     }
 }

@@ -149,7 +149,13 @@ impl DoorError {
             Self::Daemon(ClientError::Refused(error) | ClientError::Stopped(error)) => {
                 error.refusal()
             }
-            _ => None,
+            Self::Daemon(_)
+            | Self::PersonsSocket
+            | Self::Arguments(_)
+            | Self::Tier { .. }
+            | Self::NoResource
+            | Self::Busy
+            | Self::Own(_) => None,
         };
         let more = [
             (
@@ -212,7 +218,12 @@ impl DoorError {
                     ClientError::Closed | ClientError::TimedOut(_) | ClientError::Io(_)
                 )
             }
-            _ => false,
+            Self::PersonsSocket
+            | Self::Arguments(_)
+            | Self::Tier { .. }
+            | Self::NoResource
+            | Self::Busy
+            | Self::Own(_) => false,
         }
     }
 }

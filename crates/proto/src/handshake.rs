@@ -254,7 +254,7 @@ impl Handshake {
         match self {
             Self::AwaitVerify(_) | Self::AwaitTrust(_) => (self.clone(), Self::Idle),
             _ if self.is_over(now) => (Self::Idle, Self::Idle),
-            _ => (Self::Idle, self.clone()),
+            Self::Idle | Self::AwaitCapability(_) | Self::Granting(_) => (Self::Idle, self.clone()),
         }
     }
 

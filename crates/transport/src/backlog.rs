@@ -124,7 +124,14 @@ fn cost(arrival: &Arrival) -> usize {
     match arrival {
         Arrival::Message { bytes, .. } => EACH + bytes.len(),
         Arrival::Oversized { head, .. } => EACH + head.len(),
-        _ => 0,
+        Arrival::Gap(_)
+        | Arrival::Connected
+        | Arrival::NoMailbox(_)
+        | Arrival::Drained
+        | Arrival::StoreLost
+        | Arrival::Disconnected
+        | Arrival::Refused(_)
+        | Arrival::Stopped => 0,
     }
 }
 

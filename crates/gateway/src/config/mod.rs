@@ -148,7 +148,9 @@ impl GatewayConfig {
             SettingsUnusable::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => {
                 ConfigFault::Absent(path.to_owned())
             }
-            _ => ConfigFault::File(fault),
+            SettingsUnusable::Unreadable(_)
+            | SettingsUnusable::Open(_)
+            | SettingsUnusable::Wrong(_) => ConfigFault::File(fault),
         })?;
         path.parent()
             .unwrap_or(Path::new("."))

@@ -144,7 +144,7 @@ fn holder(caller: &Arc<str>, lasting: Lasting) -> SlotHolder {
 const fn share(lasting: Lasting) -> PoolShare {
     match lasting {
         Lasting::AsLongAsItsLink => PoolShare::Second,
-        _ => PoolShare::First,
+        Lasting::AtOnce | Lasting::AWhile | Lasting::Received => PoolShare::First,
     }
 }
 

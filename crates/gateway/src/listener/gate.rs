@@ -124,7 +124,7 @@ pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
             // error.
             let of_a2a = match fault {
                 GateFault::ContentType => crate::doors::a2a::wrong_content(&asked, &path),
-                _ => None,
+                GateFault::Host | GateFault::Origin => None,
             };
             of_a2a.unwrap_or_else(|| fault.response())
         }

@@ -359,7 +359,13 @@ impl Line<'_> {
                 sent.forget_ping(name, message);
                 return Changed::default();
             }
-            _ => {
+            Did::Acknowledged
+            | Did::Started
+            | Did::Failed
+            | Did::SetAside
+            | Did::Kept
+            | Did::Retried
+            | Did::Dropped => {
                 inbox.apply(now, line);
                 return Changed::default();
             }

@@ -61,6 +61,17 @@ pub(crate) fn next(error: &Error) -> &'static str {
         Error::LoginFile { .. } | Error::TlsFile { .. } => {
             "put the right file there, or correct its path in [nats] of config.toml"
         }
-        _ => "correct [nats] in config.toml",
+        Error::Setting { .. }
+        | Error::LoginRefused { .. }
+        | Error::Tls { .. }
+        | Error::Unreachable { .. }
+        | Error::Disconnected
+        | Error::Closed
+        | Error::Stale
+        | Error::TooLarge { .. }
+        | Error::Subject { .. }
+        | Error::Setup { .. }
+        | Error::NoRoom { .. }
+        | Error::Undrained => "correct [nats] in config.toml",
     }
 }

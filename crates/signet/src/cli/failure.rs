@@ -185,15 +185,26 @@ pub(super) fn of_log(error: &LogError) -> Exit {
         | LogError::OpenFolderAbove { .. }
         | LogError::NotShared { .. }
         | LogError::Newer { .. } => Exit::Usage,
-        error if error.is_of_the_disk() => Exit::Disk,
-        _ => Exit::Refused,
+        LogError::Full(_) | LogError::ReadOnly(_) | LogError::Gone { .. } | LogError::Stopped => {
+            Exit::Disk
+        }
+        LogError::Broken { .. }
+        | LogError::WentBack { .. }
+        | LogError::Appended { .. }
+        | LogError::Record { .. }
+        | LogError::TooLong(_)
+        | LogError::NotGenesis(_)
+        | LogError::Unanchored { .. }
+        | LogError::Held(_) => Exit::Refused,
     }
 }
 
 fn of_private(error: &PrivateError) -> Exit {
     match error {
         PrivateError::Io { source, .. } => of_file(source.kind()),
-        _ => Exit::Usage,
+        PrivateError::Mode { .. } | PrivateError::Owner { .. } | PrivateError::NotPlain(_) => {
+            Exit::Usage
+        }
     }
 }
 
@@ -206,7 +217,32 @@ fn of_keys(error: &KeystoreError) -> Exit {
         | KeystoreError::NoRequest
         | KeystoreError::Randomness(_) => Exit::Refused,
         // A key file, answer or passphrase has to be put right first; trying again does not help.
-        _ => Exit::Usage,
+        KeystoreError::Missing(_)
+        | KeystoreError::NoCredential { .. }
+        | KeystoreError::Pem { .. }
+        | KeystoreError::Key { .. }
+        | KeystoreError::Json { .. }
+        | KeystoreError::Certificate { .. }
+        | KeystoreError::ForeignCertificate(_)
+        | KeystoreError::ForeignStatement(_)
+        | KeystoreError::OtherAgent { .. }
+        | KeystoreError::Layers(_)
+        | KeystoreError::SameRoot
+        | KeystoreError::OtherRoot(_)
+        | KeystoreError::StillNextRoot(_)
+        | KeystoreError::NotNextRoot(_)
+        | KeystoreError::NextRootMissing(_)
+        | KeystoreError::OtherPerson(_)
+        | KeystoreError::NoControl(_)
+        | KeystoreError::ForeignAnswer(_)
+        | KeystoreError::Encrypted(_)
+        | KeystoreError::EncryptedSsh(_)
+        | KeystoreError::NoOpensshForm(_)
+        | KeystoreError::Bundle
+        | KeystoreError::NotInBundle(_)
+        | KeystoreError::PassphraseNeeded
+        | KeystoreError::WrongPassphrase
+        | KeystoreError::NoPassphrase(_) => Exit::Usage,
     }
 }
 
@@ -229,7 +265,20 @@ fn of_memory(error: &MemoryError) -> Exit {
         MemoryError::NoGroup(_)
         | MemoryError::State(StateError::Newer { .. } | StateError::NotPlain(_)) => Exit::Usage,
         MemoryError::State(StateError::Full | StateError::Refused(_)) => Exit::Disk,
-        _ => Exit::Refused,
+        MemoryError::Random(_)
+        | MemoryError::NoBeginning(_)
+        | MemoryError::Unproven { .. }
+        | MemoryError::NothingLost
+        | MemoryError::OtherAgent { .. }
+        | MemoryError::State(
+            StateError::Missing
+            | StateError::Empty
+            | StateError::Older
+            | StateError::OtherAgent
+            | StateError::Damaged(_)
+            | StateError::Unfit
+            | StateError::Row(_),
+        ) => Exit::Refused,
     }
 }
 
@@ -237,7 +286,10 @@ fn of_config(error: &ConfigError) -> Exit {
     match error {
         ConfigError::Secret(error) => of_private(error),
         ConfigError::Io { source, .. } => of_file(source.kind()),
-        _ => Exit::Usage,
+        ConfigError::Setting(_)
+        | ConfigError::SocketPath { .. }
+        | ConfigError::Writable { .. }
+        | ConfigError::Carriers { .. } => Exit::Usage,
     }
 }
 
@@ -316,7 +368,10 @@ impl From<ClientError> for CliError {
             ClientError::NotReachable { .. } => {
                 Self::new(Exit::NotReachable, &error, hint::start())
             }
-            _ => Self::new(
+            ClientError::Closed
+            | ClientError::TimedOut(_)
+            | ClientError::Malformed
+            | ClientError::Io(_) => Self::new(
                 Exit::NotReachable,
                 &error,
                 "signet status  # how the daemon does",

@@ -104,7 +104,14 @@ fn unread(name: &str, error: &io::Error) -> CliError {
 fn not_json(bytes: &[u8], origin: &str, error: JsonError, argument: &str) -> CliError {
     let place = match error {
         JsonError::Syntax { at, .. } => format!(" in {}", place_of(bytes, at)),
-        _ => String::new(),
+        JsonError::TooLarge
+        | JsonError::InvalidUtf8
+        | JsonError::ByteOrderMark
+        | JsonError::DuplicateName
+        | JsonError::LoneSurrogate
+        | JsonError::Number
+        | JsonError::TooDeep
+        | JsonError::TooManyValues => String::new(),
     };
     let next = match argument.strip_prefix('@').is_some() || argument == "-" {
         true => "one JSON text is wanted, such as {\"week\": \"2026-W07\"}",

@@ -288,7 +288,11 @@ fn unasked(fault: &DoorError, so_far: &str) -> A2aError {
     busy(A2aError::internal(match fault {
         DoorError::Busy => format!("Internal error: {fault}; call again a little later"),
         DoorError::Own(what) => format!("Internal error: {what}; try again"),
-        _ => format!(
+        DoorError::Daemon(_)
+        | DoorError::PersonsSocket
+        | DoorError::Arguments(_)
+        | DoorError::Tier { .. }
+        | DoorError::NoResource => format!(
             "Internal error: the daemon of this agent does not answer ({name}); {so_far}. Start it with signet run or signet \
              up (signet doctor says what is wrong), then call again"
         ),

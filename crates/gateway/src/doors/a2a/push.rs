@@ -110,7 +110,7 @@ impl Pushing {
                 // A2A 0.3 pushes the whole task, whatever the event is.
                 false => match event {
                     A2aEvent::Task(task) => v03::task(task),
-                    _ => v03::task(&due.task),
+                    A2aEvent::StatusUpdate(_) | A2aEvent::ArtifactUpdate(_) => v03::task(&due.task),
                 },
             };
             let post = PushPost {

@@ -55,15 +55,13 @@ fn judge(message: Unverified, view: &TrustView) -> (EnvelopeVerdict, Option<Poll
     });
     let verdict = match message.verify(view).verified() {
         Ok(_) => EnvelopeVerdict::Verified,
-        Err(reason) => match reason {
-            Reason::WrongRecipient | Reason::Reflected | Reason::SignatureInvalid => {
-                EnvelopeVerdict::Forged
-            }
-            _ if method.is_some_and(Method::is_handshake) => EnvelopeVerdict::Flight,
-            // The peer's key may be newer than this snapshot of the trust store, so the daemon judges such an envelope
-            // by the newest trust store.
-            _ => EnvelopeVerdict::Unknown,
-        },
+        Err(Reason::WrongRecipient | Reason::Reflected | Reason::SignatureInvalid) => {
+            EnvelopeVerdict::Forged
+        }
+        Err(_) if method.is_some_and(Method::is_handshake) => EnvelopeVerdict::Flight,
+        // The peer's key may be newer than this snapshot of the trust store, so the daemon judges such an envelope by
+        // the newest trust store.
+        Err(_) => EnvelopeVerdict::Unknown,
     };
     (verdict, poll)
 }

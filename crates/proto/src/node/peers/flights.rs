@@ -232,7 +232,7 @@ impl FlightsDoor<'_, '_> {
                         link.next_announce = Some(self.turn.at.now.saturating_add(link.silence));
                         link.silence = doubled.clamp(START_AGAIN, LONGEST_SILENCE);
                     }
-                    _ => {}
+                    Handshake::Idle | Handshake::AwaitCapability(_) | Handshake::Granting(_) => {}
                 }
                 link.handshake = Handshake::Idle;
             }

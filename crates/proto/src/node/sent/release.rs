@@ -114,7 +114,13 @@ impl DraftsDoor<'_, '_> {
     pub(in crate::node) fn end(&mut self, peer: &AgentId, message_id: MessageId, state: State) {
         let what = match state {
             State::Expired => Did::DraftExpired,
-            _ => Did::DraftRefused,
+            State::Queued
+            | State::Published
+            | State::Unknown(_)
+            | State::Received
+            | State::Answered
+            | State::Refused(_)
+            | State::RefusedHere(_) => Did::DraftRefused,
         };
         let line = OutcomeLine {
             reason: state.why().map(str::to_owned),

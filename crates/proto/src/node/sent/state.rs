@@ -61,7 +61,9 @@ impl State {
         match self {
             Self::Refused(reason) | Self::RefusedHere(reason) => Some(reason),
             Self::Unknown(lost) => Some(lost.as_str()),
-            _ => None,
+            Self::Queued | Self::Published | Self::Expired | Self::Received | Self::Answered => {
+                None
+            }
         }
     }
 

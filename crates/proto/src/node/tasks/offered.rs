@@ -105,7 +105,7 @@ impl Tasks {
                 (TaskState::Declined, Some(reason.clone()), Some(words))
             }
             _ if is_accepted(task.id()) => (TaskState::Accepted, None, None),
-            _ => return Err(Reason::TaskUnknown),
+            Form::Call(_) | Form::Success => return Err(Reason::TaskUnknown),
         };
         if task.last_said() != TaskState::Offered {
             return Ok(None);

@@ -203,7 +203,9 @@ fn next(answer: &Answered, way: Way, finding: &Finding) -> String {
         (Rule::Capability, Way::Receive, Some(by @ (By::Grant | By::Peer))) => {
             let place = match by {
                 By::Grant => "[grant]".to_owned(),
-                _ => format!("[[peer]] id = \"{peer}\""),
+                By::Session | By::Peer | By::Offer | By::Other => {
+                    format!("[[peer]] id = \"{peer}\"")
+                }
             };
             format!(
                 "add \"{name}\" to `capabilities` below {place} in config.toml, then: signet reload"

@@ -128,7 +128,11 @@ fn is_of_a_stop(error: &ClientError) -> bool {
             refusal.is(&Reason::PlaceNeeded) || refusal.is(&Reason::DiskFull)
         }
         ClientError::Malformed => false,
-        _ => true,
+        ClientError::NotReachable { .. }
+        | ClientError::Closed
+        | ClientError::TimedOut(_)
+        | ClientError::Stopped(_)
+        | ClientError::Io(_) => true,
     }
 }
 

@@ -195,7 +195,13 @@ impl SendReport {
     pub(super) fn left(&self, state: &State, stored: bool) -> Sent {
         let mut sent = match state {
             State::Queued => self.so_far(state),
-            _ => self.since(state),
+            State::Published
+            | State::Expired
+            | State::Unknown(_)
+            | State::Received
+            | State::Answered
+            | State::Refused(_)
+            | State::RefusedHere(_) => self.since(state),
         };
         sent.stored = (*state == State::Published)
             .then_some(stored)

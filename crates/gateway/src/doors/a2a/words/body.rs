@@ -172,7 +172,9 @@ fn alone(part: &A2aPart) -> Option<Value> {
         PartContent::Data(data) if is_plain("application/json") => {
             as_parts(data).is_none().then(|| data.clone())
         }
-        _ => None,
+        PartContent::Text(_) | PartContent::Raw(_) | PartContent::Url(_) | PartContent::Data(_) => {
+            None
+        }
     }
 }
 

@@ -109,7 +109,12 @@ impl McpTool for MessageStatus {
         let out = settled(turn, &message_id, until).await?;
         let answer = match out.state {
             State::Answered => answer_to(turn, &message_id).await?,
-            _ => None,
+            State::Queued
+            | State::Published
+            | State::Expired
+            | State::Unknown
+            | State::Received
+            | State::Refused => None,
         };
         let rest = Rest::of(&out).filter(|_| out.state == State::Received);
         let rest = rest.map(|rest| rest.next());

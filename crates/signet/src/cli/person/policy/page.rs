@@ -83,7 +83,7 @@ fn of_peer(peer: &PeerPolicy) -> String {
     page.push_str(&limits);
     let own = match peer.by {
         By::Peer => " (its [[peer]])",
-        _ => "",
+        By::Session | By::Grant | By::Offer | By::Other => "",
     };
     let _ = writeln!(page, "    we grant: {}{own}", of_grant(&sends.grant));
     let limits = of_limits("may get from us", gets.highest_tier, &gets.limits, true);

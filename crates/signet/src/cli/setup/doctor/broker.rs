@@ -152,7 +152,10 @@ impl ServerKeeper {
         if own.is_some_and(|own| *servers == [own]) {
             return Self::Home(match DaemonKeeper::of(home.path()) {
                 DaemonKeeper::UserUnit(_) => "signet up",
-                _ => "signet up --background",
+                DaemonKeeper::ByHand
+                | DaemonKeeper::Up
+                | DaemonKeeper::Background(_)
+                | DaemonKeeper::SystemUnit(_) => "signet up --background",
             });
         }
         let is_ours = servers

@@ -91,7 +91,9 @@ fn read(option: &str, file: &Path) -> Result<(), (String, String)> {
     let unasked = || format!("ls -l {}", hint::word(file));
     let program = gateway::program().map_err(|failure| match failure {
         CliError::Told { what, next, .. } => (what, next),
-        _ => ("its program cannot be asked".to_owned(), unasked()),
+        CliError::Ended(_) | CliError::Unread => {
+            ("its program cannot be asked".to_owned(), unasked())
+        }
     })?;
     let mut command = Command::new(program);
     command.arg("check").arg(option).arg(file);

@@ -192,7 +192,9 @@ fn refused(file: &Path, name: &str, unfit: &DocumentFault) -> CliError {
         DocumentFault::Taken => {
             format!("give this one another name than {name} with --name, or remove the other")
         }
-        _ => "mend the file, or add it yourself: --print shows it".to_owned(),
+        DocumentFault::NoJson(_) | DocumentFault::NoObject | DocumentFault::NoSection(_) => {
+            "mend the file, or add it yourself: --print shows it".to_owned()
+        }
     };
     CliError::usage(what, next)
 }

@@ -105,7 +105,12 @@ fn refused(error: Error) -> CliError {
             "is JetStream enabled for the account, and may this login use $JS.API.>? signet nats config"
         }
         Error::LoginRefused { .. } => "give --nkey or --creds of an administrator of the server",
-        _ => "give --server, and --nkey or --creds of an administrator",
+        Error::Disconnected
+        | Error::Closed
+        | Error::Stale
+        | Error::TooLarge { .. }
+        | Error::Subject { .. }
+        | Error::Undrained => "give --server, and --nkey or --creds of an administrator",
     };
     CliError::refused(&error, next)
 }
