@@ -2,6 +2,7 @@
 //! taken back.
 
 mod error;
+mod shared;
 mod snapshot;
 mod view;
 
@@ -16,6 +17,7 @@ use crate::keys::{KeyTables, TableBudget, VerifyKey};
 use crate::statement::Revocation;
 
 pub use error::BindError;
+pub(crate) use shared::SharedMap;
 pub use snapshot::SnapshotError;
 use view::Standing;
 pub use view::TrustView;
@@ -131,13 +133,13 @@ impl TrustStore {
     /// An empty store of the agent that `own` certifies. Its principal is pinned from the start:
     /// nobody else can be made known under that name.
     pub fn new(own: &Certificate) -> Self {
-        let principals = BTreeMap::from([(own.principal.clone(), Principal::of(own))]);
+        let principals = [(own.principal.clone(), Principal::of(own))];
         Self {
             view: TrustView {
                 me: own.agent.clone(),
                 own: own.principal.clone(),
-                principals: Arc::new(principals),
-                peers: Arc::default(),
+                principals: principals.into_iter().collect(),
+                peers: SharedMap::default(),
                 refused: Arc::default(),
                 revoked: Arc::default(),
                 tables: Arc::new(KeyTables::new(TableBudget::STANDARD)),
@@ -160,8 +162,8 @@ impl TrustStore {
         if let (Some(own), false) = (own, known.contains_key(&self.view.own)) {
             known.insert(self.view.own.clone(), own);
         }
-        self.view.principals = Arc::new(known);
-        self.view.peers = Arc::new(peers);
+        self.view.principals = known.into_iter().collect();
+        self.view.peers = peers.into_iter().collect();
         self.view.refused = Arc::new(refused);
         self.view.revoked = Arc::new(revoked);
     }
@@ -174,8 +176,9 @@ impl TrustStore {
     /// Our own certificate was renewed, perhaps under the successor of our root. Who we are is not a
     /// matter of trust: it is taken as it is, also when several roots followed one another unseen.
     pub fn adopt_own(&mut self, own: &Certificate) {
-        let principals = Arc::make_mut(&mut self.view.principals);
-        principals.insert(own.principal.clone(), Principal::of(own));
+        self.view
+            .principals
+            .insert(own.principal.clone(), Principal::of(own));
     }
 
     /// By our person's decision: pins the certificate's root for its principal and binds the
@@ -266,7 +269,7 @@ impl TrustStore {
                 peer.withdrawn = true;
             });
         }
-        let pinned = Arc::make_mut(&mut self.view.principals);
+        let pinned = &mut self.view.principals;
         pinned.insert(principal.clone(), Principal::of(certificate));
         Arc::make_mut(&mut self.view.refused).remove(&(certificate.root.id(), agent.clone()));
         self.change(agent, |peer| {
@@ -336,7 +339,7 @@ impl TrustStore {
         });
         let succeeds = pinned.is_some_and(|known| known.root != certificate.root);
         if newer {
-            let principals = Arc::make_mut(&mut self.view.principals);
+            let principals = &mut self.view.principals;
             principals.insert(certificate.principal.clone(), Principal::of(certificate));
         }
         if newer && succeeds {
@@ -354,11 +357,12 @@ impl TrustStore {
     }
 
     fn change(&mut self, agent: &AgentId, change: impl FnOnce(&mut KnownPeer)) {
-        let peers = Arc::make_mut(&mut self.view.peers);
-        let peer = peers.entry(agent.clone());
-        let peer = Arc::make_mut(peer.or_insert_with(|| Arc::new(KnownPeer::unknown())));
-        change(peer);
-        peer.epoch += 1;
+        let unknown = || Arc::new(KnownPeer::unknown());
+        self.view.peers.change_or_insert(agent, unknown, |peer| {
+            let peer = Arc::make_mut(peer);
+            change(peer);
+            peer.epoch += 1;
+        });
     }
 }
 

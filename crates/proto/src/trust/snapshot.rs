@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use signet_json::Value;
 
-use super::{KnownPeer, Principal, Refused, Revoked, TrustView};
+use super::{KnownPeer, Principal, Refused, Revoked, SharedMap, TrustView};
 use crate::ids::{AgentId, KeyId, PrincipalId};
 use crate::keys::{KeyTables, TableBudget};
 use crate::statement::Revocation;
@@ -27,8 +27,8 @@ impl TrustView {
         let stored = StoredSnapshot {
             agent: self.me.clone(),
             principal: self.own.clone(),
-            principals: self.principals.as_ref().clone(),
-            peers: self.peers.as_ref().clone(),
+            principals: all_of(&self.principals),
+            peers: all_of(&self.peers),
             refused: self.refused.iter().cloned().collect(),
             revoked: revoked
                 .map(|((principal, agent), known)| StoredRevocations {
@@ -57,8 +57,8 @@ impl TrustView {
         Ok(Self {
             me: stored.agent,
             own: stored.principal,
-            principals: Arc::new(stored.principals),
-            peers: Arc::new(stored.peers),
+            principals: stored.principals.into_iter().collect(),
+            peers: stored.peers.into_iter().collect(),
             refused: Arc::new(refused),
             revoked: Arc::new(revoked),
             tables: Arc::new(KeyTables::new(TableBudget::STANDARD)),
@@ -71,11 +71,17 @@ impl TrustView {
     pub fn is_same(&self, other: &Self) -> bool {
         self.me == other.me
             && self.own == other.own
-            && Arc::ptr_eq(&self.principals, &other.principals)
-            && Arc::ptr_eq(&self.peers, &other.peers)
+            && self.principals.is_same(&other.principals)
+            && self.peers.is_same(&other.peers)
             && Arc::ptr_eq(&self.refused, &other.refused)
             && Arc::ptr_eq(&self.revoked, &other.revoked)
     }
+}
+
+fn all_of<K: Ord + Clone, V: Clone>(map: &SharedMap<K, V>) -> BTreeMap<K, V> {
+    let all = map.iter();
+    all.map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 #[derive(Serialize, Deserialize)]

@@ -1,9 +1,8 @@
 //! What others see of the trust store: a snapshot that is cheap to share.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{KnownPeer, Principal, Refused, Revoked};
+use super::{KnownPeer, Principal, Refused, Revoked, SharedMap};
 use crate::certificate::Certificate;
 use crate::ids::{AgentId, PrincipalId};
 use crate::keys::KeyTables;
@@ -18,8 +17,8 @@ const REVOCATIONS: usize = 1_024;
 pub struct TrustView {
     pub(super) me: AgentId,
     pub(super) own: PrincipalId,
-    pub(super) principals: Arc<BTreeMap<PrincipalId, Principal>>,
-    pub(super) peers: Arc<BTreeMap<AgentId, Arc<KnownPeer>>>,
+    pub(super) principals: SharedMap<PrincipalId, Principal>,
+    pub(super) peers: SharedMap<AgentId, Arc<KnownPeer>>,
     pub(super) refused: Arc<Refused>,
     pub(super) revoked: Arc<Revoked>,
     /// Tables of the keys in it: every view of one store shares them.
@@ -43,8 +42,8 @@ pub(super) enum Standing<'a> {
 
 /// Everything in a view.
 pub(crate) struct ViewParts<'a> {
-    pub(crate) principals: &'a BTreeMap<PrincipalId, Principal>,
-    pub(crate) peers: &'a BTreeMap<AgentId, Arc<KnownPeer>>,
+    pub(crate) principals: &'a SharedMap<PrincipalId, Principal>,
+    pub(crate) peers: &'a SharedMap<AgentId, Arc<KnownPeer>>,
     pub(crate) refused: &'a Refused,
     pub(crate) revoked: &'a Revoked,
 }
@@ -107,6 +106,11 @@ impl TrustView {
     /// The pinned person of that name.
     pub fn principal(&self, principal: &PrincipalId) -> Option<&Principal> {
         self.principals.get(principal)
+    }
+
+    /// Whether anything was taken back at all.
+    pub(crate) fn has_revocations(&self) -> bool {
+        !self.revoked.is_empty()
     }
 
     /// Every revocation of a principal's agents that reaches highest.
