@@ -16,39 +16,96 @@ use std::sync::Arc;
 
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use household::{Agent, at, published, settle};
+use signet_proto::certificate::Certificate;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::{Message, Unverified};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::{KeyTables, Purpose, TableBudget, VerifyKey};
-use signet_proto::node::{Content, Judged, Outcome, Sending};
+use signet_proto::node::{Content, Judged, Node, Outcome, Sending};
 
 /// Messages of one count.
 const MESSAGES: usize = 100;
 /// Calls that a conversation already has.
 const BEFORE: usize = 1_000;
+/// When the call is made that is counted: behind all that was said before, in milliseconds.
+const LATER: i64 = BEFORE as i64 / 2 * 1_000;
 
 fn bob() -> AgentId {
     "agent-bob".parse().unwrap()
 }
 
 fn appointment() -> Sending {
-    Sending::Notification(Content {
+    Sending::Notification(talk())
+}
+
+fn talk() -> Content {
+    Content {
         summary: Some("The plumber comes on Thursday".into()),
         body: serde_json::json!({"event": "appointment", "who": "plumber", "when": "2026-02-12T09:30:00+01:00",
             "where": {"street": "Lindenweg 4", "floor": 2}, "notes": ["bring the key", "ask about the boiler"]}),
         conversation_id: Some("household-2026-02".parse().unwrap()),
         ..Content::default()
-    })
+    }
 }
 
 fn send(alice: &mut Agent) -> Outcome {
+    send_at(alice, 1)
+}
+
+fn send_at(alice: &mut Agent, ms: i64) -> Outcome {
     alice
         .node
-        .turn(at(1))
+        .turn(at(ms))
         .sent()
         .send(&bob(), appointment())
         .unwrap()
         .outcome
+}
+
+/// The same agent with so many peers more: each as the one that it has met.
+fn crowded(agent: Agent, peers: usize) -> Agent {
+    let met = agent.node.trust().peers().next().unwrap();
+    let (met, certificate) = (met.0.clone(), met.1.newest().unwrap().clone());
+    let rows = agent.node.snapshot(at(0).now).rows();
+    let between = ["links", "sessions", "windows", "names"];
+    let copied = rows.iter().filter(|row| between.contains(&row.table));
+    let copied = copied.filter_map(|row| Some((row, row.key.strip_prefix(met.as_str())?)));
+    let copies = copied.flat_map(|(row, rest)| {
+        let named = move |n| {
+            (
+                row.table.to_owned(),
+                format!("{}{rest}", one_of_many(n)),
+                row.value.clone(),
+            )
+        };
+        (0..peers).map(named)
+    });
+    let own = rows.iter();
+    let own = own.map(|row| (row.table.to_owned(), row.key.clone(), row.value.clone()));
+    let (identity, policy) = agent.made();
+    let node = Node::restore(identity, policy, [9; 32], own.chain(copies)).unwrap();
+    let mut agent = Agent { node, ..agent };
+    let outcome = agent.node.turn(at(0)).resume();
+    agent.keep(at(0), outcome);
+    know(&mut agent, &certificate, peers);
+    agent.tick(at(0));
+    agent
+}
+
+/// Makes so many known, each by what one person's certificate says but for the names.
+fn know(agent: &mut Agent, certificate: &Certificate, peers: usize) {
+    for n in 0..peers {
+        let mut other = certificate.clone();
+        (other.agent, other.principal) = (
+            one_of_many(n).parse().unwrap(),
+            one_of_many(n).parse().unwrap(),
+        );
+        agent.node.turn(at(0)).people().bind(&other).unwrap();
+    }
+}
+
+fn one_of_many(n: usize) -> String {
+    format!("agent-of-many-{n}")
 }
 
 /// Two agents who know each other and have never spoken. Two others have, so that what a process makes once (the
@@ -110,6 +167,59 @@ fn in_a_long_conversation() -> Agent {
         send(&mut alice);
     }
     alice
+}
+
+/// A sender who has spoken with so many.
+fn beside_peers(peers: usize) -> Agent {
+    let (alice, _) = in_session();
+    crowded(alice, peers)
+}
+
+/// A sender in a conversation of a thousand calls, half of them its own, two in a second.
+fn in_a_long_talk() -> Agent {
+    let (mut alice, mut bob) = in_session();
+    let call = |content| Sending::Notification(content);
+    for n in 0..BEFORE as i64 / 2 {
+        let now = at(n * 1_000);
+        for (one, other) in [(&mut alice, &mut bob), (&mut bob, &mut alice)] {
+            let id = other.id();
+            let outcome = one
+                .node
+                .turn(now)
+                .sent()
+                .send(&id, call(talk()))
+                .unwrap()
+                .outcome;
+            let effects = one.keep(now, outcome);
+            settle(now, &mut [&mut *one, &mut *other], effects);
+        }
+    }
+    alice
+}
+
+/// A receiver beside so many peers, and one message for it.
+fn with_a_message(peers: usize) -> (Agent, Arc<[u8]>) {
+    let (mut alice, bob) = in_session();
+    let message = published(&send(&mut alice).effects)[0].1.clone();
+    (crowded(bob, peers), message)
+}
+
+/// Two who have never spoken, one of them beside so many peers.
+fn strangers_beside(peers: usize) -> (Agent, Agent) {
+    let (mut carol, mut bob) = (
+        Agent::new("agent-carol", "carol"),
+        crowded(in_session().1, peers),
+    );
+    carol.knows(&bob);
+    bob.knows(&carol);
+    (carol, bob)
+}
+
+/// Who knows so many, and the certificate of one more.
+fn who_knows(peers: usize) -> (Agent, Certificate) {
+    let (mut alice, bob) = household::alice_and_bob();
+    know(&mut alice, &bob.certificate(), peers);
+    (alice, Agent::new("agent-carol", "carol").certificate())
 }
 
 // From bytes to the line of the log: V01 to V12, and what follows.
@@ -179,6 +289,8 @@ fn judge((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Judged>) {
 // Both sides of four flights, and the message that waited for them.
 #[library_benchmark]
 #[bench::of_two(setup = strangers)]
+#[bench::beside_one_peer(args = [0], setup = strangers_beside)]
+#[bench::beside_two_thousand_peers(args = [2_000], setup = strangers_beside)]
 fn handshake(two: (Agent, Agent)) -> (Agent, Agent) {
     meet(two)
 }
@@ -187,8 +299,48 @@ fn handshake(two: (Agent, Agent)) -> (Agent, Agent) {
 #[library_benchmark]
 #[bench::first(setup = in_a_new_conversation)]
 #[bench::behind_a_thousand(setup = in_a_long_conversation)]
+#[bench::in_a_talk_of_a_thousand(setup = in_a_long_talk)]
+#[bench::beside_a_thousand_peers(args = [1_000], setup = beside_peers)]
 fn handle_send(mut alice: Agent) -> (Agent, Outcome) {
-    let outcome = send(&mut alice);
+    let outcome = send_at(&mut alice, LATER);
+    (alice, outcome)
+}
+
+// One message, from bytes to its receipt: judged, the next time asked for twice as the daemon does, and the timeout that
+// follows.
+#[library_benchmark]
+#[bench::with_one_peer(args = [0], setup = with_a_message)]
+#[bench::with_two_thousand_peers(args = [2_000], setup = with_a_message)]
+fn receipted((mut bob, message): (Agent, Arc<[u8]>)) -> (Agent, Outcome) {
+    let judged = Judged::of(&message, bob.node.trust());
+    drop(bob.node.turn(at(1)).handle_inbound(judged));
+    for _ in 0..2 {
+        assert!(
+            bob.node
+                .poll_timeout(at(1))
+                .is_some_and(|due| due <= at(1).now)
+        );
+    }
+    let outcome = bob.node.turn(at(1)).handle_timeout();
+    assert_eq!(published(&outcome.effects).len(), 1, "no receipt");
+    assert!(
+        bob.node
+            .poll_timeout(at(1))
+            .is_some_and(|due| due > at(1).now)
+    );
+    (bob, outcome)
+}
+
+// One more is made known.
+#[library_benchmark]
+#[bench::of_one(args = [1], setup = who_knows)]
+#[bench::of_5400(args = [5_400], setup = who_knows)]
+fn peer_add((mut alice, certificate): (Agent, Certificate)) -> (Agent, Outcome) {
+    // The workers hold the trust store as it is.
+    let held = alice.node.trust().clone();
+    let outcome = alice.node.turn(at(1)).people().bind(&certificate).unwrap();
+    assert!(!held.is_same(alice.node.trust()));
+    std::hint::black_box(alice.node.poll_timeout(at(1)));
     (alice, outcome)
 }
 
@@ -196,13 +348,15 @@ library_benchmark_group!(
     name = core,
     benchmarks = [
         inbound,
+        receipted,
         parse,
         parse_any,
         verify,
         make_table,
         judge,
         handshake,
-        handle_send
+        handle_send,
+        peer_add
     ]
 );
 

@@ -150,7 +150,7 @@ impl AlarmsDoor<'_, '_> {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn clear(&mut self) -> Outcome {
         let node = &self.turn.node;
-        let held = node.peers.names();
+        let held = node.peers.known().names();
         let held = held.filter(|peer| !node.alarms.held_by(node.context(), peer).is_empty());
         let held: Vec<_> = held.cloned().collect();
         let ringing: Vec<_> = node.alarms.keys().cloned().collect();
@@ -164,7 +164,7 @@ impl AlarmsDoor<'_, '_> {
         }
         // A person has seen to everything heard so far: only what comes from now on can ring again.
         self.turn.node.alarms.start(self.turn.at.elapsed);
-        for link in self.turn.node.peers.values_mut() {
+        for link in self.turn.node.peers.known_mut().values_mut() {
             link.forget_unknown_sessions();
         }
         for peer in held {
@@ -283,7 +283,7 @@ impl AlarmsDoor<'_, '_> {
         if !self.turn.node.alarms.looks(self.turn.at.now) {
             return;
         }
-        let links = self.turn.node.peers.iter_mut();
+        let links = self.turn.node.peers.known_mut().iter_mut();
         let found: Vec<_> = links
             .flat_map(|(peer, link)| {
                 link.holes(self.turn.at.now)

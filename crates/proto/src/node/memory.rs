@@ -118,7 +118,7 @@ impl Line<'_> {
     /// The end of our log is lost, and with it what came in each session: a copy of a message that was taken would
     /// be taken again. So no session from before is heard or spoken in any more, and whoever had one is met anew.
     fn forget_sessions(mut self) -> Changed {
-        let known: Vec<_> = self.node.peers.names().cloned().collect();
+        let known: Vec<_> = self.node.peers.known().names().cloned().collect();
         let mut lost = Vec::new();
         for name in known {
             let is_trusted = self.node.trust().trusted(&name).is_some();
@@ -180,7 +180,8 @@ impl Line<'_> {
             Some(Payload::Ping) => self.node.sent.apply_ping(message),
             Some(Payload::Call) => {
                 let at = self.node.clock.next_step(self.now);
-                peer.note_step(at, self.node.clock.elapsed(), message);
+                let elapsed = self.node.clock.elapsed();
+                self.node.peers.known_mut().note_step(at, elapsed, message);
                 self.node.inbox.insert(message);
             }
         }
@@ -288,7 +289,7 @@ impl Line<'_> {
         let begins = !form.belongs_to_request() && method != Some(Method::Offer);
         if begins && headers.conversation_id.is_some() {
             let at = self.node.clock.next_step(self.now);
-            peer.note_own_step(at, message);
+            self.node.peers.known_mut().note_own_step(at, message);
         }
         if method.is_some_and(Method::is_call) {
             self.node.sent.requests_mut().apply_sent(headers);

@@ -240,32 +240,7 @@ impl Node {
 
     /// The next time at which [`Turn::handle_timeout`] has something to do, by the clock as it is now.
     pub fn poll_timeout(&self, now: At) -> Option<Timestamp> {
-        if let Some(at_once) = self.clock.due(now.now) {
-            return Some(at_once);
-        }
-        let (own, judge) = (self.me.identity(), self.judge(now.now));
-        let peers = self.peers.iter();
-        let peers = peers.filter_map(|(name, peer)| {
-            let mail_waits = self.sent.drafts().next(name).is_some();
-            peer.due(now.now, now.elapsed, own, mail_waits)
-        });
-        let offers = self.peers.names();
-        let offers = offers.filter_map(|peer| judge.offer_due(now.elapsed, peer));
-        let parts = [
-            self.people.due(),
-            self.sent.drafts().due(),
-            self.people.orders_due(self, now.now),
-            self.me.due(now.now),
-        ];
-        // These times are of the clock that nobody sets.
-        let paced = [
-            self.peers.due(),
-            self.inbox.due(),
-            self.offers.due(self.me.policy().offer_linger),
-        ];
-        let paced = paced.into_iter().flatten().map(|due| now.when(due));
-        let parts = parts.into_iter().flatten().chain(paced);
-        peers.chain(offers).chain(parts).min()
+        next_time(self, now, peers::next_due)
     }
 
     /// A clean stop: what was counted is written.
@@ -296,6 +271,36 @@ impl Node {
     pub fn set_routes(&mut self, routes: Routes) {
         self.peers.go_by(routes);
     }
+}
+
+/// [`Node::poll_timeout`] by asking every peer: for tests, and the same in any case.
+pub fn poll_timeout_by_walk(node: &Node, now: At) -> Option<Timestamp> {
+    next_time(node, now, peers::next_due_by_walk)
+}
+
+/// When something is next to be done, with a peer or else.
+fn next_time(
+    node: &Node,
+    now: At,
+    of_peers: fn(&Node, At) -> Option<Timestamp>,
+) -> Option<Timestamp> {
+    if let Some(at_once) = node.clock.due(now.now) {
+        return Some(at_once);
+    }
+    let parts = [
+        of_peers(node, now),
+        node.people.due(),
+        node.sent.drafts().due(),
+        node.me.due(now.now),
+    ];
+    // These times are of the clock that nobody sets.
+    let paced = [
+        node.peers.due(),
+        node.inbox.due(),
+        node.offers.due(node.me.policy().offer_linger),
+    ];
+    let paced = paced.into_iter().flatten().map(|due| now.when(due));
+    parts.into_iter().flatten().chain(paced).min()
 }
 
 /// How things stand with one peer.

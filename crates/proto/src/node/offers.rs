@@ -185,7 +185,7 @@ impl OffersDoor<'_, '_> {
     }
 
     pub(super) fn tell_changed_offers(&mut self) {
-        let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
+        let peers: Vec<AgentId> = self.turn.node.peers.known().names().cloned().collect();
         for peer in peers {
             self.mark_offers(&peer);
             self.tell_offers(&peer);
@@ -226,7 +226,7 @@ impl OffersDoor<'_, '_> {
     /// was told that it has ended: an older word to somebody who is away since then brings it back no more.
     fn told_offers(&self) -> Vec<CapabilityName> {
         let trusted = |peer: &AgentId| self.turn.node.trust().trusted(peer).is_some();
-        let links = self.turn.node.peers.iter();
+        let links = self.turn.node.peers.known().iter();
         let links = links.filter(|(peer, _)| trusted(peer));
         let told = links.filter_map(|(peer, link)| Some((peer, link, link.offers().told()?)));
         let mut told: Vec<_> = told.collect();
@@ -260,7 +260,7 @@ impl OffersDoor<'_, '_> {
     /// What each peer was last told of that name: programs may have said different things to different peers.
     fn told_of(&self, name: &CapabilityName) -> Vec<Served> {
         let mut words: Vec<Served> = Vec::new();
-        for (peer, link) in self.turn.node.peers.iter() {
+        for (peer, link) in self.turn.node.peers.known().iter() {
             let told = link.offers().told();
             let mut offers = told.into_iter().flat_map(|told| &told.offers);
             let offer = offers.find(|offer| offer.name == *name);

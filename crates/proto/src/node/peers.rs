@@ -1,5 +1,6 @@
 //! Whom we have to do with: all that lies between us and each peer, and the carriers that reach them.
 
+mod agenda;
 mod apply;
 mod budgets;
 mod bytes;
@@ -9,15 +10,16 @@ mod copies;
 mod evidence;
 mod flights;
 pub(super) mod hops;
+mod known;
 mod pace;
 mod polls;
 mod receipts;
 mod rounds;
 mod rows;
 mod seen;
+mod talks;
 mod ways;
 
-use std::collections::{BTreeMap, btree_map};
 use std::time::Duration;
 
 use crate::carrier::{CarrierId, Routes};
@@ -40,8 +42,10 @@ use carriers::Carriers;
 use copies::Copies;
 use evidence::PeerClock;
 use hops::Hops;
+use known::KnownPeers;
 use polls::{PeerPolls, Polls};
 use receipts::Receipts;
+pub(super) use rounds::{next_due, next_due_by_walk};
 pub(super) use rows::PeersShot;
 use seen::SeenIds;
 use ways::PeerWays;
@@ -52,7 +56,7 @@ const TELL_PACE: Duration = Duration::from_secs(3600);
 /// The peers, by name, and the ways to them.
 #[derive(Debug, Default)]
 pub struct Peers {
-    known: BTreeMap<AgentId, Peer>,
+    known: KnownPeers,
     carriers: Carriers,
     polls: Polls,
 }
@@ -101,23 +105,16 @@ impl Peers {
 
     /// As [`Peers::get_mut`]: one that nothing lay between us and until now is made.
     pub(super) fn entry(&mut self, name: &AgentId) -> &mut Peer {
-        self.known.entry(name.clone()).or_default()
+        self.known.entry(name)
     }
 
-    pub(super) fn iter(&self) -> btree_map::Iter<'_, AgentId, Peer> {
-        self.known.iter()
+    /// All of them.
+    pub(super) fn known(&self) -> &KnownPeers {
+        &self.known
     }
 
-    pub(super) fn iter_mut(&mut self) -> btree_map::IterMut<'_, AgentId, Peer> {
-        self.known.iter_mut()
-    }
-
-    pub(super) fn values_mut(&mut self) -> btree_map::ValuesMut<'_, AgentId, Peer> {
-        self.known.values_mut()
-    }
-
-    pub(super) fn names(&self) -> btree_map::Keys<'_, AgentId, Peer> {
-        self.known.keys()
+    pub(super) fn known_mut(&mut self) -> &mut KnownPeers {
+        &mut self.known
     }
 
     /// Goes by these carriers from now on.
@@ -250,7 +247,7 @@ impl CarriersDoor<'_, '_> {
             known, carriers, ..
         } = &mut self.turn.node.peers;
         carriers.note(carrier, true, self.turn.at.elapsed);
-        for (name, peer) in known {
+        for (name, peer) in known.iter_mut() {
             // A carrier that comes and goes does not make us tell our person's orders each time.
             peer.told = peer.told.filter(|told| now.is_within(TELL_PACE, *told));
             if !carriers.reaches(name, carrier) {

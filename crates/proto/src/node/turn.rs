@@ -89,11 +89,15 @@ doors! {
 impl Node {
     /// Opens a turn: what comes in `now`, and all that is done in answer.
     pub fn turn(&mut self, now: At) -> Turn<'_> {
-        Turn {
+        let mut turn = Turn {
             node: self,
             at: now,
             out: Outcome::default(),
+        };
+        if turn.node.peers.known().have_changed_much() {
+            turn.peers().uphold_agenda();
         }
+        turn
     }
 }
 
@@ -266,7 +270,7 @@ impl Turn<'_> {
         self.node.clock.read(now);
         self.node.people.put_clock_back(now);
         self.node.peers.go_on_at(now);
-        let peers: Vec<_> = self.node.peers.names().cloned().collect();
+        let peers: Vec<_> = self.node.peers.known().names().cloned().collect();
         for peer in peers {
             self.sent().sign_anew(&peer);
         }

@@ -32,7 +32,7 @@ use signet_proto::entry::Entry;
 use signet_proto::headers::Layers;
 use signet_proto::ids::{AgentId, Digest, Version};
 use signet_proto::keys::{SealSecret, SigningKey};
-use signet_proto::node::{At, Effect, Judged, Node, Outcome};
+use signet_proto::node::{At, Effect, Judged, Node, Outcome, poll_timeout_by_walk};
 use signet_proto::policy::Policy;
 use signet_proto::time::Timestamp;
 use zeroize::Zeroizing;
@@ -164,6 +164,11 @@ impl Agent {
         }
     }
 
+    /// Who it is, and by which policy it began.
+    pub fn made(&self) -> (Identity, Policy) {
+        (self.make)()
+    }
+
     pub fn id(&self) -> AgentId {
         self.node.identity().agent().clone()
     }
@@ -184,6 +189,12 @@ impl Agent {
 
     /// Writes the entries down and hands the effects back.
     pub fn keep(&mut self, at: At, outcome: Outcome) -> Vec<Effect> {
+        let due = self.node.poll_timeout(at);
+        assert_eq!(
+            due,
+            poll_timeout_by_walk(&self.node, at),
+            "another peer is next"
+        );
         self.log
             .extend(outcome.entries.into_iter().map(|entry| (at.now, entry)));
         outcome.effects

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use signet_proto::carrier::{CarrierId, Routes};
 use signet_proto::ids::AgentId;
-use signet_proto::node::{At, Effect, Node, Outcome, Row};
+use signet_proto::node::{At, Effect, Node, Outcome, Row, poll_timeout_by_walk};
 use signet_proto::time::Timestamp;
 
 use crate::carriers;
@@ -103,7 +103,11 @@ impl Agent {
 
     /// When the node next has something to do, in the world's time.
     pub fn due(&self, now: i64) -> Option<i64> {
-        let due = self.node.as_ref()?.poll_timeout(self.at(now))?;
+        let node = self.node.as_ref()?;
+        let due = node.poll_timeout(self.at(now));
+        let walked = poll_timeout_by_walk(node, self.at(now));
+        assert_eq!(due, walked, "another peer of {} is next", self.id());
+        let due = due?;
         // A part of a millisecond counts as a whole one: before it nothing is due.
         let whole = due.as_millis();
         let ms = whole + i64::from(due > Timestamp::from_millis(whole));

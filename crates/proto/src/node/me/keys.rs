@@ -80,6 +80,7 @@ impl Line<'_> {
     pub(in crate::node) fn apply_own(self, own: &Certificate) {
         if own.principal == self.node.me.identity.certificate.principal {
             self.node.trust.adopt_own(own);
+            self.node.peers.known_mut().note_all();
             self.node.me.apply_own(self.now, own);
         }
     }

@@ -20,7 +20,7 @@ impl MeDoor<'_, '_> {
         self.turn.node.offers.end_unfit(&self.turn.node.me.policy);
         self.turn.offers().tell_changed_offers();
         let mut told = Vec::new();
-        let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
+        let peers: Vec<AgentId> = self.turn.node.peers.known().names().cloned().collect();
         for peer in peers {
             let Node {
                 peers, me, trust, ..

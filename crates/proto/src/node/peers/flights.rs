@@ -38,9 +38,7 @@ impl Peers {
             if peer.heard_announce.is_some_and(|heard| signed <= heard) {
                 return Err(Reason::AnnounceStale);
             }
-            let half_open = |peer: &&Peer| matches!(peer.handshake, Handshake::AwaitCapability(_));
-            let busy = self.known.values().filter(half_open).count() >= HALF_OPEN_HANDSHAKES;
-            if busy && !half_open(&peer) {
+            if !peer.is_half_open() && self.known.are_half_open(HALF_OPEN_HANDSHAKES) {
                 return Err(Reason::HandshakeBusy);
             }
         }

@@ -82,6 +82,12 @@ impl Peer {
         Some(now.saturating_add(left.unwrap_or_default()))
     }
 
+    /// The same by the clock that nobody sets, or earlier.
+    pub(super) fn refused_receipt_from(&self) -> Option<Duration> {
+        let due = self.receipts.last.as_ref()?.refused.as_ref()?.due;
+        Some(due.unwrap_or_default())
+    }
+
     /// A carrier has the message for its peer: if it is our last receipt, that is done.
     pub(super) fn note_receipt_taken(&mut self, name: MessageId) {
         self.receipts.last.take_if(|last| last.is(name));
@@ -147,8 +153,25 @@ impl Peer {
         let due = self.receipts_due(now, own).map(|(_, due)| due);
         let wait = due.min()?.saturating_sub(elapsed);
         let due = now.saturating_add(wait);
-        let room = self.budgets.bytes.tells_at();
+        let room = self.receipts_have_room_at();
         Some(room.map_or(due, |room| room.max(due)))
+    }
+
+    /// When the budget has room for a receipt, unless it has now.
+    pub(super) fn receipts_have_room_at(&self) -> Option<Timestamp> {
+        self.budgets.bytes.tells_at()
+    }
+
+    /// From when on a receipt is due, by the clock that nobody sets. A receipt that cannot be signed now is due at no
+    /// later time by itself, unless our certificate has yet to begin.
+    pub(super) fn receipt_from(&self, now: Timestamp, own: &Identity) -> Option<Duration> {
+        if now >= own.certificate.not_before {
+            return self.receipts_due(now, own).map(|(_, due)| due).min();
+        }
+        let pace = self.receipts.pace;
+        let sessions = self.sessions.iter();
+        let due = sessions.filter_map(|session| pace.due_of(&session.window));
+        due.min()
     }
 }
 

@@ -152,12 +152,6 @@ impl Peers {
         PeersShot(shots.collect())
     }
 
-    /// The time of the last call that any peer's hops hold.
-    pub(in crate::node) fn newest_step(&self) -> Option<Timestamp> {
-        let steps = self.known.values().filter_map(|peer| peer.hops.newest());
-        steps.max()
-    }
-
     /// Puts back one message-id as it was remembered: so many that their rows are not gathered first.
     pub(in crate::node) fn put_back_name(&mut self, key: &str, value: &str) -> Restored {
         let (peer, name): (AgentId, MessageId) = key_of(NAMES, key)?;
@@ -174,6 +168,7 @@ impl Peers {
     ) -> Restored<Vec<(AgentId, LostDrafts)>> {
         let mut lost = Vec::new();
         for ((name,), row) in tables.read::<(AgentId,), LinkRow>(LINKS)? {
+            self.known.remember_talks(&name, &row.trail);
             let peer = self.entry(&name);
             peer.handshake = row.handshake;
             peer.announced = row.announced;

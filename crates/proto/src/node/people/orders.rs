@@ -1,5 +1,6 @@
 //! What people sign with their own keys and every daemon obeys: revocations, pause and resume.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,20 @@ impl Pausing {
     /// The person's last word.
     pub fn statement(&self) -> Option<&PauseStatement> {
         self.statement.as_ref()
+    }
+
+    /// The last word on the pause, for an agent of our person: a pause is told for as long as it holds, a resume only
+    /// while it is young.
+    fn word_for(
+        &self,
+        trust: &TrustView,
+        peer: &AgentId,
+        now: Timestamp,
+    ) -> Option<&PauseStatement> {
+        let of_peer = trust.peer(peer).and_then(|peer| peer.principal());
+        let word = self.statement.as_ref()?;
+        let is_told = word.paused || is_young(now, word.issued_at);
+        (is_told && of_peer == Some(trust.own_principal())).then_some(word)
     }
 }
 
@@ -119,22 +134,34 @@ impl People {
     }
 
     /// When the next decree is to be told to a peer.
-    pub(in crate::node) fn orders_due(&self, node: &Node, now: Timestamp) -> Option<Timestamp> {
-        if !node.peers.carriers().is_any_up() || !node.me.may_sign(now) {
+    pub(in crate::node) fn orders_due(
+        &self,
+        node: &Node,
+        now: Timestamp,
+        peer: &AgentId,
+    ) -> Option<Timestamp> {
+        let link = node.peers.get(peer)?;
+        let due = self.orders_of(node.trust(), peer, link)?;
+        (node.peers.carriers().is_any_up() && node.me.may_sign(now)).then_some(due)
+    }
+
+    /// The same, as soon as a carrier is up and something may be signed.
+    pub(in crate::node) fn orders_of(
+        &self,
+        trust: &TrustView,
+        peer: &AgentId,
+        link: &Peer,
+    ) -> Option<Timestamp> {
+        let none = self.pausing.statement.is_none() && !trust.has_revocations();
+        if none || !hears_decrees(trust, peer) {
             return None;
         }
-        let told = |(peer, link): (&AgentId, &Peer)| {
-            hears_decrees(node.trust(), peer).then_some(())?;
-            let next = link
-                .orders_told()
-                .map_or(Timestamp::from_millis(0), |told| {
-                    told.saturating_add(TELL_AGAIN)
-                });
-            self.decrees_for(node.trust(), peer, next)
-                .next()
-                .map(|_| next)
-        };
-        node.peers.iter().filter_map(told).min()
+        let told = link.orders_told();
+        let next = told.map_or(Timestamp::EPOCH, |told| told.saturating_add(TELL_AGAIN));
+        let mut revocations = young_revocations(trust, next);
+        let tells =
+            revocations.next().is_some() || self.pausing.word_for(trust, peer, next).is_some();
+        tells.then_some(next)
     }
 
     /// What a peer is told: our principal's revocations, and for our person's other agents whether
@@ -145,18 +172,10 @@ impl People {
         peer: &AgentId,
         now: Timestamp,
     ) -> impl Iterator<Item = (Method, Value)> + use<> {
-        let young = |since: Timestamp| now.since(since) < TELL_FOR;
-        let own = trust.own_principal();
-        let of_peer = trust.peer(peer).and_then(|peer| peer.principal());
-        let revocations = trust.revocations(own);
-        let revocations = revocations.filter(|revocation| young(revocation.revoked_at));
-        let mut decrees: Vec<_> = revocations
+        let mut decrees: Vec<_> = young_revocations(trust, now)
             .map(|revocation| (Method::Revoke, object("revocation", revocation.to_value())))
             .collect();
-        let word = self.pausing.statement.as_ref();
-        // A pause is told for as long as it holds, a resume only while it is young.
-        let word = word.filter(|word| word.paused || young(word.issued_at));
-        let word = word.filter(|_| of_peer == Some(own));
+        let word = self.pausing.word_for(trust, peer, now);
         decrees.extend(word.map(|word| {
             let method = if word.paused {
                 Method::Pause
@@ -208,7 +227,7 @@ impl PeopleDoor<'_, '_> {
 
     /// Everybody hears of it at once, and then daily.
     fn decrees_changed(&mut self) {
-        for link in self.turn.node.peers.values_mut() {
+        for link in self.turn.node.peers.known_mut().values_mut() {
             link.tell_orders_after(None);
         }
     }
@@ -297,12 +316,12 @@ impl PeopleDoor<'_, '_> {
             self.turn
                 .hand_over_waiting(&headers.agent_id, headers.message_id);
         }
-        for link in self.turn.node.peers.values_mut() {
+        for link in self.turn.node.peers.known_mut().values_mut() {
             for session in link.sessions_mut() {
                 session.ledger.hasten(self.turn.at.now);
             }
         }
-        let peers: Vec<AgentId> = self.turn.node.peers.names().cloned().collect();
+        let peers: Vec<AgentId> = self.turn.node.peers.known().names().cloned().collect();
         for peer in peers {
             self.turn.drafts().release(&peer);
         }
@@ -314,16 +333,9 @@ impl PeopleDoor<'_, '_> {
         {
             return;
         }
-        let due = |(peer, link): &(&AgentId, &Peer)| {
-            let told = link
-                .orders_told()
-                .map(|told| told.saturating_add(TELL_AGAIN));
-            hears_decrees(self.turn.node.trust(), peer)
-                && told.is_none_or(|next| next <= self.turn.at.now)
-        };
-        let peers: Vec<_> = self.turn.node.peers.iter().filter(due).collect();
-        let peers: Vec<AgentId> = peers.into_iter().map(|(peer, _)| peer.clone()).collect();
-        for peer in peers {
+        self.turn.peers().uphold_agenda();
+        let now = self.turn.at.now;
+        for peer in self.turn.node.peers.known().agenda().orders_by(now) {
             let node = &self.turn.node;
             let decrees = (node.people).decrees_for(node.trust(), &peer, self.turn.at.now);
             let decrees: Vec<_> = decrees.collect();
@@ -353,6 +365,16 @@ impl PeopleDoor<'_, '_> {
             self.turn.write_sent(signed);
         }
     }
+}
+
+/// Our principal's revocations that are still told.
+fn young_revocations(trust: &TrustView, now: Timestamp) -> impl Iterator<Item = &Arc<Revocation>> {
+    let own = trust.revocations(trust.own_principal());
+    own.filter(move |revocation| is_young(now, revocation.revoked_at))
+}
+
+fn is_young(now: Timestamp, since: Timestamp) -> bool {
+    now.since(since) < TELL_FOR
 }
 
 /// Our principal's revocations, as flights 1 and 2 carry them.

@@ -6,6 +6,7 @@ use crate::entry::TrustChange;
 use crate::ids::AgentId;
 use crate::reject::PEER_REVOKED;
 use crate::statement::Revocation;
+use crate::trust::TrustStore;
 
 use crate::node::memory::{Changed, Line, unknown};
 use crate::node::{Lost, State};
@@ -24,11 +25,11 @@ impl Line<'_> {
                 let withdrawn = self.node.trust().peer(agent);
                 let withdrawn = withdrawn.is_some_and(|peer| peer.is_withdrawn());
                 let approved = self.node.people.strangers.decided(certificate) || withdrawn;
-                let _ = self.node.trust.bind(certificate);
+                let _ = self.change_trust(certificate, |trust| trust.bind(certificate));
                 self.node.peers.entry(agent).apply_bound(approved);
             }
             TrustChange::Renewed | TrustChange::RootSucceeded => {
-                let _ = self.node.trust.renew(certificate);
+                let _ = self.change_trust(certificate, |trust| trust.renew(certificate));
                 self.node.peers.entry(agent);
             }
             TrustChange::Pending => self.node.people.strangers.wait(self.now, certificate),
@@ -87,11 +88,31 @@ impl Line<'_> {
     pub(in crate::node) fn renew(&mut self, certificate: &Certificate) -> Option<TrustChange> {
         let principal = self.node.trust().principal(&certificate.principal);
         let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
-        match self.node.trust.renew(certificate) {
+        match self.change_trust(certificate, |trust| trust.renew(certificate)) {
             Ok(true) if succeeds => Some(TrustChange::RootSucceeded),
             Ok(true) => Some(TrustChange::Renewed),
             _ => None,
         }
+    }
+
+    /// Changes trust by a certificate. Where its person has another root key then, each of their agents may stand
+    /// otherwise than before.
+    fn change_trust<T>(
+        &mut self,
+        certificate: &Certificate,
+        change: impl FnOnce(&mut TrustStore) -> T,
+    ) -> T {
+        let trust = &mut self.node.trust;
+        let is_root = |trust: &TrustStore| {
+            let pinned = trust.view().principal(&certificate.principal);
+            pinned.is_some_and(|pinned| *pinned.root() == certificate.root)
+        };
+        let was_root = is_root(trust);
+        let changed = change(trust);
+        if is_root(trust) != was_root {
+            self.node.peers.known_mut().note_all();
+        }
+        changed
     }
 
     /// Ends everything with a peer that is trusted no more: sessions, drafts, open requests, tasks; what

@@ -42,7 +42,7 @@ impl Node {
                 node.sent.drafts_mut().lose(&peer, name, why);
             }
         }
-        if let Some(step) = node.peers.newest_step() {
+        if let Some(step) = node.peers.known().newest_step() {
             node.clock.put_back_step(step);
         }
         let lone: Option<Lone> = tables.take_one(NODE, "node")?;

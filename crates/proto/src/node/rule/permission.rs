@@ -139,14 +139,17 @@ impl<'n> Judge<'n> {
         peer: &AgentId,
     ) -> Option<Timestamp> {
         let now = self.now;
-        let due = self.node.peers.get(peer)?.offers().due()?;
-        let slot = self.node.sent().slot(now, peer)?;
-        if slot.version() < Version::PROGRESS {
-            return None;
-        }
+        let due = self.offer_from(peer)?;
         let paced = now.saturating_add(due.saturating_sub(elapsed));
         let room = self.node.peers.leaves_at(now, peer, true);
         Some(room.map_or(paced, |room| room.max(paced)))
+    }
+
+    /// From when on, by the clock that nobody sets; the budget that the peer granted may have no room before a later time.
+    pub(in crate::node) fn offer_from(&self, peer: &AgentId) -> Option<Duration> {
+        let due = self.node.peers.get(peer)?.offers().due()?;
+        let slot = self.node.sent().slot(self.now, peer)?;
+        (slot.version() >= Version::PROGRESS).then_some(due)
     }
 
     fn terms_in<'a>(

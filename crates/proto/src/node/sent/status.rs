@@ -115,7 +115,7 @@ impl<'n> SentView<'n> {
 
     /// Everything that is not settled, by peer, oldest first.
     pub fn outbox(self) -> impl Iterator<Item = Outgoing> {
-        let peers = self.node.peers.iter();
+        let peers = self.node.peers.known().iter();
         peers.flat_map(move |(name, peer)| self.unsettled(name, peer))
     }
 

@@ -1,6 +1,6 @@
 //! What waits to leave for each peer, and until when.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,11 @@ const DRAFTS: usize = 1_024;
 
 /// Our drafts, by peer. A peer for whom nothing waits has no entry.
 #[derive(Clone, Debug, Default)]
-pub(in crate::node) struct Drafts(BTreeMap<AgentId, PeerDrafts>);
+pub(in crate::node) struct Drafts {
+    of_peers: BTreeMap<AgentId, PeerDrafts>,
+    /// When the first of each peer's ends, or may have room.
+    due: BTreeSet<(Timestamp, AgentId)>,
+}
 
 /// Those for one peer.
 #[derive(Clone, Debug, Default)]
@@ -117,17 +121,17 @@ impl PeerDrafts {
 impl Drafts {
     /// Everything that waits, by peer.
     pub(in crate::node) fn iter(&self) -> impl Iterator<Item = (&AgentId, &PeerDrafts)> {
-        self.0.iter()
+        self.of_peers.iter()
     }
 
     /// Those for a peer whose content cannot be opened any more, and why.
     pub(in crate::node) fn lost(&self, peer: &AgentId) -> &[(MessageId, Reason)] {
-        self.0.get(peer).map_or(&[], |drafts| &drafts.lost)
+        self.of_peers.get(peer).map_or(&[], |drafts| &drafts.lost)
     }
 
     /// For whom a draft waits.
     pub(super) fn owner_of(&self, name: MessageId) -> Option<&AgentId> {
-        let mut peers = self.0.iter();
+        let mut peers = self.of_peers.iter();
         let is_named = |waiting: &Waiting| waiting.draft.message_id == name;
         let found = peers.find(|(_, drafts)| drafts.waiting.iter().any(is_named));
         found.map(|(peer, _)| peer)
@@ -135,7 +139,10 @@ impl Drafts {
 
     /// What waits for a peer, the oldest first.
     pub(in crate::node) fn of(&self, peer: &AgentId) -> impl Iterator<Item = &Waiting> {
-        self.0.get(peer).into_iter().flat_map(PeerDrafts::waiting)
+        self.of_peers
+            .get(peer)
+            .into_iter()
+            .flat_map(PeerDrafts::waiting)
     }
 
     /// The next draft that may leave now, whatever waits before it for a person.
@@ -145,45 +152,70 @@ impl Drafts {
 
     /// Whether one more may wait for the peer.
     pub(super) fn has_room(&self, peer: &AgentId) -> bool {
-        let waiting = self.0.get(peer).map_or(0, |drafts| drafts.waiting.len());
+        let waiting = self
+            .of_peers
+            .get(peer)
+            .map_or(0, |drafts| drafts.waiting.len());
         waiting < DRAFTS
     }
 
     /// When the life of one ends, or there may be room for one.
     pub(in crate::node) fn due(&self) -> Option<Timestamp> {
-        self.0.values().filter_map(PeerDrafts::due).min()
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// For whom one is over by then, or may have room.
+    pub(in crate::node) fn due_by(&self, now: Timestamp) -> impl Iterator<Item = &AgentId> {
+        let due = self.due.iter().take_while(move |(due, _)| *due <= now);
+        due.map(|(_, peer)| peer)
     }
 
     /// They leave when there is room, and no earlier; or as soon as they can.
     pub(super) fn wait_until(&mut self, peer: &AgentId, room_at: Option<Timestamp>) {
-        if let Some(drafts) = self.0.get_mut(peer) {
-            drafts.room_at = room_at;
-        }
+        self.change(peer, |drafts| drafts.room_at = room_at);
     }
 
     /// A draft waits.
     pub(super) fn add(&mut self, peer: &AgentId, waiting: Waiting) {
-        let drafts = self.0.entry(peer.clone()).or_default();
-        drafts.waiting.push_back(waiting);
+        self.of_peers.entry(peer.clone()).or_default();
+        self.change(peer, |drafts| drafts.waiting.push_back(waiting));
     }
 
     /// A draft waits whose content cannot be opened.
     pub(in crate::node) fn lose(&mut self, peer: &AgentId, name: MessageId, why: Reason) {
-        let drafts = self.0.entry(peer.clone()).or_default();
+        let drafts = self.of_peers.entry(peer.clone()).or_default();
         drafts.lost.push((name, why));
     }
 
     /// A draft was sent, or came to an end.
     pub(in crate::node) fn remove(&mut self, peer: &AgentId, name: MessageId) {
-        let Some(drafts) = self.0.get_mut(peer) else {
+        self.change(peer, |drafts| {
+            let waiting = &mut drafts.waiting;
+            waiting.retain(|waiting| waiting.draft.message_id != name);
+            drafts.lost.retain(|(lost, _)| *lost != name);
+        });
+    }
+
+    /// Changes those for a peer, where there are any.
+    fn change(&mut self, peer: &AgentId, change: impl FnOnce(&mut PeerDrafts)) {
+        let Some(drafts) = self.of_peers.get_mut(peer) else {
             return;
         };
-        drafts
-            .waiting
-            .retain(|waiting| waiting.draft.message_id != name);
-        drafts.lost.retain(|(lost, _)| *lost != name);
+        let before = drafts.due();
+        change(drafts);
+        let after = drafts.due();
         if drafts.waiting.is_empty() && drafts.lost.is_empty() {
-            self.0.remove(peer);
+            self.of_peers.remove(peer);
+        }
+        // Behind the first there may be a thousand that change nothing here.
+        if before == after {
+            return;
+        }
+        if let Some(before) = before {
+            self.due.remove(&(before, peer.clone()));
+        }
+        if let Some(after) = after {
+            self.due.insert((after, peer.clone()));
         }
     }
 
@@ -211,7 +243,7 @@ impl Drafts {
 
     /// The draft of that name, to note what was decided about it.
     pub(super) fn named(&mut self, peer: &AgentId, name: MessageId) -> Option<&mut Waiting> {
-        let mut waiting = self.0.get_mut(peer)?.waiting.iter_mut();
+        let mut waiting = self.of_peers.get_mut(peer)?.waiting.iter_mut();
         waiting.find(|waiting| waiting.draft.message_id == name)
     }
 }

@@ -91,6 +91,12 @@ impl Ledger {
         ripe.map(|kept| &kept.message)
     }
 
+    /// Whether something is kept that lives, whether or not it can be signed anew now.
+    pub(crate) fn keeps_refused(&self, now: Timestamp) -> bool {
+        let mut kept = self.anew.refused.values();
+        kept.any(|kept| now < kept.message.headers.expires_at)
+    }
+
     /// A message of that name goes out. Says whether it was refused here before.
     pub(crate) fn takes_anew(&mut self, name: MessageId) -> bool {
         let before = self.anew.refused.len();

@@ -1,0 +1,189 @@
+//! The peers by name; and who of them was given out to be changed, so that nobody else has to be looked at again.
+
+use std::collections::btree_map::{Iter, IterMut, Keys, ValuesMut};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::entry::Direction;
+use crate::envelope::Message;
+use crate::ids::AgentId;
+use crate::time::Timestamp;
+
+use super::Peer;
+use super::agenda::Agenda;
+use super::hops::{Hop, Hops};
+use super::talks::Talks;
+
+/// So many more than there are peers are noted one by one: beyond that all count as changed.
+const NOTED: usize = 64;
+/// So many changes are looked at one by one whenever the next time is asked for; where there are more, the agenda is
+/// brought up to date first.
+const FEW: usize = 16;
+
+/// The peers, by name.
+#[derive(Debug, Default)]
+pub(in crate::node) struct KnownPeers {
+    peers: BTreeMap<AgentId, Peer>,
+    changed: ChangedPeers,
+    agenda: Agenda,
+    talks: Talks,
+}
+
+/// Who may have changed since the agenda was last brought up to date. Every way to change a peer goes by here.
+#[derive(Debug)]
+pub(super) enum ChangedPeers {
+    /// These, some of them more than once.
+    These(Vec<AgentId>),
+    All,
+}
+
+impl Default for ChangedPeers {
+    fn default() -> Self {
+        Self::These(Vec::new())
+    }
+}
+
+impl KnownPeers {
+    pub(super) fn get(&self, name: &AgentId) -> Option<&Peer> {
+        self.peers.get(name)
+    }
+
+    pub(super) fn get_mut(&mut self, name: &AgentId) -> Option<&mut Peer> {
+        self.note(name);
+        self.peers.get_mut(name)
+    }
+
+    /// As [`KnownPeers::get_mut`]: one that is not there is made.
+    pub(super) fn entry(&mut self, name: &AgentId) -> &mut Peer {
+        self.note(name);
+        self.peers.entry(name.clone()).or_default()
+    }
+
+    pub(in crate::node) fn iter(&self) -> Iter<'_, AgentId, Peer> {
+        self.peers.iter()
+    }
+
+    pub(in crate::node) fn names(&self) -> Keys<'_, AgentId, Peer> {
+        self.peers.keys()
+    }
+
+    pub(in crate::node) fn iter_mut(&mut self) -> IterMut<'_, AgentId, Peer> {
+        self.changed = ChangedPeers::All;
+        self.peers.iter_mut()
+    }
+
+    pub(in crate::node) fn values_mut(&mut self) -> ValuesMut<'_, AgentId, Peer> {
+        self.changed = ChangedPeers::All;
+        self.peers.values_mut()
+    }
+
+    /// Something changed that each peer's next time may hang on.
+    pub(in crate::node) fn note_all(&mut self) {
+        self.changed = ChangedPeers::All;
+    }
+
+    /// Who may have changed.
+    pub(super) fn changed(&self) -> &ChangedPeers {
+        &self.changed
+    }
+
+    /// The same, each once; from now on nobody has.
+    pub(super) fn take_changed(&mut self) -> Vec<AgentId> {
+        match std::mem::take(&mut self.changed) {
+            ChangedPeers::These(mut names) => {
+                names.sort_unstable();
+                names.dedup();
+                names
+            }
+            ChangedPeers::All => self.peers.keys().cloned().collect(),
+        }
+    }
+
+    /// When something is to be done with each, as of when it was last brought up to date.
+    pub(in crate::node) fn agenda(&self) -> &Agenda {
+        &self.agenda
+    }
+
+    pub(super) fn agenda_mut(&mut self) -> &mut Agenda {
+        &mut self.agenda
+    }
+
+    /// Whether so much has changed that the agenda is to be brought up to date.
+    pub(in crate::node) fn have_changed_much(&self) -> bool {
+        match &self.changed {
+            ChangedPeers::These(names) => names.len() > FEW,
+            ChangedPeers::All => true,
+        }
+    }
+
+    /// Whether so many handshakes are half open.
+    pub(super) fn are_half_open(&self, many: usize) -> bool {
+        let is_half_open = |name: &&AgentId| self.get(name).is_some_and(Peer::is_half_open);
+        match &self.changed {
+            ChangedPeers::All => self.names().filter(is_half_open).count() >= many,
+            ChangedPeers::These(names) => {
+                let entered = self.agenda.half_open();
+                // Nobody is asked as long as there cannot be so many, which is nearly always.
+                if entered.len() + names.len() < many {
+                    return false;
+                }
+                let names: BTreeSet<_> = entered.iter().chain(names).collect();
+                names.into_iter().filter(is_half_open).count() >= many
+            }
+        }
+    }
+
+    /// What is remembered of each conversation.
+    pub(super) fn talks(&self) -> &Talks {
+        &self.talks
+    }
+
+    /// Puts in what a peer's hops hold.
+    pub(super) fn remember_talks(&mut self, peer: &AgentId, hops: &Hops) {
+        self.talks.put_back(peer, hops);
+    }
+
+    /// Remembers a call that was accepted: it came when we had run `came`, and is the next by the log's time `at`.
+    pub(in crate::node) fn note_step(
+        &mut self,
+        at: Timestamp,
+        came: Option<Duration>,
+        message: &Message,
+    ) {
+        let step = Hop::of(at, message);
+        let step = Hop { came, ..step };
+        self.remember_step(Direction::In, &message.headers.agent_id, step);
+    }
+
+    /// Remembers a call of ours in a conversation.
+    pub(in crate::node) fn note_own_step(&mut self, at: Timestamp, message: &Message) {
+        let step = Hop::of(at, message);
+        self.remember_step(Direction::Out, &message.headers.recipient_id, step);
+    }
+
+    pub(super) fn remember_step(&mut self, side: Direction, name: &AgentId, step: Hop) {
+        self.note(name);
+        let peer = self.peers.entry(name.clone()).or_default();
+        self.talks.remember(side, name, &mut peer.hops, step);
+    }
+
+    /// The time of the last call that any peer's hops hold.
+    pub(in crate::node) fn newest_step(&self) -> Option<Timestamp> {
+        let steps = self.peers.values().filter_map(|peer| peer.hops.newest());
+        steps.max()
+    }
+
+    fn note(&mut self, name: &AgentId) {
+        let ChangedPeers::These(names) = &mut self.changed else {
+            return;
+        };
+        // What one message changes is given out several times, one after the other.
+        if names.last() == Some(name) {
+            return;
+        }
+        match names.len() < self.peers.len() + NOTED {
+            true => names.push(name.clone()),
+            false => self.changed = ChangedPeers::All,
+        }
+    }
+}
