@@ -1,14 +1,13 @@
 //! A session between two agents: its replay window for what comes, its ledger for what goes.
 
+mod flight;
 mod ledger;
 mod window;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::envelope::Message;
 use crate::handshake::{Grant, Offer, Retry, Role};
 use crate::headers::{CapabilityName, Layers};
 use crate::ids::{Digest, KeyId, SessionId, Version};
@@ -16,6 +15,7 @@ use crate::keys::SealKey;
 use crate::time::Timestamp;
 
 pub use crate::handshake::SESSION_LIFE;
+pub use flight::LastFlight;
 pub use ledger::{
     AwaitingReceipt, Handed, Ledger, Misfit, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Ways,
 };
@@ -88,7 +88,7 @@ pub struct Session {
     pub ledger: Ledger,
     /// Our last flight, for a peer that missed it, and the flight that it answers.
     #[serde(with = "crate::stored")]
-    pub last_flight: Arc<Message>,
+    pub last_flight: LastFlight,
     /// The hash of the flight that [`Session::last_flight`] answers.
     pub answers: Digest,
     /// B's resending of flight 4.

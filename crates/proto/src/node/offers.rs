@@ -294,11 +294,8 @@ impl OffersDoor<'_, '_> {
     /// Whether the peer may be told of an offer of that name, of a program that serves it. A name that the session's flight settled is none: the peer
     /// refuses it there, and hears of it in the session that follows a change of the configuration.
     fn is_for(&self, peer: &AgentId, session: Option<&Session>, name: &CapabilityName) -> bool {
-        let flight = session.and_then(|session| session.last_flight.body());
-        let settled = flight.and_then(|body| body.get("capabilities")?.as_array());
-        let is_it = |one: &Value| one.get("name").and_then(Value::as_str) == Some(name.as_str());
-        self.turn.node.me.policy().allowance(peer).names(name)
-            && !settled.into_iter().flatten().any(is_it)
+        let is_settled = session.is_some_and(|session| session.last_flight.offers(name));
+        self.turn.node.me.policy().allowance(peer).names(name) && !is_settled
     }
 
     /// Whether this was the last word to the peer in that session.

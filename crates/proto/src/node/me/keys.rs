@@ -48,12 +48,8 @@ impl Me {
 
     /// Whether our flight of the session says what we offer and grant the peer now.
     pub(in crate::node) fn is_in_force(&self, peer: &AgentId, session: &Session) -> bool {
-        let Some(flight) = session.last_flight.body() else {
-            return true;
-        };
-        let grant = self.policy.allowance(peer).grant().to_value();
-        flight.get("grant") == Some(&grant)
-            && flight.get("capabilities") == Some(&self.policy.offer())
+        let grant = self.policy.allowance(peer).grant();
+        session.last_flight.says(&self.policy.offer(), &grant)
     }
 
     /// A certificate of our own takes the place of the one before.

@@ -11,7 +11,7 @@ use crate::headers::Headers;
 use crate::ids::{Digest, MessageId, SessionId};
 use crate::receipt::Receipt;
 use crate::reject::Reason;
-use crate::session::{Ledger, Misfit, Session, Settled, Slot, Window};
+use crate::session::{LastFlight, Ledger, Misfit, Session, Settled, Slot, Window};
 use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
 use super::Peer;
@@ -314,7 +314,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         made: None,
         window: Window::default(),
         ledger: Ledger::default(),
-        last_flight: Arc::clone(&established.last_flight),
+        last_flight: LastFlight::of(&established.last_flight),
         answers: established.answers,
         retry: (!initiator).then(|| Retry::from(clock)),
         asked: None,

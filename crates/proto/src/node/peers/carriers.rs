@@ -80,6 +80,12 @@ impl Carriers {
         routes.iter().any(|route| route.carrier == *carrier)
     }
 
+    /// Whether the peer has a carrier besides NATS, which refuses nothing.
+    pub(super) fn go_beside_nats(&self, peer: &AgentId) -> bool {
+        let routes = self.routes.of(peer);
+        routes.iter().any(|route| route.carrier != CarrierId::NATS)
+    }
+
     pub(super) fn route(&self, peer: &AgentId, carrier: &CarrierId) -> Option<Route> {
         let routes = self.routes.of(peer);
         let route = routes.iter().find(|route| route.carrier == *carrier);

@@ -92,6 +92,8 @@ impl Peer {
         // `now` is the log's time, which stays ahead after a clock that was ahead is put right: by that time alone the
         // new session could have ended as well.
         let now = session.began.min(now);
+        // Most peers have one: room for more, which a vector makes at once, would lie empty.
+        self.sessions.reserve_exact(1);
         self.sessions.push(session);
         let over = self.sessions.len().saturating_sub(SESSIONS);
         let mut dropped: Vec<_> = self.sessions.drain(..over).collect();

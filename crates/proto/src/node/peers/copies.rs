@@ -93,10 +93,9 @@ impl CopiesDoor<'_, '_> {
                 let stored = link
                     .handshake
                     .answer_to(message.hash())
-                    .or(of_session.map(|session| &session.last_flight));
-                let stored = stored
-                    .filter(|flight| self.turn.at.now < flight.headers.expires_at)
-                    .map(Arc::clone);
+                    .map(Arc::clone)
+                    .or_else(|| of_session?.last_flight.open());
+                let stored = stored.filter(|flight| self.turn.at.now < flight.headers.expires_at);
                 if let Some(flight) = stored {
                     self.turn.ways().answer_by(&peer, Signed::again(flight));
                 }

@@ -242,7 +242,7 @@ impl FlightsDoor<'_, '_> {
             if retry.is_over(self.turn.at.now) {
                 session.retry = None;
             } else if retry.strike(self.turn.at.now) {
-                again.push(Arc::clone(&session.last_flight));
+                again.extend(session.last_flight.open());
             }
         }
         for flight in again {

@@ -1,6 +1,5 @@
 //! The peers by name; and who of them was given out to be changed, so that nobody else has to be looked at again.
 
-use std::collections::btree_map::{Iter, IterMut, Keys, ValuesMut};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -23,7 +22,8 @@ const FEW: usize = 16;
 /// The peers, by name.
 #[derive(Debug, Default)]
 pub(in crate::node) struct KnownPeers {
-    peers: BTreeMap<AgentId, Peer>,
+    // A node of the tree holds eleven, and is half empty where names come in order.
+    peers: BTreeMap<AgentId, Box<Peer>>,
     changed: ChangedPeers,
     agenda: Agenda,
     talks: Talks,
@@ -45,12 +45,12 @@ impl Default for ChangedPeers {
 
 impl KnownPeers {
     pub(super) fn get(&self, name: &AgentId) -> Option<&Peer> {
-        self.peers.get(name)
+        self.peers.get(name).map(Box::as_ref)
     }
 
     pub(super) fn get_mut(&mut self, name: &AgentId) -> Option<&mut Peer> {
         self.note(name);
-        self.peers.get_mut(name)
+        self.peers.get_mut(name).map(Box::as_mut)
     }
 
     /// As [`KnownPeers::get_mut`]: one that is not there is made.
@@ -59,22 +59,24 @@ impl KnownPeers {
         self.peers.entry(name.clone()).or_default()
     }
 
-    pub(in crate::node) fn iter(&self) -> Iter<'_, AgentId, Peer> {
-        self.peers.iter()
+    pub(in crate::node) fn iter(&self) -> impl Iterator<Item = (&AgentId, &Peer)> {
+        let peers = self.peers.iter();
+        peers.map(|(name, peer)| (name, peer.as_ref()))
     }
 
-    pub(in crate::node) fn names(&self) -> Keys<'_, AgentId, Peer> {
+    pub(in crate::node) fn names(&self) -> impl Iterator<Item = &AgentId> {
         self.peers.keys()
     }
 
-    pub(in crate::node) fn iter_mut(&mut self) -> IterMut<'_, AgentId, Peer> {
+    pub(in crate::node) fn iter_mut(&mut self) -> impl Iterator<Item = (&AgentId, &mut Peer)> {
         self.changed = ChangedPeers::All;
-        self.peers.iter_mut()
+        let peers = self.peers.iter_mut();
+        peers.map(|(name, peer)| (name, peer.as_mut()))
     }
 
-    pub(in crate::node) fn values_mut(&mut self) -> ValuesMut<'_, AgentId, Peer> {
+    pub(in crate::node) fn values_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
         self.changed = ChangedPeers::All;
-        self.peers.values_mut()
+        self.peers.values_mut().map(Box::as_mut)
     }
 
     /// Something changed that each peer's next time may hang on.

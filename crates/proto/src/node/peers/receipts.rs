@@ -67,9 +67,9 @@ impl LastReceipt {
 }
 
 impl Peer {
-    /// A receipt was signed: what the one before said is in it.
-    fn note_receipt(&mut self, signed: Signed) {
-        self.receipts.last = Some(LastReceipt {
+    /// A receipt was signed: what the one before said is in it. It is kept where a carrier may refuse it.
+    fn note_receipt(&mut self, signed: Option<Signed>) {
+        self.receipts.last = signed.map(|signed| LastReceipt {
             signed,
             refused: None,
         });
@@ -192,6 +192,7 @@ impl ReceiptsDoor<'_, '_> {
         let at = self.turn.at;
         let node = &mut *self.turn.node;
         let own = node.me.identity();
+        let may_be_refused = node.peers.carriers.go_beside_nats(name);
         let peer = node.peers.entry(name);
         let has_room = peer.budgets.bytes.may_tell(at.now);
         let signer = peer.receipt_signer(id, at.now, own);
@@ -226,7 +227,7 @@ impl ReceiptsDoor<'_, '_> {
             // A receipt that cannot be signed, or fits into no message, counts as sent: it must not be tried for ever.
             return session.window.reported();
         };
-        peer.note_receipt(signed.clone());
+        peer.note_receipt(may_be_refused.then(|| signed.clone()));
         self.turn.write_sent(signed);
         let peer = self.turn.node.peers.entry(name);
         peer.receipts.pace.note(at.elapsed, receipt.except.len());

@@ -187,7 +187,9 @@ impl Peers {
         for ((peer, _), SessionRow { mut session, .. }) in sessions {
             let waits = session.role == Role::Responder && !session.confirmed;
             session.retry = waits.then(|| Retry::from(session.began));
-            self.entry(&peer).sessions.push(session);
+            let sessions = &mut self.entry(&peer).sessions;
+            sessions.reserve_exact(1);
+            sessions.push(session);
         }
         for (place, slot) in tables.read::<Place, Slot>(WINDOWS)? {
             self.session_at(WINDOWS, &place)?

@@ -6,7 +6,7 @@
 //!                    [ (until, name, hash) … ]     has it; whoever changes it copies it first
 //! ```
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +40,8 @@ pub(in crate::node) struct Shared(VecDeque<Arc<Block>>);
 /// The message-ids that a peer has used.
 #[derive(Debug, Default)]
 pub(in crate::node) struct SeenIds {
-    until: HashMap<MessageId, Timestamp>,
+    // A hash table that loses one name for each new one doubles in the end, and a start would halve it.
+    until: BTreeMap<MessageId, Timestamp>,
     /// Soonest forgotten first, in each block and from block to block. None is empty.
     blocks: VecDeque<Arc<Block>>,
 }
@@ -150,8 +151,6 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     fn id(n: u64) -> MessageId {

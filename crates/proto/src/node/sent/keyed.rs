@@ -4,7 +4,7 @@
 //! which content. Both halves rest on a signature of the agent's key that nobody else can make, so that a
 //! reader of the log can guess neither a key nor what was sealed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -63,7 +63,7 @@ pub(in crate::node) struct Keyed {
 /// The keys of the last 30 days.
 #[derive(Clone, Debug, Default)]
 pub(in crate::node) struct Keys {
-    known: HashMap<[u8; HALF], Keyed>,
+    known: BTreeMap<[u8; HALF], Keyed>,
     /// The oldest first.
     order: BTreeSet<(Timestamp, MessageId, [u8; HALF])>,
 }

@@ -1,6 +1,6 @@
 //! What became of the messages that we sent, for as long as somebody may ask.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{AgentId, MessageId};
 use crate::time::Timestamp;
@@ -17,7 +17,8 @@ pub(in crate::node) struct Results(BTreeMap<AgentId, PeerResults>);
 /// Those of one peer, by name.
 #[derive(Clone, Debug, Default)]
 pub(in crate::node) struct PeerResults {
-    ends: HashMap<MessageId, End>,
+    // No hash table: one that loses an end for each new one doubles in the end.
+    ends: BTreeMap<MessageId, End>,
     /// Since when, oldest first.
     order: BTreeSet<(Timestamp, MessageId)>,
 }
