@@ -11,12 +11,12 @@ pub(super) fn table<'s>(trust: &'s TrustView, table: &'static str) -> Lines<'s> 
     let trust = trust.parts();
     all(|rows| match table {
         PRINCIPALS => {
-            for (name, principal) in trust.principals {
+            for (name, principal) in trust.principals.iter() {
                 rows.put(PRINCIPALS, name.as_str(), principal);
             }
         }
         PEERS => {
-            for (name, peer) in trust.peers {
+            for (name, peer) in trust.peers.iter() {
                 rows.put(PEERS, name.as_str(), peer.as_ref());
             }
         }
