@@ -55,7 +55,7 @@ bench: ## measure what is handed out, on a machine that does nothing else (build
 instructions: ## count what a message, a handshake, a call and a start take, and hold it against scripts/instructions.limits (fetches valgrind and gungraun-runner)
 	@scripts/instructions
 
-fuzz: ## feed every reader of bytes from outside junk (SECONDS=60 each; needs the nightly toolchain, fetches cargo-fuzz; not part of ci)
+fuzz: ## feed every reader of bytes from outside junk (SECONDS=60 each; needs a C++ compiler, fetches cargo-fuzz; not part of ci)
 	@scripts/fuzz '$(or $(SECONDS),60)'
 
 older: ## let daemons of this release and of those before talk (builds those, once; not part of ci)
