@@ -8,11 +8,14 @@ use crate::household::net::Dice;
 /// One to three changes of one of the seeds.
 pub fn mutated(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = one_of(seeds, dice).clone();
-    for _ in 0..=dice.below(3) {
+    // Each change more leaves fewer messages that anybody takes.
+    let changes = *one_of(&[1, 1, 1, 2, 3], dice);
+    for _ in 0..changes {
         bytes = match dice.below(10) {
-            0..3 => of_bytes(bytes, seeds, dice),
-            3..5 => of_tokens(bytes, dice),
-            5..9 => of_tree(&bytes, dice).unwrap_or(bytes),
+            0..2 => of_bytes(bytes, seeds, dice),
+            2 => of_tokens(bytes, dice),
+            3..5 => of_tree(&bytes, dice).unwrap_or(bytes),
+            5..9 => of_content(&bytes, dice).unwrap_or(bytes),
             _ => spelt_otherwise(&bytes, dice).unwrap_or(bytes),
         };
     }
@@ -344,6 +347,52 @@ fn value(dice: &mut Dice) -> Value {
         12 => json!([0, 1, 2, 3, 3]),
         _ => json!({"a": {"b": [1, "\u{1}"]}}),
     }
+}
+
+/// What a message may say, said otherwise, in canonical form: both readers take most of these.
+fn of_content(bytes: &[u8], dice: &mut Dice) -> Option<Vec<u8>> {
+    let mut tree = parse(bytes, Limits::MESSAGE).ok()?;
+    let mut places = ["/params", "/result", "/error/data"].into_iter();
+    let place = places.find(|place| tree.pointer(place).is_some())?;
+    let envelope = tree.pointer_mut(place)?.as_object_mut()?;
+    if dice.percent(60) {
+        let content = match dice.below(4) {
+            0 => {
+                json!({"\u{10000}": value(dice), "\u{ffff}": value(dice), "b": [value(dice), value(dice)]})
+            }
+            1 => json!([value(dice), {"": value(dice)}]),
+            2 => Value::from(text(dice)),
+            _ => value(dice),
+        };
+        let name = if dice.percent(80) { "body" } else { "summary" };
+        envelope.insert(name.into(), content);
+        return Some(canonical(&tree));
+    }
+    let headers = envelope.get_mut("headers")?.as_object_mut()?;
+    let (name, new) = match dice.below(8) {
+        0 => ("data-tier", json!(1 + dice.below(5))),
+        1 => ("hops", json!(dice.below(257))),
+        2 => ("sequence", json!((1_i64 << 53) - 2 + dice.below(3) as i64)),
+        3 => (
+            "conversation-id",
+            json!("A".repeat(dice.below(130) as usize)),
+        ),
+        4 => (
+            "capability",
+            json!(format!("a{}", ".".repeat(dice.below(128) as usize))),
+        ),
+        5 => ("audit-head", json!("0f".repeat(32))),
+        6 => (
+            "skill-layers-loaded",
+            (0..dice.below(17)).rev().map(Value::from).collect(),
+        ),
+        _ => (
+            "agent-id",
+            json!(format!("a{}", "-".repeat(dice.below(64) as usize))),
+        ),
+    };
+    headers.insert(name.into(), new);
+    Some(canonical(&tree))
 }
 
 /// A change of the tree, written in canonical form: most of these are read to their end in one pass.
