@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand_core::CryptoRngCore;
-use signet_json::{Value, canonical};
+use signet_json::Value;
 
-use crate::envelope::{Form, MAX_MESSAGE, Message, Method, assemble, attach, may_travel_in_clear};
+use crate::envelope::{
+    Form, MAX_MESSAGE, Message, Method, Outgoing, Unverified, attach, may_travel_in_clear,
+};
 use crate::headers::{CapabilityName, ConversationId, Headers};
 use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
 use crate::keys::{Purpose, SealKey, SigningKey};
@@ -91,8 +93,14 @@ impl Signed {
         &self.0
     }
 
-    fn of(mut value: Value, key: &SigningKey) -> Result<Self, Reason> {
-        let signature = key.sign(Purpose::Message, &[&canonical(&value)]);
+    fn of(outgoing: Outgoing<'_>, key: &SigningKey) -> Result<Self, Reason> {
+        let unsigned = outgoing.canonical();
+        let signature = key.sign(Purpose::Message, &[unsigned.bytes()]);
+        if let Some(read) = Unverified::parse_canonical(&unsigned.with(&signature)) {
+            return Ok(Self(Arc::new(read.into_message())));
+        }
+        // What has no fast reader, and what a recipient would refuse.
+        let mut value = outgoing.to_value();
         attach(&mut value, &signature);
         schema::fit_message(&value)?;
         let message = Message::from_value(value)?;
@@ -122,15 +130,14 @@ impl Signed {
             audit_head: stamp.audit_head,
             ..old.clone()
         };
-        let (summary, sealed) = (message.summary.as_deref(), message.sealed.as_ref());
-        let value = assemble(
-            &message.form,
-            &headers,
-            summary,
-            message.body().cloned(),
-            sealed,
-        );
-        Self::of(value, &identity.signing)
+        let outgoing = Outgoing {
+            form: &message.form,
+            headers: &headers,
+            summary: message.summary.as_deref(),
+            body: message.body(),
+            sealed: message.sealed.as_ref(),
+        };
+        Self::of(outgoing, &identity.signing)
     }
 
     /// A message that was signed before and goes out again, byte for byte.
@@ -221,9 +228,7 @@ impl Draft {
     ) -> Result<Signed, Reason> {
         let mut headers = self.headers(identity, stamp);
         headers.key_id = key.public().id();
-        let summary = self.summary.as_deref();
-        let value = assemble(&self.form, &headers, summary, self.body, None);
-        Signed::of(value, key)
+        Signed::of(self.in_clear(&headers), key)
     }
 
     /// Seals for `to` what tiers 3 and 4 carry, and signs. The second box, when something was sealed
@@ -243,8 +248,28 @@ impl Draft {
         }
         let headers = self.headers(identity, stamp);
         let (sealed, copy) = self.seal(identity, &headers, to, rng)?;
-        let value = assemble(&self.form, &headers, None, None, Some(&sealed));
-        Ok((Signed::of(value, &identity.signing)?, copy))
+        let outgoing = self.in_box(&headers, &sealed);
+        Ok((Signed::of(outgoing, &identity.signing)?, copy))
+    }
+
+    fn in_clear<'a>(&'a self, headers: &'a Headers) -> Outgoing<'a> {
+        Outgoing {
+            form: &self.form,
+            headers,
+            summary: self.summary.as_deref(),
+            body: self.body.as_ref(),
+            sealed: None,
+        }
+    }
+
+    fn in_box<'a>(&'a self, headers: &'a Headers, sealed: &'a Sealed) -> Outgoing<'a> {
+        Outgoing {
+            form: &self.form,
+            headers,
+            summary: None,
+            body: None,
+            sealed: Some(sealed),
+        }
     }
 
     fn wants_seal(&self) -> bool {

@@ -10,6 +10,7 @@
 mod body;
 mod form;
 mod one_pass;
+mod outgoing;
 mod parts;
 mod sealed;
 
@@ -26,8 +27,8 @@ use signet_json::{Limits, Value};
 pub use crate::method::{BodyForm, Class, KeptIn, Method};
 use body::Body;
 pub use form::Form;
+pub(crate) use outgoing::{Outgoing, attach};
 use parts::{Parts, take_body, write_enveloped};
-pub(crate) use parts::{assemble, attach};
 pub use sealed::Sealed;
 
 /// The largest message, in bytes: NATS limits a payload to 256 KiB with its headers.
@@ -72,6 +73,12 @@ impl Message {
     pub fn body(&self) -> Option<&Value> {
         let body = self.body.as_ref()?;
         Some(body.tree(&self.canonical))
+    }
+
+    /// What it carries, for whoever takes it away.
+    pub fn copy_of_body(&self) -> Option<Value> {
+        let body = self.body.as_ref()?;
+        Some(body.copy(&self.canonical))
     }
 
     /// Whether it carries something in clear.

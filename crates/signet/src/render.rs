@@ -20,8 +20,8 @@ pub use signet_proto::carrier::inbox_subject;
 pub fn item(message: &Message, opened: Option<&Opened>) -> api::Message {
     let headers = &message.headers;
     let (summary, body) = match opened {
-        Some(opened) => (&opened.summary, opened.body.as_ref()),
-        None => (&message.summary, message.body()),
+        Some(opened) => (&opened.summary, opened.body.clone()),
+        None => (&message.summary, message.copy_of_body()),
     };
     let is_sealed = message.sealed.is_some();
     api::Message {
@@ -37,7 +37,7 @@ pub fn item(message: &Message, opened: Option<&Opened>) -> api::Message {
         conversation_id: headers.conversation_id.as_ref().map(ToString::to_string),
         in_reply_to: headers.in_reply_to.map(|id| id.to_string()),
         summary: summary.clone(),
-        body: body.cloned(),
+        body,
         sealed: is_sealed.then_some(true),
         shut: (is_sealed && opened.is_none()).then(|| SHUT.to_owned()),
         error: failure(message),

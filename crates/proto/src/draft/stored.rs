@@ -6,7 +6,7 @@ use rand_core::CryptoRngCore;
 use signet_json::{Map, Value};
 
 use super::{Draft, Identity, Stamp};
-use crate::envelope::{Message, assemble, attach};
+use crate::envelope::{Message, attach};
 use crate::ids::Version;
 use crate::reject::Reason;
 use crate::seal::{self, Sealed};
@@ -35,12 +35,9 @@ impl Draft {
         let (mut value, copy) = if self.wants_seal() {
             let own = identity.keys.sealing_key;
             let (sealed, copy) = self.seal(identity, &headers, own, rng)?;
-            let value = assemble(&self.form, &headers, None, None, Some(&sealed));
-            (value, copy)
+            (self.in_box(&headers, &sealed).to_value(), copy)
         } else {
-            let summary = self.summary.as_deref();
-            let value = assemble(&self.form, &headers, summary, self.body.clone(), None);
-            (value, None)
+            (self.in_clear(&headers).to_value(), None)
         };
         if let Some(headers) =
             envelope_mut(&mut value).and_then(|envelope| envelope.get_mut("headers"))

@@ -36,6 +36,17 @@ impl Body {
         }
     }
 
+    /// A tree of its own for whoever takes it away: the message then keeps its bytes alone.
+    pub(super) fn copy(&self, canonical: &[u8]) -> Value {
+        match self {
+            Self::Tree(tree) => tree.clone(),
+            Self::Bytes { place, tree, .. } => {
+                let made = tree.get().cloned();
+                made.unwrap_or_else(|| read(place, canonical))
+            }
+        }
+    }
+
     pub(super) fn into_tree(self, canonical: &[u8]) -> Value {
         match self {
             Self::Tree(tree) => tree,

@@ -1,13 +1,12 @@
-//! Where the envelope stands in each form: taking a message apart, and putting one together.
+//! Where the envelope stands in each form: taking a message apart, and writing its canonical form.
 
 use std::ops::Range;
 
 use signet_json::{Map, Value};
 
 use super::form::Form;
-use super::sealed::Sealed;
 use crate::headers::Headers;
-use crate::ids::{MessageId, decode_array, encode_base64url};
+use crate::ids::decode_array;
 use crate::method::Method;
 use crate::reject::Reason;
 
@@ -158,65 +157,4 @@ fn write_level(value: &Value, path: Option<&[&str]>, out: &mut Vec<u8>, span: &m
         }
     }
     out.push(b'}');
-}
-
-/// The JSON of a message without its signature, ready to be signed.
-pub(crate) fn assemble(
-    form: &Form,
-    headers: &Headers,
-    summary: Option<&str>,
-    body: Option<Value>,
-    sealed: Option<&Sealed>,
-) -> Value {
-    let mut envelope = Map::new();
-    envelope.insert("headers".into(), headers.to_value());
-    if let Some(summary) = summary {
-        envelope.insert("summary".into(), summary.into());
-    }
-    if let Some(body) = body {
-        envelope.insert("body".into(), body);
-    }
-    if let Some(sealed) = sealed {
-        envelope.insert("sealed".into(), sealed.to_value());
-    }
-    let mut top = Map::new();
-    top.insert("jsonrpc".into(), "2.0".into());
-    let id = |id: Option<MessageId>| Value::from(id.map(|id| id.to_string()).unwrap_or_default());
-    match form {
-        Form::Call(method) => {
-            top.insert("method".into(), method.as_str().into());
-            if method.is_call() {
-                top.insert("id".into(), id(Some(headers.message_id)));
-            }
-            top.insert("params".into(), Value::Object(envelope));
-        }
-        Form::Success => {
-            top.insert("id".into(), id(headers.in_reply_to));
-            top.insert("result".into(), Value::Object(envelope));
-        }
-        Form::Failure {
-            code,
-            message,
-            reason,
-        } => {
-            envelope.insert("reason".into(), reason.as_str().into());
-            let mut error = Map::new();
-            error.insert("code".into(), (*code).into());
-            error.insert("message".into(), message.as_str().into());
-            error.insert("data".into(), Value::Object(envelope));
-            top.insert("id".into(), id(headers.in_reply_to));
-            top.insert("error".into(), Value::Object(error));
-        }
-    }
-    Value::Object(top)
-}
-
-/// Puts the signature where the envelope is.
-pub(crate) fn attach(value: &mut Value, signature: &[u8; 64]) {
-    for pointer in ["/params", "/result", "/error/data"] {
-        if let Some(Value::Object(envelope)) = value.pointer_mut(pointer) {
-            envelope.insert("signature".into(), encode_base64url(signature).into());
-            return;
-        }
-    }
 }

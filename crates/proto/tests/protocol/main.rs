@@ -83,3 +83,4 @@ mod transcript;
 mod trust;
 mod two_readers;
 mod withdrawal;
+mod written_once;
