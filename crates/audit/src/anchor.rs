@@ -5,6 +5,8 @@
 //! lines durable ──▶ anchor (written)                      at every other commit
 //! ```
 //!
+//! With each synced line stands the tree of its month (`known_tree.rs`), for a start that reads the month later.
+//!
 //! Whoever writes in the log's directory alone cannot change the anchor. A start holds the log against
 //! it: a log without the anchored line went back, lines behind that of a clean stop are somebody
 //! else's, and behind it a start obeys only lines that bear a signature.
@@ -20,6 +22,7 @@ use crate::disk::Disk;
 use crate::error::{LogError, at, unsynced};
 use crate::file::{make_dir, replace};
 use crate::file_identity::FileIdentity;
+use crate::known_tree::{ANCHOR_FILE, KnownTree, TREES_BEGIN, place_of};
 
 /// What the anchor says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub(crate) struct Anchor {
     synced: u64,
     /// The line that was synced last.
     line: u64,
+    /// How often a tree was written.
+    trees: u64,
 }
 
 /// The newest record in the file at `path`; `None` where there is no file, or no record in it is whole.
@@ -64,13 +69,35 @@ pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<AnchorRecord>, Log
     Ok(newest.map(|(_, record)| record))
 }
 
+/// Takes the trees out of the anchor at `path`, so that the next start hashes every line of the newest month.
+///
+/// # Errors
+/// What the disk says.
+pub fn forget_tree(path: &Path) -> Result<(), LogError> {
+    let disk = Disk::default();
+    read(&disk, path)?.map_or(Ok(()), |record| {
+        Anchor::create(&disk, path, record, None).map(drop)
+    })
+}
+
 impl Anchor {
     /// Puts a new file into the place of the old one. The old one is not written on: after a failed disk, what the
-    /// system shows of it may be in memory only.
-    pub(crate) fn create(disk: &Disk, path: &Path, record: AnchorRecord) -> Result<Self, LogError> {
+    /// system shows of it may be in memory only. `tree` is what the old one knew of the month's tree.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(crate) fn create(
+        disk: &Disk,
+        path: &Path,
+        record: AnchorRecord,
+        tree: Option<&KnownTree>,
+    ) -> Result<Self, LogError> {
         make_dir(disk, path.parent().unwrap_or(Path::new(".")))?;
         let mut bytes = slot(1, &record);
         bytes.resize(SLOT * SLOTS as usize, b' ');
+        bytes.extend(tree.and_then(KnownTree::slot).unwrap_or_default());
+        // With room for all that is ever written, so that no later write needs more of a full disk.
+        bytes.resize(ANCHOR_FILE, b' ');
         let file = replace(disk, path, &path.with_extension("new"), &bytes)?;
         let identity = FileIdentity::of_open(&file, path)?;
         Ok(Self {
@@ -82,6 +109,7 @@ impl Anchor {
             record,
             counter: 1,
             synced: 1,
+            trees: 1,
         })
     }
 
@@ -103,8 +131,21 @@ impl Anchor {
         self.line
     }
 
-    /// Anchors a durable line and waits for the disk.
-    pub(crate) fn sync(&mut self, record: AnchorRecord) -> Result<(), LogError> {
+    /// Anchors a durable line, with the tree of the month up to it, and waits for the disk.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(crate) fn sync(
+        &mut self,
+        record: AnchorRecord,
+        tree: Option<&KnownTree>,
+    ) -> Result<(), LogError> {
+        if let Some(bytes) = tree.and_then(KnownTree::slot) {
+            let place = place_of(self.trees);
+            let written = self.disk.write_at(&self.file, &self.path, place, &bytes);
+            written.map_err(at(&self.path))?;
+            self.trees += 1;
+        }
         // Two slots take turns: a power cut tears the one that is being written, and the other keeps the record before.
         self.write(record, self.synced % (SLOTS - 1))?;
         let synced = self.disk.sync_data(&self.file, &self.path);
@@ -185,3 +226,5 @@ const NO_FILE: &str = "-";
 const SLOTS: u64 = 3;
 /// Bytes of a slot: a sector, which a disk writes whole or not at all.
 const SLOT: usize = 512;
+/// The slots of the tree begin where those of the anchor end.
+const _: () = assert!(TREES_BEGIN == SLOTS * SLOT as u64);

@@ -14,11 +14,13 @@ use crate::disk::Disk;
 use crate::error::{LogError, at, broken, unsynced};
 use crate::file::{checkpoint_files, set_aside};
 use crate::keys::CheckpointKeys;
+use crate::known_tree::KnownTree;
 use crate::merkle;
 use crate::month_file::MonthFile;
 use crate::note::origin;
 use crate::read::{RawLine, RawLines};
 use crate::record::LogLine;
+use crate::unread::UnreadMonth;
 pub use signed_month::CHECKPOINT_LINES;
 use signed_month::SignedMonth;
 pub(crate) use signed_month::{Required, are_missing, is_beginning};
@@ -35,6 +37,7 @@ pub(crate) struct Checkpoints {
     keys: CheckpointKeys,
     agent: AgentId,
     month: SignedMonth,
+    unread: Option<UnreadMonth>,
 }
 
 impl Checkpoints {
@@ -44,6 +47,7 @@ impl Checkpoints {
             keys,
             agent,
             month: SignedMonth::default(),
+            unread: None,
         }
     }
 
@@ -89,7 +93,8 @@ impl Checkpoints {
 
     /// Goes on in a month: its tree is built from the first `bytes` of its file, and every checkpoint
     /// must be true of them. Gives the last line that one covers. A torn checkpoint at the end stays
-    /// until [`mend`](Checkpoints::mend).
+    /// until [`mend`](Checkpoints::mend). Where `known` fits, the lines in it and their checkpoints are not read:
+    /// [`unread`](Checkpoints::unread) has them.
     ///
     /// # Errors
     /// [`LogError::Broken`] when the checkpoints and the lines contradict each other, or checkpoints
@@ -100,7 +105,9 @@ impl Checkpoints {
         path: &Path,
         bytes: u64,
         expected: Required,
+        known: Option<KnownTree>,
     ) -> Result<Option<LogPosition>, LogError> {
+        self.unread = None;
         let Some(named) = self.named_key(path)? else {
             self.month = SignedMonth::default();
             return Ok(None);
@@ -115,9 +122,33 @@ impl Checkpoints {
                 .filter(|key| *key.public() == named),
             ..SignedMonth::default()
         };
-        let covered = found.rebuild(path, bytes, &named, expected)?;
+        let known = match known {
+            Some(known) if found.fits(&known, &named)? => Some(known),
+            Some(_) | None => None,
+        };
+        self.unread = known.clone().map(|known| {
+            let (origin, notes) = (found.origin.clone(), found.path.clone());
+            UnreadMonth::new(path, notes, origin, known)
+        });
+        let covered = found.rebuild(path, bytes, &named, expected, known)?;
         self.month = found;
         Ok(covered)
+    }
+
+    /// The part of the month that was not read.
+    pub(crate) fn unread(&self) -> Option<&UnreadMonth> {
+        self.unread.as_ref()
+    }
+
+    /// The tree of the durable lines, which end at `position`; `None` in a month without checkpoints.
+    pub(crate) fn known_tree(&self, position: &LogPosition) -> Option<KnownTree> {
+        let month = &self.month;
+        month.is_promised.then(|| KnownTree {
+            position: position.clone(),
+            tree: month.tree.clone(),
+            notes: month.notes_len,
+            covered: month.covered,
+        })
     }
 
     /// Cuts off what is torn behind the last checkpoint. Where a person accepted that lines are lost, of

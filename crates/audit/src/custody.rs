@@ -13,6 +13,7 @@ pub struct Custody {
     pub(crate) anchor: Option<PathBuf>,
     pub(crate) known: Option<LogPosition>,
     pub(crate) accepts_loss: bool,
+    pub(crate) reads_later: bool,
     pub(crate) readers: Option<Readers>,
 }
 
@@ -46,6 +47,15 @@ impl Custody {
         self.accepts_loss = true;
         self
     }
+
+    /// Of the newest month, the lines whose tree the anchor has are read later, by whoever takes
+    /// [`LogOpening::unread`](crate::LogOpening::unread): the start does not wait for that. What is signed meanwhile is the tree
+    /// of what was written.
+    #[must_use]
+    pub fn reading_later(mut self) -> Self {
+        self.reads_later = true;
+        self
+    }
 }
 
 /// Custody without an anchor: nothing then says that the last stop was clean, so every start takes it for a crash.
@@ -56,6 +66,7 @@ impl From<CheckpointKeys> for Custody {
             anchor: None,
             known: None,
             accepts_loss: false,
+            reads_later: false,
             readers: None,
         }
     }

@@ -13,6 +13,7 @@ use crate::custody::Custody;
 use crate::disk::Disk;
 use crate::error::{LogError, broken};
 use crate::file::{month_of, months, refuse_open_folders};
+use crate::known_tree::KnownTree;
 use crate::months::{last_known, look, record_of};
 use crate::read::{RawLine, RawLines};
 use crate::record::{LineFrame, LogLine};
@@ -35,6 +36,10 @@ pub(crate) struct Judgement {
     pub(crate) trusted: u64,
     /// Whether the anchor of a log that had one is gone.
     pub(crate) lacks_anchor: bool,
+    /// Whether lines whose tree the anchor has are read later.
+    reads_later: bool,
+    /// The tree of the newest month that the anchor has.
+    pub(crate) known_tree: Option<KnownTree>,
 }
 
 impl Judgement {
@@ -50,6 +55,8 @@ impl Judgement {
             loss: None,
             trusted: 0,
             lacks_anchor: false,
+            reads_later: false,
+            known_tree: None,
         }
     }
 
@@ -59,6 +66,7 @@ impl Judgement {
     /// The fault for which a start is refused.
     pub(crate) fn by(&mut self, agent: &AgentId, custody: Custody) -> Result<(), LogError> {
         self.anchor = custody.anchor;
+        self.reads_later = custody.reads_later;
         self.checkpoints = Some(Checkpoints::new(&self.disk, custody.keys, agent.clone()));
         self.judge(custody.known, custody.accepts_loss)
     }
@@ -84,6 +92,9 @@ impl Judgement {
         if let (Some(path), Some(end)) = (path, &self.found.end) {
             look(&self.disk, &self.dir, &record_of(path), &end.path)?;
         }
+        if let (Some(path), Some(record)) = (path, &record) {
+            self.known_tree = self.believed_tree(path, record)?;
+        }
         let mut newest = remembered.pop();
         match (&record, &newest) {
             (Some(record), _) if record.is_clean => {
@@ -104,6 +115,22 @@ impl Judgement {
         self.trusted = newest.map_or(0, |newest| newest.head.seq);
         self.record = record;
         Ok(())
+    }
+
+    /// The tree that the anchor has, where its last line is in the newest month.
+    fn believed_tree(
+        &self,
+        path: &Path,
+        record: &AnchorRecord,
+    ) -> Result<Option<KnownTree>, LogError> {
+        let known = KnownTree::read(&self.disk, path, &record.position)?;
+        let (Some(known), Some(end)) = (known, &self.found.end) else {
+            return Ok(None);
+        };
+        let name = end.path.file_name();
+        let is_newest = name.is_some_and(|name| *name == *known.position.file);
+        let holds = is_newest && holds_line(&self.disk, &self.dir, &known.position)?;
+        Ok(holds.then_some(known))
     }
 
     /// Judges a log whose anchor was taken away: it is believed up to the last line that `witness` names, and behind it
@@ -243,7 +270,9 @@ impl Judgement {
             return Ok(None);
         };
         let month = month_of(&end.path).unwrap_or_default();
-        checkpoints.resume(month, &end.path, end.bytes, expected)
+        let is_anchored = matches!(expected, Required::Anchored { .. });
+        let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
+        checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }
 }
 

@@ -24,6 +24,7 @@ mod file_identity;
 mod filter;
 mod judge;
 mod keys;
+mod known_tree;
 mod log;
 mod merkle;
 mod month_file;
@@ -42,8 +43,10 @@ mod reserved;
 mod show;
 mod tail;
 mod unanswered;
+mod unread;
 mod verify;
 
+pub use anchor::forget_tree;
 pub use bundle::{ExportError, Exported, Span, export};
 pub use chain::{Head, LogPosition};
 pub use checkpoint::CHECKPOINT_LINES;
@@ -67,6 +70,7 @@ pub use reserved::Reserved;
 pub use show::{body, describe, glimpse, is_without_words};
 pub use signet_text::{counted, counted_doing, printable, quoted, visible, word};
 pub use unanswered::AnsweredRequests;
+pub use unread::UnreadMonth;
 pub use verify::{
     BundleReport, Depth, LogFault, LogReport, ProgressFn, Settings, VerifyReport, Witness,
     WrongClock, log_files, verify, verify_with,

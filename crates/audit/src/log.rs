@@ -17,6 +17,7 @@ use crate::disk::Disk;
 use crate::error::LogError;
 use crate::file;
 use crate::file_identity::FileIdentity;
+use crate::known_tree::KnownTree;
 use crate::month_file::MonthFile;
 use crate::record::{MAX_LINE, Mark, write_line};
 use crate::reserved::Reserved;
@@ -215,6 +216,11 @@ impl Log {
         }
     }
 
+    fn known_tree(&self) -> Option<KnownTree> {
+        let checkpoints = self.checkpoints.as_ref()?;
+        checkpoints.known_tree(&self.written)
+    }
+
     /// Anchors what was written as its lines need it.
     fn anchor_written(&mut self) -> Result<(), LogError> {
         match self.weight {
@@ -242,9 +248,11 @@ impl Log {
     }
 
     fn sync_anchor(&mut self) -> Result<(), LogError> {
-        let record = self.record(false);
+        let (record, tree) = (self.record(false), self.known_tree());
         match &mut self.anchor {
-            Some(anchor) if anchor.synced_line() < record.position.head.seq => anchor.sync(record),
+            Some(anchor) if anchor.synced_line() < record.position.head.seq => {
+                anchor.sync(record, tree.as_ref())
+            }
             _ => Ok(()),
         }
     }
@@ -358,11 +366,11 @@ impl Drop for Log {
         if self.stopped || is_lost || self.give_back().is_err() {
             return;
         }
-        let record = self.record(true);
+        let (record, tree) = (self.record(true), self.known_tree());
         if let Some(anchor) = &mut self.anchor {
             // Where this last record cannot be written, the next start takes this stop for a crash and looks more
             // closely, which harms nothing.
-            let _ = anchor.sync(record);
+            let _ = anchor.sync(record, tree.as_ref());
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) fn leaf(line: &[u8]) -> Digest {
 }
 
 /// A tree that grows at its end and keeps no more than a hash for each bit of its size.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tree {
     size: u64,
     /// The roots of the full subtrees side by side, the largest first.
@@ -17,6 +17,17 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    /// The tree of `size` leaves with these peaks; `None` where so many leaves have not so many peaks.
+    pub(crate) fn of(size: u64, peaks: Vec<Digest>) -> Option<Self> {
+        let fits = u64::from(size.count_ones()) == peaks.len() as u64;
+        fits.then_some(Self { size, peaks })
+    }
+
+    /// The roots of its full subtrees side by side, the largest first.
+    pub(crate) fn peaks(&self) -> &[Digest] {
+        &self.peaks
+    }
+
     pub(crate) fn size(&self) -> u64 {
         self.size
     }

@@ -201,10 +201,17 @@ pub(crate) struct Notes {
 
 impl Notes {
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
+        Self::open_at(path, 0)
+    }
+
+    /// From `offset` on, where a note begins; it is counted as the first.
+    pub(crate) fn open_at(path: &Path, offset: u64) -> Result<Self, LogError> {
+        let mut file = plain::read(path).map_err(at(path))?;
+        file.seek(SeekFrom::Start(offset)).map_err(at(path))?;
         Ok(Self {
-            input: BufReader::new(plain::read(path).map_err(at(path))?),
+            input: BufReader::new(file),
             path: path.to_owned(),
-            end: 0,
+            end: offset,
             number: 0,
         })
     }
@@ -241,16 +248,21 @@ impl Notes {
 
 /// The last note of a file, read from its end alone; `None` when there is none.
 pub(crate) fn last_note(path: &Path) -> Result<Option<Note>, LogError> {
+    last_note_before(path, u64::MAX)
+}
+
+/// The last note that ends at `end`, or where the file does if that is before; `None` when none does.
+pub(crate) fn last_note_before(path: &Path, end: u64) -> Result<Option<Note>, LogError> {
     let mut file = match plain::read(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(at(path)(error)),
     };
-    let len = file.metadata().map_err(at(path))?.len();
+    let len = file.metadata().map_err(at(path))?.len().min(end);
     let start = len.saturating_sub(2 * LONGEST as u64);
     file.seek(SeekFrom::Start(start)).map_err(at(path))?;
     let mut bytes = Vec::new();
-    file.take(2 * LONGEST as u64)
+    file.take(len - start)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
     let text = String::from_utf8_lossy(&bytes);

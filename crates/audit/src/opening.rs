@@ -8,6 +8,7 @@ use signet_proto::entry::Entry;
 use signet_proto::time::Timestamp;
 
 use crate::chain::Head;
+use crate::checkpoint::Checkpoints;
 use crate::custody::Custody;
 use crate::disk::{Disk, Faults};
 use crate::error::LogError;
@@ -15,6 +16,7 @@ use crate::file::{lock_dir, make_dir, refuse_open_folders};
 use crate::judge::Judgement;
 use crate::log::Log;
 use crate::repair::FoundEnd;
+use crate::unread::UnreadMonth;
 
 /// A log that was looked at, and not changed yet; its directory is locked.
 ///
@@ -98,6 +100,13 @@ impl LogOpening {
         self.judgement.lacks_anchor
     }
 
+    /// The lines of the newest month that were not read, where its custody is to read them later.
+    #[must_use]
+    pub fn unread(&self) -> Option<UnreadMonth> {
+        let checkpoints = self.judgement.checkpoints.as_ref();
+        checkpoints.and_then(Checkpoints::unread).cloned()
+    }
+
     /// Mends what a crash left, and goes on in the log; makes it if there is none.
     ///
     /// # Errors
@@ -131,8 +140,8 @@ impl Log {
     /// behind the last, then when [`checkpoint`](Log::checkpoint) is called, with a person's decision,
     /// and at each rollover. A month that was begun without a key stays without.
     ///
-    /// The newest file and its checkpoints are read whole, and must fit; so must what the anchor of
-    /// `custody` says. Lines behind the anchored one are taken as they are: who knows the keys proves
+    /// The newest file and its checkpoints are read whole, and must fit, but for what [`Custody::reading_later`] leaves
+    /// for later; so must what the anchor of `custody` says. Lines behind the anchored one are taken as they are: who knows the keys proves
     /// them between [`LogOpening::look`] and [`LogOpening::open`].
     ///
     /// # Errors

@@ -62,7 +62,7 @@ fn locked(name: &str) -> (HomeLock, Config) {
 #[bench::with_its_state(args = ("near",), setup = locked)]
 #[bench::from_the_log_alone(args = ("without",), setup = locked)]
 fn start((lock, config): (HomeLock, Config)) -> (HomeLock, Memory) {
-    let memory = Memory::open(&lock, &config).unwrap();
+    let memory = Memory::open_to_run(&lock, &config).unwrap();
     (lock, memory)
 }
 

@@ -241,7 +241,7 @@ impl Running {
         let (calls, called) = mpsc::channel(CALLS);
         let (stopping, served) = serve_sockets(&config, &lock, &calls)?;
         let (found, faults) = mpsc::channel(1);
-        let months = Months::watch(lock.home(), &config, found)?;
+        let months = Months::watch(lock.home(), &config, memory.unread.take(), found)?;
         let (probes, probed) = mpsc::channel(1);
         let (groups, log) = journal.ends(memory.log_fault);
         Ok(Self {
@@ -296,9 +296,10 @@ impl Running {
         }
         tokio::spawn(warn_without_a_server(carriers.clone()));
         info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
-        self.event_loop.run(self.inputs, stop).await;
+        let proved = self.event_loop.run(self.inputs, stop).await;
         drop(self.months);
         let written = self.journal.close().await;
+        let proved = proved.map_err(|error| months::forged(self.lock.home(), error));
         self.keeper.close().await;
         // `journal.close()` has ended the channel of actions, so the task that performs them ends after the last.
         let _ = self.effects.await;
@@ -311,6 +312,7 @@ impl Running {
         }
         drop(self.lock);
         manager.flush().await;
+        proved?;
         written?;
         info!(%agent, "stopped");
         Ok(())
@@ -371,7 +373,7 @@ async fn open_when_there_is_room(
 ) -> Result<Memory, MemoryError> {
     let mut told = false;
     loop {
-        let full = match Memory::open(lock, config) {
+        let full = match Memory::open_to_run(lock, config) {
             Err(
                 error
                 @ (MemoryError::Log(LogError::Full(_)) | MemoryError::State(StateError::Full)),

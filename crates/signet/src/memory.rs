@@ -6,7 +6,7 @@ mod past;
 use std::path::Path;
 
 use signet_audit::{
-    CheckpointKeys, Custody, FileIdentity, Head, Log, LogOpening, Outlook, counted,
+    CheckpointKeys, Custody, FileIdentity, Head, Log, LogOpening, Outlook, UnreadMonth, counted,
 };
 use signet_proto::entry::{Alarm, CauseLine, Entry, LossLine};
 use signet_proto::node::{At, Node, Outcome, Row, differences};
@@ -39,6 +39,8 @@ pub struct Memory {
     pub told: u64,
     /// The damage to the log that the start found.
     pub log_fault: Option<String>,
+    /// The lines of the newest month that the start took by the anchor's word.
+    pub unread: Option<UnreadMonth>,
 }
 
 impl Memory {
@@ -50,6 +52,23 @@ impl Memory {
     /// # Errors
     /// What stands in the way, and what to do about it.
     pub fn open(lock: &HomeLock, config: &Config) -> Result<Self, MemoryError> {
+        Self::open_by(lock, config, |custody| custody)
+    }
+
+    /// As [`Memory::open`], but the lines of the newest month whose tree the anchor has are not read: who calls this reads
+    /// them by [`Memory::unread`] while the agent runs, and ends when they are not what was written.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_to_run(lock: &HomeLock, config: &Config) -> Result<Self, MemoryError> {
+        Self::open_by(lock, config, Custody::reading_later)
+    }
+
+    fn open_by(
+        lock: &HomeLock,
+        config: &Config,
+        reading: impl FnOnce(Custody) -> Custody,
+    ) -> Result<Self, MemoryError> {
         let now = clock::now();
         let path = lock.home().state_file();
         // The state is read before the keys, because reading the keys may change them: where a newer release wrote the
@@ -57,9 +76,9 @@ impl Memory {
         let stored = StoredState::read_if_sound(&path, config)?;
         let keys = AgentKeys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
-        let custody = custody(lock.home(), config)?.knowing(known(&stored));
+        let custody = reading(custody(lock.home(), config)?.knowing(known(&stored)));
         let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
-        let lacks_anchor = opening.lacks_anchor();
+        let (lacks_anchor, unread) = (opening.lacks_anchor(), opening.unread());
         let recalled = match stored {
             Ok(stored) => stored.recall(keys, config, &opening),
             Err(fault) => Err(fault.into()),
@@ -71,6 +90,7 @@ impl Memory {
                 store,
                 told: past.told,
                 log_fault: None,
+                unread,
             },
             Err(MemoryError::State(fault)) if fault.is_lost() => {
                 let keys = AgentKeys::settle(lock, &config.agent, now)?;
@@ -92,6 +112,7 @@ impl Memory {
                     store: StateStore::create(&path, &config.agent.agent)?,
                     told: u64::MAX,
                     log_fault: None,
+                    unread,
                 }
             }
             Err(error) => return Err(error),
@@ -224,6 +245,7 @@ impl Memory {
             store: StateStore::create(&path, &config.agent.agent)?,
             told: u64::MAX,
             log_fault: None,
+            unread: None,
         };
         let line = Entry::Loss(LossLine {
             line: lost.seq,

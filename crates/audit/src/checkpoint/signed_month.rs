@@ -9,11 +9,13 @@ use crate::chain::{LogPosition, Tip};
 use crate::disk::Disk;
 use crate::error::{LogError, broken};
 use crate::file_identity::REMOVED;
+use crate::known_tree::KnownTree;
 use crate::merkle::{self, Tree};
 use crate::month_file::MonthFile;
-use crate::note::{Checkpoint, CheckpointSecret, NextNote, Note, Notes};
+use crate::note::{Checkpoint, CheckpointSecret, NextNote, Note, Notes, last_note_before};
 use crate::read::{RawLine, RawLines};
 use crate::record::{LineFrame, Mark};
+use crate::unread::OTHER_LINES;
 
 /// A checkpoint is due after so many lines.
 pub const CHECKPOINT_LINES: u64 = 256;
@@ -51,6 +53,8 @@ pub(super) struct SignedMonth {
     pub(super) covered: u64,
     /// Where the last whole checkpoint ends, while something torn may stand behind it.
     pub(super) notes_end: Option<u64>,
+    /// How many bytes of whole checkpoints there are.
+    pub(super) notes_len: u64,
 }
 
 /// Which checkpoints a month has to have when a start goes on in it.
@@ -71,75 +75,112 @@ pub(crate) enum Required {
 }
 
 impl SignedMonth {
+    /// Reads the first `bytes` of the month's file at `path`, from the end of `known` on where there is one, and holds
+    /// them against the checkpoints.
+    ///
+    /// # Errors
+    /// As for [`Checkpoints::resume`](super::Checkpoints::resume).
     pub(super) fn rebuild(
         &mut self,
         path: &Path,
         bytes: u64,
         key: &VerifyKey,
         expected: Required,
+        known: Option<KnownTree>,
     ) -> Result<Option<LogPosition>, LogError> {
-        let fault = |what: &str| Err(broken(path, what));
-        let mut notes = self
-            .path
-            .exists()
-            .then(|| Notes::open(&self.path))
-            .transpose()?;
-        let mut next = next_note(notes.as_mut(), &self.path)?;
-        let mut notes_end = 0;
-        let mut lines = RawLines::open(path)?;
-        let (mut last, mut beginning, mut covered) = (None, 0, None);
+        let (from, known_notes) = match known {
+            Some(known) => {
+                (self.tree, self.covered) = (known.tree, known.covered);
+                (known.position.offset, known.notes)
+            }
+            None => (0, 0),
+        };
+        let mut notes = NotesAhead::open(&self.path, known_notes)?;
+        if from > 0 {
+            // The checkpoint for which the tree was written down.
+            self.take_note(path, &mut notes)?;
+        }
+        let mut lines = RawLines::open_at(path, from)?;
+        let (mut beginning, mut covered) = (0, None);
         while lines.offset < bytes
             && let RawLine::Whole(raw) = lines.next_line()?
         {
-            let frame = LineFrame::scan(&raw).ok();
-            let kind = frame.as_ref().map(|frame| frame.kind.as_str());
-            if beginning == self.tree.size() && kind.is_some_and(is_beginning) {
+            if beginning == self.tree.size() && begins_month(&raw) {
                 beginning += 1;
             }
             self.tree.push(merkle::leaf(&raw));
-            let Some(note) = next.take_if(|note| note.checkpoint.size <= self.tree.size()) else {
-                continue;
-            };
-            if note.checkpoint != self.checkpoint() {
-                return fault("its checkpoints are of other lines");
+            if self.take_note(path, &mut notes)? {
+                let frame = LineFrame::scan(&raw).ok();
+                covered = frame.map(|frame| position_of(&frame, &raw, &lines));
             }
-            self.covered = self.tree.size();
-            covered = frame.map(|frame| position_of(&frame, &raw, &lines));
-            last = Some(note);
-            notes_end = notes.as_ref().map_or(0, |notes| notes.end);
-            next = next_note(notes.as_mut(), &self.path)?;
         }
-        let lines = self.tree.size();
-        match expected {
-            Required::Loss => {}
-            Required::Unknown if next.is_some() => {
-                return fault("its checkpoints cover more lines than it has");
-            }
-            Required::Anchored { behind, .. }
-                if next.is_some() || self.covered > lines.saturating_sub(behind) =>
-            {
-                return fault(
-                    "its checkpoints cover lines that this agent has not written: somebody else has \
-                     its checkpoint key",
-                );
-            }
-            Required::Unknown | Required::Anchored { .. } => {}
-        }
-        if last.is_some_and(|note| !note.is_signed_by(key)) {
+        let fault = |what: &str| Err(broken(path, what));
+        self.demand(path, notes.next.is_some(), expected)?;
+        if notes.last.is_some_and(|note| !note.is_signed_by(key)) {
             return fault("its last checkpoint is not signed by the key that its first line names");
         }
-        let is_missing = match expected {
+        if self.lacks_some(beginning, expected) {
+            return fault("checkpoints are missing that were made");
+        }
+        self.notes_len = notes.end;
+        self.notes_end = notes.notes.map(|_| notes.end);
+        Ok(covered)
+    }
+
+    /// Holds the next checkpoint against the tree, if it covers no more than that. Says whether it does.
+    fn take_note(&mut self, path: &Path, notes: &mut NotesAhead) -> Result<bool, LogError> {
+        let size = self.tree.size();
+        let Some(note) = (notes.next).take_if(|note| note.checkpoint.size <= size) else {
+            return Ok(false);
+        };
+        if note.checkpoint != self.checkpoint() {
+            return Err(broken(path, OTHER_LINES));
+        }
+        self.covered = size;
+        notes.go_on(note)?;
+        Ok(true)
+    }
+
+    /// No checkpoint covers more lines than it may.
+    fn demand(&self, path: &Path, is_more: bool, expected: Required) -> Result<(), LogError> {
+        let what = match expected {
+            Required::Unknown if is_more => "its checkpoints cover more lines than it has",
+            Required::Anchored { behind, .. }
+                if is_more || self.covered > self.tree.size().saturating_sub(behind) =>
+            {
+                "its checkpoints cover lines that this agent has not written: somebody else has \
+                 its checkpoint key"
+            }
+            Required::Loss | Required::Unknown | Required::Anchored { .. } => return Ok(()),
+        };
+        Err(broken(path, what))
+    }
+
+    /// Whether checkpoints are missing that were made.
+    fn lacks_some(&self, beginning: u64, expected: Required) -> bool {
+        match expected {
             Required::Loss => false,
             Required::Anchored { least, .. } => self.covered < least,
             Required::Unknown => {
-                self.secret.is_some() && are_missing(lines, beginning, self.covered)
+                self.secret.is_some() && are_missing(self.tree.size(), beginning, self.covered)
             }
-        };
-        if is_missing {
-            return fault("checkpoints are missing that were made");
         }
-        self.notes_end = notes.map(|_| notes_end);
-        Ok(covered)
+    }
+
+    /// Whether the checkpoints that were there when `known` was written down are there still, as far as their last one tells.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn fits(&self, known: &KnownTree, key: &VerifyKey) -> Result<bool, LogError> {
+        if known.notes == 0 {
+            return Ok(known.covered == 0);
+        }
+        let note = last_note_before(&self.path, known.notes)?;
+        Ok(note.is_some_and(|note| {
+            let Checkpoint { origin, size, root } = &note.checkpoint;
+            let is_whole = known.tree.size() != *size || known.tree.root() == *root;
+            *origin == self.origin && *size == known.covered && is_whole && note.is_signed_by(key)
+        }))
     }
 
     fn checkpoint(&self) -> Checkpoint {
@@ -170,20 +211,58 @@ impl SignedMonth {
             none => none.insert(MonthFile::create(disk, self.path.clone())?.sparing()),
         };
         month_file.write_durably(note.as_bytes())?;
+        self.notes_len += note.len() as u64;
         self.covered = self.tree.size();
         Ok(())
     }
 }
 
-fn next_note(notes: Option<&mut Notes>, path: &Path) -> Result<Option<Note>, LogError> {
-    let Some(notes) = notes else {
-        return Ok(None);
-    };
-    match notes.next_note()? {
-        NextNote::Note(note) => Ok(Some(note)),
-        NextNote::Malformed => Err(broken(path, "something in it is no checkpoint")),
-        NextNote::Torn | NextNote::End => Ok(None),
+/// The checkpoints of a month, as its lines are read.
+struct NotesAhead {
+    path: PathBuf,
+    notes: Option<Notes>,
+    next: Option<Note>,
+    /// The last that was held against the lines, and where it ends.
+    last: Option<Note>,
+    end: u64,
+}
+
+impl NotesAhead {
+    fn open(path: &Path, offset: u64) -> Result<Self, LogError> {
+        let notes = path.exists().then(|| Notes::open_at(path, offset));
+        let mut ahead = Self {
+            path: path.to_owned(),
+            notes: notes.transpose()?,
+            next: None,
+            last: None,
+            end: offset,
+        };
+        ahead.next = ahead.read()?;
+        Ok(ahead)
     }
+
+    fn go_on(&mut self, note: Note) -> Result<(), LogError> {
+        self.last = Some(note);
+        self.end = self.notes.as_ref().map_or(0, |notes| notes.end);
+        self.next = self.read()?;
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Option<Note>, LogError> {
+        let Some(notes) = &mut self.notes else {
+            return Ok(None);
+        };
+        match notes.next_note()? {
+            NextNote::Note(note) => Ok(Some(note)),
+            NextNote::Malformed => Err(broken(&self.path, "something in it is no checkpoint")),
+            NextNote::Torn | NextNote::End => Ok(None),
+        }
+    }
+}
+
+/// Whether a line stands before the first checkpoint of a month.
+fn begins_month(raw: &[u8]) -> bool {
+    LineFrame::scan(raw).is_ok_and(|frame| is_beginning(&frame.kind))
 }
 
 /// The end of the line that was just read.

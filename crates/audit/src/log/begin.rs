@@ -36,6 +36,7 @@ impl Log {
             checkpoints,
             anchor: path,
             record,
+            known_tree,
             ..
         } = judgement;
         let is_clean = record.as_ref().is_some_and(|record| record.is_clean);
@@ -45,7 +46,7 @@ impl Log {
                     is_clean: false,
                     ..record
                 };
-                Some(Anchor::create(&disk, path, record)?)
+                Some(Anchor::create(&disk, path, record, known_tree.as_ref())?)
             }
             _ => None,
         };
@@ -81,7 +82,8 @@ impl Log {
         }
         if let (None, Some(path)) = (&self.anchor, &path) {
             self.commit()?;
-            self.anchor = Some(Anchor::create(&self.disk, path, self.record(false))?);
+            let (record, tree) = (self.record(false), self.known_tree());
+            self.anchor = Some(Anchor::create(&self.disk, path, record, tree.as_ref())?);
             remove_old_mark(&self.disk, &self.dir)?;
         }
         self.prove_month()?;

@@ -16,49 +16,54 @@ use crate::common::*;
 use crate::pair::{FEBRUARY_NOTES, keys};
 
 /// One home of Alice's.
-struct Home(TempDir);
+pub(crate) struct Home(TempDir);
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path("audit").join(name)
     }
 
-    fn custody(&self) -> Custody {
+    pub(crate) fn custody(&self) -> Custody {
         Custody::new(keys(&self.path("keys")), self.path("log.anchor"))
     }
 
-    fn try_start(&self, now: Timestamp) -> Result<Log, LogError> {
-        Log::open_with(&self.path("audit"), now, &genesis(), self.custody())
+    pub(crate) fn try_start(&self, now: Timestamp) -> Result<Log, LogError> {
+        let custody = self.custody().reading_later();
+        Log::open_with(&self.path("audit"), now, &genesis(), custody)
     }
 
-    fn start(&self, now: Timestamp) -> Log {
+    pub(crate) fn start(&self, now: Timestamp) -> Log {
         self.try_start(now).unwrap()
     }
 
     /// Starts, writes a line, and stops cleanly.
-    fn live(&self, now: Timestamp, text: &str) {
+    pub(crate) fn live(&self, now: Timestamp, text: &str) {
         let mut log = self.start(now);
         log.append(now, &gap(text)).unwrap();
         log.commit().unwrap();
     }
 
-    fn holds(&self) -> signet_audit::LogReport {
+    pub(crate) fn holds(&self) -> signet_audit::LogReport {
         let mut report = verify(&[self.path("audit")]);
         assert!(report.holds(), "{report}");
         report.logs.remove(0)
     }
 
-    fn refused(&self, now: Timestamp, with: &str) {
-        let error = self.try_start(now).unwrap_err().to_string();
-        assert!(error.contains(with), "{error}");
+    /// Whether or not the start waits until the newest month is read.
+    pub(crate) fn refused(&self, now: Timestamp, with: &str) {
+        for custody in [self.custody(), self.custody().reading_later()] {
+            let started = Log::open_with(&self.path("audit"), now, &genesis(), custody);
+            let error = started.unwrap_err().to_string();
+            assert!(error.contains(with), "{error}");
+        }
     }
 
     fn inspect(&self) -> Result<u64, LogError> {

@@ -26,6 +26,7 @@ mod published;
 mod reconcile;
 mod room;
 mod tlog;
+mod unread;
 mod verify;
 mod verify_clock;
 mod verify_decisions;

@@ -85,8 +85,8 @@ pub(crate) fn run(mut bench: Bench) {
 
     let (fresh, long) = (Daemon::start(fresh), Daemon::start(long));
     let (mut resident, mut spent) = ([vec![], vec![]], [vec![], vec![]]);
-    // What a start leaves to be done is over.
-    std::thread::sleep(bench.size(Duration::from_secs(2), Duration::ZERO));
+    // What a start leaves to be done is over: the newest month is read behind it.
+    std::thread::sleep(bench.size(Duration::from_secs(15), Duration::ZERO));
     for _ in 0..looks {
         let before = [fresh.home.cpu(), long.home.cpu()];
         std::thread::sleep(look);

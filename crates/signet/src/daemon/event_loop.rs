@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use signet_audit::counted;
+use signet_audit::{LogError, counted};
 use signet_proto::carrier::CarrierId;
 use signet_proto::entry::Alarm;
 use signet_proto::node::{At, Judged, Outcome, Wanted};
@@ -24,6 +24,7 @@ use super::calls;
 use super::condition::StatusLine;
 use super::daemon_state::DaemonState;
 use super::intake::IntakeItem;
+use super::months::MonthFault;
 use super::watchdog::Probe;
 
 /// The longest sleep: the clock may be set while we sleep.
@@ -55,8 +56,8 @@ pub(super) struct Inputs {
     pub(super) probes: mpsc::Receiver<Probe>,
     /// What carriers say of messages of ours.
     pub(super) reports: mpsc::Receiver<Vec<CarrierReport>>,
-    /// What is wrong with finished months of the log, as it is found.
-    pub(super) faults: mpsc::Receiver<String>,
+    /// What is wrong with months of the log, as it is found.
+    pub(super) faults: mpsc::Receiver<MonthFault>,
 }
 
 impl EventLoop {
@@ -70,8 +71,16 @@ impl EventLoop {
     }
 
     /// Goes on until `stop`, then drains what is under way.
-    pub(super) async fn run(mut self, mut inputs: Inputs, stop: impl Future<Output = ()>) {
+    ///
+    /// # Errors
+    /// Why a start that reads the whole newest month of the log at once would have been refused.
+    pub(super) async fn run(
+        mut self,
+        mut inputs: Inputs,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), LogError> {
         tokio::pin!(stop);
+        let mut proved = Ok(());
         let mut upkeep = tokio::time::interval(UPKEEP);
         while !self.stopped {
             let wake = self.sleep();
@@ -94,7 +103,14 @@ impl EventLoop {
                 Some(probe) = inputs.probes.recv() => self.pass_on(probe).await,
                 Some(()) = inputs.hangups.recv(), if has_room => self.reload().await,
                 Some(reports) = inputs.reports.recv() => self.note_reports(reports),
-                Some(what) = inputs.faults.recv(), if has_room => self.note_log_fault(what).await,
+                Some(fault) = inputs.faults.recv(), if has_room => match fault {
+                    MonthFault::Finished(what) => self.note_log_fault(what).await,
+                    MonthFault::Newest(error) => {
+                        error!(%error, "the log is not what this agent wrote; stopping");
+                        proved = Err(error);
+                        break;
+                    }
+                },
                 Some(gone) = self.state.consumers.next_gone(), if has_room => self.end_program(gone).await,
                 () = wait_over, if has_room => {}
                 () = recount => {}
@@ -108,6 +124,7 @@ impl EventLoop {
         // The channels are closed before the drain: a call from now on is answered at once that the daemon stops.
         drop((inputs.calls, inputs.probes));
         self.drain(inputs.taken).await;
+        proved
     }
 
     fn at(&self) -> At {

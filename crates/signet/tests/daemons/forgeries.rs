@@ -534,6 +534,34 @@ fn status_and_doctor_of_a_stopped_agent_say_for_which_forgery_its_start_will_be_
     victim.start().unwrap();
 }
 
+/// A daemon takes the newest month by its anchor's word and reads it behind its start; then it ends as a start that reads
+/// it at once is refused, and the next start is refused at once.
+#[test]
+fn a_word_edited_in_the_newest_month_ends_the_daemon_that_had_started_over_it() {
+    let victim = Victim::stopped();
+    let text = fs::read_to_string(victim.month()).unwrap();
+    let edited = text.replacen("\"body\":{\"number\":1}", "\"body\":{\"number\":7}", 1);
+    assert_ne!(text, edited);
+    fs::write(victim.month(), edited).unwrap();
+    let refused = victim.start().unwrap_err().to_string();
+    assert!(refused.contains("of other lines"), "{refused}");
+    for _ in 0..2 {
+        let (code, said) = told(&victim, &["run"]);
+        assert!(
+            code == Some(1) && said.contains(&refused),
+            "{code:?}: {said}"
+        );
+    }
+    // The daemon found it, so that no later start goes on before it has read the month.
+    match victim.with(Memory::open_to_run) {
+        Err(MemoryError::Log(LogError::Broken { .. })) => {}
+        other => panic!("{other:?}"),
+    }
+    // What it signed meanwhile does not hide the edited word.
+    let report = signet_audit::verify(&[victim.log()]);
+    assert!(report.to_string().contains("of other lines"), "{report}");
+}
+
 #[test]
 fn what_nobody_vouches_for_is_set_aside_when_its_person_accepts_that() {
     let victim = Victim::stopped();
