@@ -185,6 +185,13 @@ impl RawLines {
         Ok(lines)
     }
 
+    /// From `offset` on, behind line `number` of the file.
+    pub(crate) fn open_behind(path: &Path, offset: u64, number: u64) -> Result<Self, LogError> {
+        let mut lines = Self::open_at(path, offset)?;
+        (lines.begin, lines.number) = (0, number);
+        Ok(lines)
+    }
+
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
         let file = plain::read(path).map_err(at(path))?;
         Ok(Self {

@@ -330,7 +330,7 @@ fn checkpoint_key(
 }
 
 /// Whether a time that parses is written as a log writes it: `2026-02-08T17:00:00.000Z`.
-fn is_spelt(ts: &str) -> bool {
+pub(crate) fn is_spelt(ts: &str) -> bool {
     let ts = ts.as_bytes();
     ts.len() == 24 && ts.get(19) == Some(&b'.') && ts.ends_with(b"Z")
 }

@@ -10,6 +10,7 @@
 mod agreement;
 mod authority;
 mod batch;
+mod block;
 pub(crate) mod bundle;
 mod decisions;
 mod examine;

@@ -1,12 +1,13 @@
 //! One log, line by line: in batches, whose lines are examined and proven on every core, and followed in
 //! their order between.
 
+mod conclude;
+mod links;
 mod place;
 
 use std::path::{Path, PathBuf};
 
 use signet_proto::entry::{Claim, Direction, Entry, Evidence, Ruling, TrustLine, Verdict};
-use signet_proto::envelope::Message;
 use signet_text::counted;
 
 use super::agreement::prove_parties;
@@ -16,10 +17,10 @@ use super::decisions::DraftDecisions;
 use super::examine::{Examined, LineContent, UnreadLine, examine};
 use super::month::MonthCheckpoints;
 use super::parallel;
-use super::prove::{FollowedLine, Proof, ProofWork, prove};
+use super::prove::{FollowedLine, ProofWork, prove};
 use super::repeats::Repeats;
-use super::report::{LogFault, LogReport};
-use super::witness::{RecentLines, SeenHead, Testimony};
+use super::report::LogReport;
+use super::witness::{RecentLines, Testimony};
 use super::{Depth, ProgressFn, Settings};
 use crate::chain::{Head, Tip};
 use crate::error::{LogError, RecordError, unread};
@@ -108,11 +109,14 @@ impl<'a, 'p> Walk<'a, 'p> {
 
     fn read(&mut self, file: &Path, is_last: bool) -> Result<(), LogError> {
         self.month = MonthCheckpoints::beside(file)?;
-        let mut lines = RawLines::open(file)?;
         self.previous = Some(std::mem::replace(&mut self.file, file.to_owned()))
             .filter(|_| self.report.files > 0);
         self.report.files += 1;
         (self.before, self.day) = (None, None);
+        let mut lines = match self.depth {
+            Depth::Links => self.read_links(file)?,
+            Depth::Signatures => RawLines::open(file)?,
+        };
         loop {
             let (batch, end) = take_batch(&mut lines)?;
             self.prove(batch)?;
@@ -251,7 +255,9 @@ impl<'a, 'p> Walk<'a, 'p> {
         if let Some(mark) = &content.mark {
             self.prove_mark(&content.frame, mark, &mut followed.faults);
         }
-        self.recent.push(followed.hash);
+        if self.depth == Depth::Signatures {
+            self.recent.push(followed.hash);
+        }
         let month = || content.frame.ts.month();
         self.report.span.get_or_insert_with(|| (month(), month()));
         self.tip = Some(Tip::at(&content.frame, followed.hash));
@@ -319,72 +325,5 @@ impl<'a, 'p> Walk<'a, 'p> {
             faults.extend(found.map(str::to_owned));
         }
         ProofWork::Verdict(Box::new(verdict), certificate, me)
-    }
-
-    /// Takes a line into the report, in its order.
-    fn conclude(&mut self, line: FollowedLine, proof: Proof) {
-        let report = &mut self.report;
-        if line.misfit && report.faults.is_empty() {
-            // This line or the one before was changed, so the log holds only up to the line before both.
-            report.head = self.sound[0];
-        }
-        let mut faults = line.faults;
-        match proof {
-            Proof::Signed(message, direction) => {
-                report.signed += 1;
-                self.witness(&message, direction, line.seq);
-            }
-            Proof::WrongClock(message) => {
-                report.signed += 1;
-                report.note_wrong_clock(line.seq, &message);
-                self.witness(&message, Direction::Out, line.seq);
-            }
-            Proof::Uncertified if self.first != Some(1) => report.uncertified += 1,
-            Proof::Uncertified => {
-                faults.push("no line before certifies the key that signed the message".to_owned());
-            }
-            Proof::Skipped => report.skipped += 1,
-            Proof::None => {}
-        }
-        for what in faults {
-            self.fault(line.place, line.seq, &what);
-        }
-        self.report.lines += 1;
-        let Some(seq) = line.seq else { return };
-        self.report.first.get_or_insert(seq);
-        if self.report.faults.is_empty() {
-            let hash = line.hash;
-            self.sound = [self.sound[1], Some(Head { seq, hash })];
-            self.report.head = self.sound[1];
-        }
-    }
-
-    fn witness(&mut self, message: &Message, direction: Direction, seq: Option<u64>) {
-        let Some(testimony) = &mut self.testimony else {
-            return;
-        };
-        let headers = &message.headers;
-        let (ours, theirs) = match direction {
-            Direction::In => (&headers.recipient_id, &headers.agent_id),
-            Direction::Out => (&headers.agent_id, &headers.recipient_id),
-        };
-        testimony.agent.get_or_insert_with(|| ours.clone());
-        if let (Direction::In, Some(head)) = (direction, headers.audit_head) {
-            testimony.seen.push(SeenHead {
-                sender: theirs.clone(),
-                head,
-                signed: headers.timestamp,
-                seq: seq.unwrap_or_default(),
-            });
-        }
-    }
-
-    fn fault(&mut self, line: u64, seq: Option<u64>, what: &str) {
-        self.report.add(LogFault {
-            file: self.file.clone(),
-            line,
-            seq,
-            what: what.to_owned(),
-        });
     }
 }

@@ -19,6 +19,7 @@ mod crash;
 mod forgeries;
 mod golden;
 mod in_place;
+mod links;
 mod log;
 mod pair;
 mod plain_files;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use signet_proto::ids::Digest;
+use signet_proto::time::Timestamp;
 
 use super::Walk;
 use crate::file::{measure, month_of};
@@ -10,10 +11,10 @@ use crate::record::{LineFrame, Mark};
 
 impl Walk<'_, '_> {
     pub(super) fn prove_place(&mut self, frame: &LineFrame, faults: &mut Vec<String>) {
-        let in_month = self.lies_in_month(frame);
+        let in_month = self.lies_in_month(frame.ts);
         let mut fault = |what: &str| faults.push(what.to_owned());
         if !in_month {
-            fault("`ts` lies in another month than the file name says");
+            fault(OTHER_MONTH);
         }
         let first = if frame.seq == 1 {
             Mark::GENESIS
@@ -34,11 +35,11 @@ impl Walk<'_, '_> {
     }
 
     /// Most lines are of the same day as the one before.
-    fn lies_in_month(&mut self, frame: &LineFrame) -> bool {
-        let day = frame.ts.as_millis().div_euclid(DAY);
+    pub(super) fn lies_in_month(&mut self, ts: Timestamp) -> bool {
+        let day = ts.as_millis().div_euclid(DAY);
         if self.day != Some(day) {
             let month = month_of(&self.file);
-            if month.is_some_and(|month| frame.ts.month() != month) {
+            if month.is_some_and(|month| ts.month() != month) {
                 return false;
             }
             self.day = Some(day);
@@ -91,5 +92,6 @@ impl Walk<'_, '_> {
     }
 }
 
+pub(super) const OTHER_MONTH: &str = "`ts` lies in another month than the file name says";
 /// In milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
