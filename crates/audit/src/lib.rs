@@ -16,6 +16,7 @@ mod anchor;
 mod bundle;
 mod chain;
 mod checkpoint;
+mod claim;
 mod custody;
 mod disk;
 mod error;

@@ -6,6 +6,9 @@
 //! a head in mine                  has to be a line of theirs, and never an older one than before
 //! ```
 
+mod half;
+mod merge;
+mod read;
 mod side;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,9 +20,11 @@ use signet_proto::entry::{Direction, Ruling};
 use signet_proto::ids::{AgentId, Digest, MessageId};
 use signet_proto::time::Timestamp;
 
+use crate::claim::Claim;
 use crate::error::LogError;
-use crate::verify::{VerifyReport, grown, verify};
-use side::{Claim, SentState, Side, owner};
+use crate::verify::{VerifyReport, grown};
+use read::LogsRead;
+use side::{SentState, Side, owner};
 use signet_text::{counted, counted_doing, printable};
 
 /// What two logs say of each other.
@@ -113,18 +118,17 @@ pub fn reconcile(mine: &Path, theirs: &Path) -> Result<Reconciliation, LogError>
     if me == them {
         return Err(LogError::SameAgent(me));
     }
-    let verification = verify(&[mine.to_owned(), theirs.to_owned()]);
-    let ours = Side::read(mine, me.clone(), &them)?;
-    let other = Side::read(theirs, them.clone(), &me)?;
+    let read = LogsRead::of([mine, theirs], [&me, &them])?;
     let mut found = Reconciliation {
         mine: me,
         theirs: them,
-        agreed: 0,
+        agreed: read.agreed,
         not_compared: 0,
         contradictions: Vec::new(),
         open: Vec::new(),
-        verification,
+        verification: read.verification,
     };
+    let [ours, other] = read.sides;
     found.compare(&ours, &other);
     found.compare(&other, &ours);
     Ok(found)

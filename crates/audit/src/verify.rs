@@ -33,13 +33,15 @@ pub use bundle::BundleReport;
 pub(crate) use examine::broken_chain;
 pub use report::{LogFault, LogReport, VerifyReport, Witness, WrongClock};
 
+use crate::claim::ClaimTeller;
 use crate::error::{LogError, at};
 use crate::file::{month_of, months};
 use crate::read::{RawLine, RawLines};
 use bundle::{is_bundle, verify_bundle};
-use signet_proto::ids::Digest;
+use signet_proto::ids::{AgentId, Digest};
 use walk::Walk;
-use witness::{Testimony, WitnessStatement};
+pub(crate) use witness::WitnessStatement;
+use witness::{Testimony, WalkTelling};
 
 /// How much is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +155,11 @@ pub fn verify_with(
     let mut testimonies = Vec::new();
     for (name, files) in logs {
         let is_whole = whole.contains(&name);
-        match Walk::over(name, &files, several, settings, progress) {
+        let telling = match several {
+            true => WalkTelling::Testimony,
+            false => WalkTelling::Nothing,
+        };
+        match Walk::over(name, &files, telling, settings, progress) {
             Ok((mut log, testimony)) => {
                 if is_whole {
                     log.demand_beginning(&files);
@@ -170,6 +176,39 @@ pub fn verify_with(
     report
 }
 
+/// The files of the one log at `path`, and its name; `None` for a bundle and for several logs.
+///
+/// # Errors
+/// As for [`log_files`].
+pub(crate) fn one_log(path: &Path) -> Result<Option<(PathBuf, Vec<PathBuf>)>, LogError> {
+    if is_bundle(path) {
+        return Ok(None);
+    }
+    let files = log_files(path)?;
+    let name = files.first().map(|file| log_of(file));
+    let name = name.filter(|name| files.iter().all(|file| log_of(file) == *name));
+    Ok(name.map(|name| (name, files)))
+}
+
+/// Verifies one log to the full, and tells on the way what its lines say.
+///
+/// # Errors
+/// What cannot be read.
+pub(crate) fn verify_telling(
+    path: &Path,
+    files: &[PathBuf],
+    teller: ClaimTeller,
+) -> Result<LogReport, LogError> {
+    let name = files.first().map(|file| log_of(file)).unwrap_or_default();
+    let mut progress = ProgressFn::new(|_, _| {});
+    let telling = WalkTelling::Claims(teller);
+    let (mut log, _) = Walk::over(name, files, telling, Settings::default(), &mut progress)?;
+    if path.is_dir() {
+        log.demand_beginning(files);
+    }
+    Ok(log)
+}
+
 /// Holds every log against all others.
 fn hear(logs: &mut [LogReport], testimonies: &[(Testimony, Vec<PathBuf>)]) {
     for (index, (log, (ours, files))) in logs.iter_mut().zip(testimonies).enumerate() {
@@ -183,18 +222,19 @@ fn hear(logs: &mut [LogReport], testimonies: &[(Testimony, Vec<PathBuf>)]) {
                 // Ask again with the lines that were written since this log was read: the other log may remember those.
                 statement = ours.ask(other, &grown(files, log.lines));
             }
-            hear_one(log, files, other, statement);
+            hear_one(log, files, other.agent.as_ref(), statement);
         }
     }
 }
 
-fn hear_one(
+/// Takes into the report of a log what the log of `witness` says of it.
+pub(crate) fn hear_one(
     log: &mut LogReport,
     files: &[PathBuf],
-    other: &Testimony,
+    witness: Option<&AgentId>,
     statement: WitnessStatement,
 ) {
-    let witness = other.agent.as_ref().map_or("?", |agent| agent.as_str());
+    let witness = witness.map_or("?", AgentId::as_str);
     if statement.unknown_count > 0 {
         log.refute(files, witness, &statement.unknown, statement.unknown_count);
     }

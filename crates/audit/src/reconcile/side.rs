@@ -3,31 +3,16 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use signet_proto::entry::{Did, Direction, Entry, Evidence, Ruling, Verdict};
-use signet_proto::envelope::{Message, Method};
+use signet_proto::entry::{Direction, Entry};
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId};
 use signet_proto::receipt::{MISSING, Receipt};
 use signet_proto::time::Timestamp;
 
+use crate::claim::{Claim, Told};
 use crate::error::LogError;
 use crate::read::read_file;
 use crate::record::LogLine;
 use crate::verify::log_files;
-
-/// A message that a log says was sent or came.
-#[derive(Clone, Debug)]
-pub(super) struct Claim {
-    /// The line that says so.
-    pub(super) seq: u64,
-    pub(super) ts: Timestamp,
-    pub(super) hash: Digest,
-    pub(super) message_id: MessageId,
-    pub(super) signed: Timestamp,
-    pub(super) place: Option<(SessionId, u64)>,
-    pub(super) head: Option<Digest>,
-    pub(super) ruling: Ruling,
-    pub(super) is_receipt: bool,
-}
 
 /// One log, as far as it is about one peer.
 #[derive(Default)]
@@ -46,8 +31,9 @@ pub(super) struct Side {
     pub(super) begins: Option<Timestamp>,
     departed: HashSet<Digest>,
     receipts: HashMap<SessionId, Receipted>,
-    answered: HashSet<MessageId>,
-    expired: HashSet<MessageId>,
+    /// Messages of ours that were answered, and that ran out.
+    pub(super) answered: HashSet<MessageId>,
+    pub(super) expired: HashSet<MessageId>,
 }
 
 /// What the peer's receipts say of one session.
@@ -98,12 +84,25 @@ fn readable(line: Result<LogLine, LogError>) -> Option<Result<LogLine, LogError>
 }
 
 impl Side {
+    /// A log of which nothing was read yet.
+    pub(super) fn of(agent: AgentId) -> Self {
+        Self {
+            agent: Some(agent),
+            ..Self::default()
+        }
+    }
+
+    /// What became of that message is not asked any more.
+    pub(super) fn forget(&mut self, id: &MessageId) {
+        self.answered.remove(id);
+        self.expired.remove(id);
+    }
+
     /// Reads the log at `path`, as far as it is about `peer`.
     pub(super) fn read(path: &Path, agent: AgentId, peer: &AgentId) -> Result<Self, LogError> {
         let mut side = Self {
-            agent: Some(agent),
             files: log_files(path)?,
-            ..Self::default()
+            ..Self::of(agent)
         };
         for file in side.files.clone() {
             for line in read_file(&file)?.filter_map(readable) {
@@ -119,65 +118,25 @@ impl Side {
         }
         self.count += 1;
         self.lines.insert(line.hash, line.seq);
-        let (seq, ts) = (line.seq, line.ts);
-        match line.entry {
-            Some(Entry::Message(verdict)) => self.take_verdict(seq, ts, &verdict, peer),
-            Some(Entry::Outcome(outcome)) if outcome.what == Did::Expired => {
-                self.expired.insert(outcome.message_id);
-            }
-            _ => {}
-        }
-    }
-
-    fn take_verdict(&mut self, seq: u64, ts: Timestamp, verdict: &Verdict, peer: &AgentId) {
-        if matches!(verdict.evidence, Evidence::Withheld(..)) {
-            self.withheld.insert(verdict.hash);
-        }
-        let Evidence::Whole(message) = &verdict.evidence else {
-            return;
-        };
-        let headers = &message.headers;
-        let other = match verdict.direction {
-            Direction::In => &headers.agent_id,
-            Direction::Out => &headers.recipient_id,
-        };
-        if other != peer {
-            return;
-        }
-        let claim = Claim {
-            seq,
-            ts,
-            hash: message.hash(),
-            message_id: headers.message_id,
-            signed: headers.timestamp,
-            place: headers.session.zip(headers.sequence),
-            head: headers.audit_head,
-            ruling: verdict.ruling,
-            is_receipt: message.form.method() == Some(Method::Receipt),
-        };
-        match verdict.direction {
+        let told = line.entry.as_ref();
+        let told = told.and_then(|entry| Told::by(line.seq, line.ts, entry, peer));
+        match told {
             // A second line of the same message is a copy, which verification reports; it is not counted again.
-            Direction::Out if self.departed.insert(claim.hash) => self.sent.push(claim),
-            Direction::Out => {}
-            Direction::In => {
-                if verdict.ruling == Ruling::Accepted {
-                    self.learn(message);
-                }
+            Some(Told::Sent(claim, _)) if self.departed.insert(claim.hash) => self.sent.push(claim),
+            Some(Told::Sent(..) | Told::Begins(_)) | None => {}
+            Some(Told::Came(claim, learned, _)) => {
+                self.answered.extend(learned.answered);
+                self.learn(learned.receipt);
                 self.came.push(claim);
             }
+            Some(Told::Withheld(hash)) => drop(self.withheld.insert(hash)),
+            Some(Told::Expired(id)) => drop(self.expired.insert(id)),
         }
     }
 
-    /// Takes note of what an accepted message of the peer proves about our messages.
-    fn learn(&mut self, message: &Message) {
-        let headers = &message.headers;
-        if message.form.method().is_none() {
-            self.answered.extend(headers.in_reply_to);
-        }
-        let body = message.body();
-        let is_receipt = message.form.method() == Some(Method::Receipt);
-        let receipt = body.filter(|_| is_receipt).and_then(Receipt::parse);
-        if let (Some(receipt), Some(session)) = (receipt, headers.session) {
+    /// Takes note of what a receipt of the peer says about our messages.
+    pub(super) fn learn(&mut self, receipt: Option<(SessionId, Receipt)>) {
+        if let Some((session, receipt)) = receipt {
             let known = self.receipts.entry(session).or_default();
             known.through = known.through.max(receipt.through);
             let except = receipt.except.into_iter();
@@ -185,6 +144,13 @@ impl Side {
                 .except
                 .extend(except.map(|(number, why)| (number, why.reason)));
         }
+    }
+
+    /// For what the peer says it refused a message, if the newest receipt that names it says so.
+    pub(super) fn refusal(&self, session: SessionId, number: u64) -> Option<&str> {
+        let known = self.receipts.get(&session)?;
+        let reason = known.except.get(&number)?;
+        (reason != MISSING).then_some(reason)
     }
 
     /// What became of a message that this side sent.

@@ -10,6 +10,7 @@ use signet_proto::reject::Reason;
 
 use super::agreement::contradictions;
 use super::authority::{OUT_OF_DATES, Worth, worth};
+use crate::claim::Told;
 
 /// What is known of a line when it was followed, and what is left to prove.
 pub(super) struct FollowedLine {
@@ -17,6 +18,8 @@ pub(super) struct FollowedLine {
     pub(super) seq: Option<u64>,
     pub(super) hash: Digest,
     pub(super) misfit: bool,
+    /// What it says about a message with the peer, when somebody is told.
+    pub(super) told: Option<Told>,
     pub(super) faults: Vec<String>,
     pub(super) work: ProofWork,
 }

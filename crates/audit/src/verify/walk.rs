@@ -20,9 +20,10 @@ use super::parallel;
 use super::prove::{FollowedLine, ProofWork, prove};
 use super::repeats::Repeats;
 use super::report::LogReport;
-use super::witness::{RecentLines, Testimony};
+use super::witness::{RecentLines, Testimony, WalkTelling};
 use super::{Depth, ProgressFn, Settings};
 use crate::chain::{Head, Tip};
+use crate::claim::ClaimTeller;
 use crate::error::{LogError, RecordError, unread};
 use crate::file::month_of;
 use crate::read::{RawLine, RawLines};
@@ -48,18 +49,24 @@ pub(super) struct Walk<'a, 'p> {
     repeats: Repeats,
     decisions: DraftDecisions,
     testimony: Option<Testimony>,
+    teller: Option<ClaimTeller>,
 }
 
 impl<'a, 'p> Walk<'a, 'p> {
     /// Reads all `files` of one log, oldest first. What it can say about other logs, and be asked by
-    /// them, is kept when `testifies`.
+    /// them, is kept as `telling` says.
     pub(super) fn over(
         name: PathBuf,
         files: &[PathBuf],
-        testifies: bool,
+        telling: WalkTelling,
         settings: Settings,
         progress: &'a mut ProgressFn<'p>,
     ) -> Result<(LogReport, Option<Testimony>), LogError> {
+        let (testimony, teller) = match telling {
+            WalkTelling::Nothing => (None, None),
+            WalkTelling::Testimony => (Some(Testimony::default()), None),
+            WalkTelling::Claims(teller) => (None, Some(teller)),
+        };
         let mut walk = Self {
             depth: settings.depth,
             progress,
@@ -81,7 +88,8 @@ impl<'a, 'p> Walk<'a, 'p> {
             recent: RecentLines::default(),
             repeats: Repeats::default(),
             decisions: DraftDecisions::default(),
-            testimony: testifies.then(Testimony::default),
+            testimony,
+            teller,
         };
         for (index, file) in files.iter().enumerate() {
             match walk.read(file, index + 1 == files.len()) {
@@ -192,6 +200,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             seq: None,
             hash: line.hash,
             misfit: false,
+            told: None,
             faults: Vec::new(),
             work: ProofWork::Unreadable,
         };
@@ -251,6 +260,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             }
             testimony.lines.push(followed.hash);
         }
+        followed.told = self.tell(frame, content.entry.as_ref());
         followed.work = self.follow_entry(content.entry, &mut followed.faults);
         if let Some(mark) = &content.mark {
             self.prove_mark(&content.frame, mark, &mut followed.faults);

@@ -8,6 +8,7 @@ use signet_proto::time::Timestamp;
 
 use super::report::Witness;
 use crate::chain::Head;
+use crate::claim::ClaimTeller;
 
 /// A head that a message carries.
 pub(super) struct SeenHead {
@@ -17,6 +18,16 @@ pub(super) struct SeenHead {
     pub(super) signed: Timestamp,
     /// The line of the log that holds the message.
     pub(super) seq: u64,
+}
+
+/// What a walk is to tell beside its report.
+pub(super) enum WalkTelling {
+    /// Nothing.
+    Nothing,
+    /// What other logs remember of this one, and this one of them.
+    Testimony,
+    /// What its lines say of messages with one peer, as they are read.
+    Claims(ClaimTeller),
 }
 
 /// What one log can say about others, and be asked by them. Kept only when several logs are given:
@@ -36,11 +47,11 @@ pub(super) struct Testimony {
 
 /// What a witness says.
 #[derive(Default)]
-pub(super) struct WitnessStatement {
+pub(crate) struct WitnessStatement {
     pub(super) confirmed: Option<Witness>,
     /// The first heads that no line has, and how many there are.
-    pub(super) unknown: Vec<u64>,
-    pub(super) unknown_count: u64,
+    pub(crate) unknown: Vec<u64>,
+    pub(crate) unknown_count: u64,
 }
 
 impl Testimony {
@@ -62,7 +73,7 @@ impl Testimony {
         let mut statement = WitnessStatement::default();
         for (head, seen, found) in heads {
             match found {
-                Some(seq) => statement.confirm(witness, Head { seq, hash: head }),
+                Some(seq) => statement.confirm(witness.agent.as_ref(), Head { seq, hash: head }),
                 None if grown.contains(&head) || self.may_precede(seen) => {}
                 None => statement.doubt(seen.seq),
             }
@@ -105,8 +116,8 @@ impl Testimony {
 }
 
 impl WitnessStatement {
-    fn confirm(&mut self, witness: &Testimony, head: Head) {
-        let Some(agent) = &witness.agent else { return };
+    pub(crate) fn confirm(&mut self, witness: Option<&AgentId>, head: Head) {
+        let Some(agent) = witness else { return };
         let newest = self.confirmed.as_ref().map_or(0, |known| known.head.seq);
         if newest < head.seq {
             self.confirmed = Some(Witness {
@@ -116,7 +127,7 @@ impl WitnessStatement {
         }
     }
 
-    fn doubt(&mut self, seq: u64) {
+    pub(crate) fn doubt(&mut self, seq: u64) {
         self.unknown_count += 1;
         if self.unknown.len() < TOLD {
             self.unknown.push(seq);

@@ -1,15 +1,33 @@
 //! What became of a line, taken into the report.
 
-use signet_proto::entry::Direction;
+use signet_proto::entry::{Direction, Entry};
 use signet_proto::envelope::Message;
 
 use super::Walk;
 use crate::chain::Head;
+use crate::claim::Told;
+use crate::record::LineFrame;
 use crate::verify::prove::{FollowedLine, Proof};
 use crate::verify::report::LogFault;
 use crate::verify::witness::SeenHead;
 
 impl Walk<'_, '_> {
+    /// What a line says about a message with the peer, when somebody is told.
+    pub(super) fn tell(&mut self, frame: &LineFrame, entry: Option<&Entry>) -> Option<Told> {
+        let teller = self.teller.as_mut()?;
+        if self.tip.is_none() && frame.seq != 1 {
+            teller.tell(Told::Begins(frame.ts));
+        }
+        let mut told = Told::by(frame.seq, frame.ts, entry?, &teller.peer);
+        if let Some(Told::Sent(claim, head)) = &mut told {
+            let place = claim.head.and_then(|head| self.recent.place(&head));
+            // Lines are counted from the first that was given.
+            let first = self.first.unwrap_or(1);
+            *head = place.map(|place| (first + place).saturating_sub(1));
+        }
+        told
+    }
+
     /// Takes a line into the report, in its order.
     pub(super) fn conclude(&mut self, line: FollowedLine, proof: Proof) {
         let report = &mut self.report;
@@ -18,6 +36,14 @@ impl Walk<'_, '_> {
             report.head = self.sound[0];
         }
         let mut faults = line.faults;
+        if let Some((teller, told)) = self.teller.as_mut().zip(line.told) {
+            teller.tell(match told {
+                Told::Came(claim, learned, _) => {
+                    Told::Came(claim, learned, matches!(proof, Proof::Signed(..)))
+                }
+                told => told,
+            });
+        }
         match proof {
             Proof::Signed(message, direction) => {
                 report.signed += 1;
