@@ -1,5 +1,6 @@
 //! One agent's memory: its state, and the log that is the truth of it.
 
+mod compare;
 mod error;
 mod past;
 
@@ -9,7 +10,7 @@ use signet_audit::{
     CheckpointKeys, Custody, FileIdentity, Head, Log, LogOpening, Outlook, UnreadMonth, counted,
 };
 use signet_proto::entry::{Alarm, CauseLine, Entry, LossLine};
-use signet_proto::node::{At, Node, Outcome, Row, differences};
+use signet_proto::node::{At, Node, Outcome};
 use signet_proto::time::Timestamp;
 use tracing::warn;
 use zeroize::Zeroizing;
@@ -256,26 +257,6 @@ impl Memory {
         let rows = memory.node.snapshot(now).rows();
         memory.store.replace(&memory.log.position(), rows)?;
         Ok((lost, left))
-    }
-
-    /// The rows in which the state, brought up to the end of the log, differs from what the whole log
-    /// says: none, or something is wrong.
-    ///
-    /// # Errors
-    /// What stands in the way; a state that cannot be read is one of them.
-    pub fn compare(lock: &HomeLock, config: &Config) -> Result<Vec<Row>, MemoryError> {
-        let now = clock::now();
-        let keys = || AgentKeys::settle(lock, &config.agent, now);
-        let genesis = Entry::Genesis(keys()?.certificate);
-        let stored = StoredState::read(&lock.home().state_file(), config)?;
-        let custody = custody(lock.home(), config)?.knowing(Some(stored.position.clone()));
-        let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
-        let (kept, _) = stored.recall(keys()?, config, &opening)?;
-        let told = recall_all(keys()?, config, &opening)?;
-        Ok(differences(
-            &kept.node.snapshot(now).rows(),
-            &told.node.snapshot(now).rows(),
-        ))
     }
 
     /// Writes what a person decided while no daemon runs. What would have been sent is not written:

@@ -8,6 +8,7 @@
 //! The log is the truth, and this is a projection of it: a start that cannot use it reads the whole
 //! log instead and makes it anew. No secret and nothing of tiers 3 and 4 in clear stands in it.
 
+mod each_row;
 mod error;
 mod keeper;
 mod open;

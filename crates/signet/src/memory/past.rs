@@ -56,14 +56,25 @@ impl StoredState {
         config: &Config,
         opening: &LogOpening,
     ) -> Result<(Past, StateStore), MemoryError> {
-        let lines = signet_audit::read_from(&config.audit_dir, &self.position)?;
-        let lines = lines.ok_or(StateError::Unfit)?;
-        let identity = keys.into_identity(config.agent.layers);
-        let (policy, seed) = (config.policy.clone(), random::bytes()?);
-        let node = Node::restore(identity, policy, seed, self.rows).map_err(StateError::Row)?;
-        let from = self.position.head.seq;
-        Ok((recall(node, lines, from, config, opening)?, self.store))
+        let past = recall_rows(self.rows, &self.position, keys, config, opening)?;
+        Ok((past, self.store))
     }
+}
+
+/// A node by the rows of a state that goes up to `position`, and by the lines behind it.
+pub(super) fn recall_rows(
+    rows: impl IntoIterator<Item = Read>,
+    position: &LogPosition,
+    keys: AgentKeys,
+    config: &Config,
+    opening: &LogOpening,
+) -> Result<Past, MemoryError> {
+    let lines = signet_audit::read_from(&config.audit_dir, position)?;
+    let lines = lines.ok_or(StateError::Unfit)?;
+    let identity = keys.into_identity(config.agent.layers);
+    let (policy, seed) = (config.policy.clone(), random::bytes()?);
+    let node = Node::restore(identity, policy, seed, rows).map_err(StateError::Row)?;
+    recall(node, lines, position.head.seq, config, opening)
 }
 
 /// Tells a node what lines say, up to the first that cannot be read.

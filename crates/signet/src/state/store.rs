@@ -13,6 +13,7 @@ use signet_audit::{Head, LogPosition};
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::node::{ROWS_VERSION, Read, Row, TABLES};
 
+use super::each_row::{EachRow, add};
 use super::error::{StateError, damaged};
 use super::open::{
     FLAGS, below_its_folder, demand_present, is_there, open_untouched, refuse_newer, version_of,
@@ -173,24 +174,27 @@ impl StateStore {
     /// # Errors
     /// [`StateError::Damaged`].
     pub fn rows(&self) -> Result<Vec<Read>, StateError> {
-        let mut rows = Vec::new();
-        let mut hash = Sha256::new();
-        for table in TABLES {
-            let read = self.table(table)?;
-            let known = read
-                .iter()
-                .map(|(key, value)| (key.as_str(), value.as_str()));
-            add(&mut hash, table, known);
-            rows.extend(
-                read.into_iter()
-                    .map(|(key, value)| (table.to_owned(), key, value)),
-            );
-        }
-        let hash = HEXLOWER.encode(&hash.finalize());
-        match self.meta("rows")? {
-            Some(kept) if kept == hash => Ok(rows),
-            _ => Err(StateError::Damaged("rows were changed or lost".to_owned())),
-        }
+        let mut each = self.each_row()?;
+        let rows = each.by_ref().collect();
+        each.end().map(|()| rows)
+    }
+
+    /// Looks at every row, and keeps none.
+    ///
+    /// # Errors
+    /// [`StateError::Damaged`].
+    pub fn demand_whole(&self) -> Result<(), StateError> {
+        let mut each = self.each_row()?;
+        each.by_ref().for_each(drop);
+        each.end()
+    }
+
+    /// Every row, one after another. What is damaged ends them early, and [`EachRow::end`] says so.
+    ///
+    /// # Errors
+    /// [`StateError::Damaged`].
+    pub fn each_row(&self) -> Result<EachRow<'_>, StateError> {
+        Ok(EachRow::of(&self.db, self.meta("rows")?))
     }
 
     /// Makes the rows those of a snapshot that ends at `position`: what is the same stays untouched,
@@ -258,14 +262,6 @@ impl StateStore {
         let found = self.db.query_row(&query, params![name], |row| row.get(0));
         found.optional().map_err(damaged)
     }
-
-    fn table(&self, table: &str) -> Result<Vec<(String, String)>, StateError> {
-        let query = format!("SELECT key, value FROM {table} ORDER BY key");
-        let mut query = self.db.prepare(&query).map_err(damaged)?;
-        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-        let rows = rows.map_err(damaged)?;
-        rows.collect::<Result<_, _>>().map_err(damaged)
-    }
 }
 
 /// A wrong byte in the state's place in the log must not pass for a log that went back.
@@ -273,16 +269,6 @@ fn sum_of(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     add(&mut hash, META, parts.iter().map(|part| (*part, "")));
     HEXLOWER.encode(&hash.finalize())
-}
-
-/// Every row counts, in the order of its table and key.
-fn add<'r>(hash: &mut Sha256, table: &str, rows: impl Iterator<Item = (&'r str, &'r str)>) {
-    for (key, value) in rows {
-        for part in [table, key, value] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-    }
 }
 
 /// About the rows themselves.

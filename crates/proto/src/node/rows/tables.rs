@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, to_value};
 use signet_json::canonical;
 
-use crate::ids::AgentId;
+use crate::ids::{AgentId, Digest};
 use crate::stored::Stored;
 
 /// One row: the table, a key that is its only one there, and a JSON value in canonical form.
@@ -20,6 +20,15 @@ pub struct Row {
     pub key: String,
     /// What is remembered.
     pub value: String,
+}
+
+impl Row {
+    /// The first half of a hash over all of it.
+    pub(super) fn sum(&self) -> [u8; 16] {
+        let parts = [self.table, "\0", &self.key, "\0", &self.value];
+        let hash = Digest::of(&parts.map(str::as_bytes));
+        hash.0.first_chunk().copied().unwrap_or_default()
+    }
 }
 
 /// Every table.
