@@ -23,7 +23,7 @@ use crate::record::LogLine;
 use crate::unread::UnreadMonth;
 pub use signed_month::CHECKPOINT_LINES;
 use signed_month::SignedMonth;
-pub(crate) use signed_month::{Required, are_missing, is_beginning};
+pub(crate) use signed_month::{MOST_BEHIND, Required, are_missing, is_beginning};
 
 /// The file of checkpoints that belongs to a month's file.
 pub(crate) fn checkpoints_of(month: &Path) -> PathBuf {

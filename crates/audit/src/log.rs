@@ -12,7 +12,7 @@ use signet_proto::time::Timestamp;
 
 use crate::anchor::{Anchor, AnchorRecord};
 use crate::chain::{Head, LogPosition, Tip};
-use crate::checkpoint::{CHECKPOINT_LINES, Checkpoints};
+use crate::checkpoint::{Checkpoints, MOST_BEHIND};
 use crate::disk::Disk;
 use crate::error::LogError;
 use crate::file;
@@ -267,7 +267,7 @@ impl Log {
     /// checkpoint than an honest log has.
     fn keep_up(&mut self) -> Result<(), LogError> {
         let behind = self.checkpoints.as_ref().map_or(0, Checkpoints::behind);
-        if behind >= 2 * CHECKPOINT_LINES {
+        if behind >= MOST_BEHIND {
             self.commit()?;
             self.checkpoint()?;
         }

@@ -8,9 +8,8 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 /// Appends the finished JSON text `line` to `out`, with every hidden character as `\uXXXX`
 /// (a surrogate pair beyond the BMP). They can only stand inside strings, so the value is the same.
 pub fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
-    // Each chunk is tested to its end, with no early exit, so that many bytes are tested at once.
-    let is_plain = |chunk: &[u8]| chunk.iter().fold(0, |top, byte| top.max(*byte)) < DEL;
-    if line.chunks(128).all(is_plain) {
+    // Both look at many bytes at once.
+    if line.is_ascii() && !line.contains(&DEL) {
         return out.extend_from_slice(line);
     }
     let mut units = [0; 2];

@@ -17,12 +17,15 @@ use crate::read::{RawLine, RawLines};
 use crate::record::{LineFrame, Mark};
 use crate::unread::OTHER_LINES;
 
-/// A checkpoint is due after so many lines.
-pub const CHECKPOINT_LINES: u64 = 256;
+/// A checkpoint is due after so many lines: two full groups, so that under load each shares its two waits for the disk.
+pub const CHECKPOINT_LINES: u64 = 512;
 
 /// However a log is stopped, it leaves fewer lines than this without a checkpoint. More of them at the end of a month's
 /// file mean that checkpoints were taken away.
-const UNCOVERED: u64 = 4 * CHECKPOINT_LINES;
+const UNCOVERED: u64 = 2 * CHECKPOINT_LINES;
+
+/// So many lines are never appended without a checkpoint; what a month's end or a start adds stays below [`UNCOVERED`].
+pub(crate) const MOST_BEHIND: u64 = UNCOVERED - UNCOVERED / 4;
 
 /// Whether fewer checkpoints are there than a log of so many lines has, however it was stopped. A
 /// month has its first right after its `beginning`: the lines that open it and record torn ends.
