@@ -1,4 +1,5 @@
-//! How fast a log is proven: its links alone (chain, months, checkpoints), and with every signature.
+//! How fast a log is proven: its links alone (chain, months, checkpoints), and with every signature; and what it costs
+//! to hold two logs against each other.
 //!
 //! `cargo bench --workspace --bench verify`; `SIGNET_LINES` says how long a log (200,000 lines).
 #![allow(
@@ -6,26 +7,39 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    missing_docs
+    dead_code,
+    missing_docs,
+    unreachable_pub
 )]
 
 #[path = "../../testkit/src/bench.rs"]
 mod bench;
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "../tests/audit/pair.rs"]
+mod pair;
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use bench::Bench;
 use common::*;
 use ed25519_dalek::Signer as _;
-use signet_audit::{CheckpointKeys, Depth, Log, ProgressFn, Settings, verify_with};
+use pair::{Pair, Side};
+use signet_audit::{CheckpointKeys, Depth, Log, ProgressFn, Settings, reconcile, verify_with};
+use signet_proto::entry::{Direction, Ruling};
 use zeroize::Zeroizing;
 
 const SUMMARY: &str = "Asks for free evenings next week";
 
+/// The home of two logs, for the process that holds them against each other.
+const TWO_LOGS: &str = "SIGNET_TWO_LOGS";
+
 fn main() {
+    if let Some(dir) = std::env::var_os(TWO_LOGS) {
+        return hold_against_each_other(Path::new(&dir));
+    }
     let mut bench = Bench::begin("verify");
     let lines = std::env::var("SIGNET_LINES")
         .ok()
@@ -62,7 +76,54 @@ fn main() {
         }
     }
     bench.figure("peak of memory, MiB", peak_mib() as f64);
+    let messages = bench.size(50_000, 300);
+    let (cpu, memory) = reconciled(messages, dir.path());
+    bench.figure(
+        "reconcile, CPU of a message in both logs, in verify_strict",
+        cpu / messages as f64 / unit,
+    );
+    bench.figure("reconcile, peak of memory, MiB", memory);
     bench.end();
+}
+
+/// CPU seconds and MiB of memory that it takes to hold the logs of two agents against each other, in a process of its own.
+fn reconciled(messages: u64, dir: &Path) -> (f64, f64) {
+    let mut pair = Pair::new();
+    for number in 1..=messages {
+        let (from, to) = match number % 2 {
+            1 => (&mut pair.alice, &mut pair.bob),
+            _ => (&mut pair.bob, &mut pair.alice),
+        };
+        say(from, to, number);
+    }
+    pair.stop();
+    for (name, side) in [("mine", &pair.alice), ("theirs", &pair.bob)] {
+        std::os::unix::fs::symlink(side.dir(), dir.join(name)).unwrap();
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let told = child.env(TWO_LOGS, dir).output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    let (cpu, memory) = told.trim().split_once(' ').unwrap();
+    (cpu.parse().unwrap(), memory.parse().unwrap())
+}
+
+fn say(from: &mut Side, to: &mut Side, number: u64) {
+    let now = second(number);
+    let message = from.sign(&to.party, number, now, SUMMARY);
+    let sent = entry(Direction::Out, Ruling::Sent, message.clone());
+    let came = entry(Direction::In, Ruling::Accepted, message);
+    for (side, entry) in [(from, sent), (to, came)] {
+        side.log().append(now, &entry).unwrap();
+        if number % 64 == 0 {
+            side.log().commit().unwrap();
+        }
+    }
+}
+
+fn hold_against_each_other(dir: &Path) {
+    let found = reconcile(&dir.join("mine"), &dir.join("theirs")).unwrap();
+    assert!(found.agrees() && found.open.is_empty(), "{found}");
+    println!("{} {}", cpu_seconds(), peak_mib());
 }
 
 /// Seconds of one bare `verify_strict` over as many bytes as a message of the log has.

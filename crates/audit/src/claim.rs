@@ -98,10 +98,9 @@ impl Learned {
         let headers = &message.headers;
         let method = message.form.method();
         // Of other messages the body is made into a tree by nobody.
-        let receipt = match method {
-            Some(Method::Receipt) => message.body().and_then(Receipt::parse),
-            _ => None,
-        };
+        let is_receipt = method == Some(Method::Receipt);
+        let body = is_receipt.then(|| message.body()).flatten();
+        let receipt = body.and_then(Receipt::parse);
         Self {
             answered: headers.in_reply_to.filter(|_| method.is_none()),
             receipt: headers.session.zip(receipt),
