@@ -7,7 +7,7 @@ use signet_proto::certificate::{Certificate, ControlCertificate};
 use signet_proto::entry::TrustChange;
 use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, KeyId, PrincipalId};
-use signet_proto::keys::Purpose;
+use signet_proto::keys::{KeyTables, Purpose};
 use signet_proto::statement::Revocation;
 use signet_proto::trust::Principal;
 
@@ -41,15 +41,16 @@ pub(crate) enum Worth {
 pub(crate) const OUT_OF_DATES: &str =
     "the sender's certificate was not valid at the message's timestamp";
 
-/// Whether the key that `certificate` certifies signed the message.
-pub(crate) fn worth(certificate: &Certificate, message: &Message) -> Worth {
+/// Whether the key that `certificate` certifies signed the message. The certificate is one that the log made known: the
+/// keys of others have no table.
+pub(crate) fn worth(certificate: &Certificate, message: &Message, tables: &KeyTables) -> Worth {
     let headers = &message.headers;
     if certificate.principal != headers.principal_id {
         return Worth::Forged("the message's principal-id is not its sender's");
     }
     let (parts, signature) = (message.signed_parts(), message.signature());
     let key = &certificate.signing_key;
-    if !key.verify(Purpose::Message, &parts, signature) {
+    if !tables.verify(key, Purpose::Message, &parts, signature) {
         return Worth::Forged("the message's signature does not hold");
     }
     match certificate.covers(headers.timestamp) {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use signet_json::{Limits, parse};
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, TrustChange, TrustLine, Verdict};
 use signet_proto::ids::{AgentId, Digest};
-use signet_proto::keys::fingerprint;
+use signet_proto::keys::{KeyTables, TableBudget, fingerprint};
 use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
 
@@ -267,7 +267,9 @@ impl BundleReader {
         }
         let refused = Ruling::Rejected(Reason::CertificateExpired);
         let certificate = self.authority.certificate(message);
-        let found = certificate.map(|certificate| worth(&certificate, message));
+        // Few messages stand in a bundle: its keys get no tables.
+        let tables = KeyTables::new(TableBudget::OFF);
+        let found = certificate.map(|certificate| worth(&certificate, message, &tables));
         let proof = match (found, verdict.direction) {
             (None, _) => Some("no line before certifies the key that signed the message"),
             (Some(Worth::Forged(what)), _) => Some(what),

@@ -6,6 +6,7 @@ use signet_proto::certificate::Certificate;
 use signet_proto::entry::{Direction, Evidence, Ruling, Verdict};
 use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, Digest};
+use signet_proto::keys::KeyTables;
 use signet_proto::reject::Reason;
 
 use super::agreement::contradictions;
@@ -44,7 +45,7 @@ pub(super) enum Proof {
 }
 
 /// Proves what does not depend on any other line any more.
-pub(super) fn prove(mut line: FollowedLine) -> (FollowedLine, Proof) {
+pub(super) fn prove(mut line: FollowedLine, tables: &KeyTables) -> (FollowedLine, Proof) {
     let ProofWork::Verdict(verdict, certificate, me) =
         std::mem::replace(&mut line.work, ProofWork::None)
     else {
@@ -59,7 +60,7 @@ pub(super) fn prove(mut line: FollowedLine) -> (FollowedLine, Proof) {
         return (line, Proof::Uncertified);
     };
     let refused = Ruling::Rejected(Reason::CertificateExpired);
-    let fault = match (worth(&certificate, &message), verdict.direction) {
+    let fault = match (worth(&certificate, &message, tables), verdict.direction) {
         (Worth::Holds, direction) => return (line, Proof::Signed(message, direction)),
         (Worth::OutOfDates, Direction::In) if verdict.ruling == refused => {
             return (line, Proof::Signed(message, Direction::In));

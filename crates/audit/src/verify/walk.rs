@@ -8,6 +8,7 @@ mod place;
 use std::path::{Path, PathBuf};
 
 use signet_proto::entry::{Claim, Direction, Entry, Evidence, Ruling, TrustLine, Verdict};
+use signet_proto::keys::{KeyTables, TableBudget};
 use signet_text::counted;
 
 use super::agreement::prove_parties;
@@ -34,6 +35,8 @@ pub(super) struct Walk<'a, 'p> {
     progress: &'a mut ProgressFn<'p>,
     report: LogReport,
     authority: KnownTrust,
+    /// Tables of the keys of certificates that the log made known.
+    tables: KeyTables,
     tip: Option<Tip>,
     first: Option<u64>,
     /// The two last lines without a fault, the newer one second.
@@ -77,6 +80,7 @@ impl<'a, 'p> Walk<'a, 'p> {
                 ..LogReport::default()
             },
             authority: KnownTrust::default(),
+            tables: KeyTables::new(TableBudget::STANDARD),
             tip: None,
             first: None,
             sound: [None; 2],
@@ -188,7 +192,8 @@ impl<'a, 'p> Walk<'a, 'p> {
                 }
             }
         }
-        for (line, proof) in parallel::map(followed, prove) {
+        let tables = &self.tables;
+        for (line, proof) in parallel::map(followed, |line| prove(line, tables)) {
             self.conclude(line, proof);
         }
         ended

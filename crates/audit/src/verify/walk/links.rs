@@ -41,7 +41,8 @@ impl Walk<'_, '_> {
                 }
                 HashedLine::Alone(mut line) => {
                     line.place = *number;
-                    let (line, proof) = prove(self.follow(*line)?);
+                    let followed = self.follow(*line)?;
+                    let (line, proof) = prove(followed, &self.tables);
                     self.conclude(line, proof);
                 }
             }
