@@ -114,7 +114,7 @@ fn say(from: &mut Side, to: &mut Side, number: u64) {
     let came = entry(Direction::In, Ruling::Accepted, message);
     for (side, entry) in [(from, sent), (to, came)] {
         side.log().append(now, &entry).unwrap();
-        if number % 64 == 0 {
+        if number.is_multiple_of(64) {
             side.log().commit().unwrap();
         }
     }

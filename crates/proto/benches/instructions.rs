@@ -21,7 +21,7 @@ use signet_proto::entry::Entry;
 use signet_proto::envelope::{Message, Unverified};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::{KeyTables, Purpose, TableBudget, VerifyKey};
-use signet_proto::node::{Content, Judged, Node, Outcome, Sending};
+use signet_proto::node::{At, Content, Judged, Node, Outcome, Sending};
 
 /// Messages of one count.
 const MESSAGES: usize = 100;
@@ -63,7 +63,7 @@ fn send_at(alice: &mut Agent, ms: i64) -> Outcome {
 }
 
 /// The same agent with so many peers more: each as the one that it has met.
-fn crowded(agent: Agent, peers: usize) -> Agent {
+fn crowded(mut agent: Agent, peers: usize) -> Agent {
     let met = agent.node.trust().peers().next().unwrap();
     let (met, certificate) = (met.0.clone(), met.1.newest().unwrap().clone());
     let rows = agent.node.snapshot(at(0).now).rows();
@@ -83,8 +83,7 @@ fn crowded(agent: Agent, peers: usize) -> Agent {
     let own = rows.iter();
     let own = own.map(|row| (row.table.to_owned(), row.key.clone(), row.value.clone()));
     let (identity, policy) = agent.made();
-    let node = Node::restore(identity, policy, [9; 32], own.chain(copies)).unwrap();
-    let mut agent = Agent { node, ..agent };
+    agent.node = Node::restore(identity, policy, [9; 32], own.chain(copies)).unwrap();
     let outcome = agent.node.turn(at(0)).resume();
     agent.keep(at(0), outcome);
     know(&mut agent, &certificate, peers);
@@ -178,23 +177,19 @@ fn beside_peers(peers: usize) -> Agent {
 /// A sender in a conversation of a thousand calls, half of them its own, two in a second.
 fn in_a_long_talk() -> Agent {
     let (mut alice, mut bob) = in_session();
-    let call = |content| Sending::Notification(content);
     for n in 0..BEFORE as i64 / 2 {
         let now = at(n * 1_000);
-        for (one, other) in [(&mut alice, &mut bob), (&mut bob, &mut alice)] {
-            let id = other.id();
-            let outcome = one
-                .node
-                .turn(now)
-                .sent()
-                .send(&id, call(talk()))
-                .unwrap()
-                .outcome;
-            let effects = one.keep(now, outcome);
-            settle(now, &mut [&mut *one, &mut *other], effects);
-        }
+        says(now, &mut alice, &mut bob);
+        says(now, &mut bob, &mut alice);
     }
     alice
+}
+
+fn says(now: At, one: &mut Agent, other: &mut Agent) {
+    let call = Sending::Notification(talk());
+    let sent = one.node.turn(now).sent().send(&other.id(), call).unwrap();
+    let effects = one.keep(now, sent.outcome);
+    settle(now, &mut [one, other], effects);
 }
 
 /// A receiver beside so many peers, and one message for it.

@@ -133,6 +133,7 @@ fn what_the_hops_forget_is_in_no_talk() {
     for (seed, calls) in [(1, 400), (2, 400), (3, 12_000)] {
         by_chance(seed, calls, |peers, _, _| {
             if peers
+                .known
                 .iter()
                 .map(|(_, known)| known.hops.side(Direction::In).0.len())
                 .sum::<usize>()
