@@ -11,7 +11,7 @@ use rand_core::CryptoRngCore;
 use signet_json::Value;
 
 use crate::envelope::{
-    Form, MAX_MESSAGE, Message, Method, Outgoing, Unverified, attach, may_travel_in_clear,
+    Form, MAX_MESSAGE, Message, Method, UnsignedParts, Unverified, attach, may_travel_in_clear,
 };
 use crate::headers::{CapabilityName, ConversationId, Headers};
 use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
@@ -93,7 +93,7 @@ impl Signed {
         &self.0
     }
 
-    fn of(outgoing: Outgoing<'_>, key: &SigningKey) -> Result<Self, Reason> {
+    fn of(outgoing: UnsignedParts<'_>, key: &SigningKey) -> Result<Self, Reason> {
         let unsigned = outgoing.canonical();
         let signature = key.sign(Purpose::Message, &[unsigned.bytes()]);
         if let Some(read) = Unverified::parse_canonical(&unsigned.with(&signature)) {
@@ -130,7 +130,7 @@ impl Signed {
             audit_head: stamp.audit_head,
             ..old.clone()
         };
-        let outgoing = Outgoing {
+        let outgoing = UnsignedParts {
             form: &message.form,
             headers: &headers,
             summary: message.summary.as_deref(),
@@ -252,8 +252,8 @@ impl Draft {
         Ok((Signed::of(outgoing, &identity.signing)?, copy))
     }
 
-    fn in_clear<'a>(&'a self, headers: &'a Headers) -> Outgoing<'a> {
-        Outgoing {
+    fn in_clear<'a>(&'a self, headers: &'a Headers) -> UnsignedParts<'a> {
+        UnsignedParts {
             form: &self.form,
             headers,
             summary: self.summary.as_deref(),
@@ -262,8 +262,8 @@ impl Draft {
         }
     }
 
-    fn in_box<'a>(&'a self, headers: &'a Headers, sealed: &'a Sealed) -> Outgoing<'a> {
-        Outgoing {
+    fn in_box<'a>(&'a self, headers: &'a Headers, sealed: &'a Sealed) -> UnsignedParts<'a> {
+        UnsignedParts {
             form: &self.form,
             headers,
             summary: None,

@@ -10,9 +10,9 @@
 mod body;
 mod form;
 mod one_pass;
-mod outgoing;
 mod parts;
 mod sealed;
+mod unsigned;
 
 use std::fmt;
 use std::ops::Range;
@@ -27,9 +27,9 @@ use signet_json::{Limits, Value};
 pub use crate::method::{BodyForm, Class, KeptIn, Method};
 use body::Body;
 pub use form::Form;
-pub(crate) use outgoing::{Outgoing, attach};
 use parts::{Parts, take_body, write_enveloped};
 pub use sealed::Sealed;
+pub(crate) use unsigned::{UnsignedParts, attach};
 
 /// The largest message, in bytes: NATS limits a payload to 256 KiB with its headers.
 pub const MAX_MESSAGE: usize = Limits::MESSAGE.bytes;

@@ -11,7 +11,7 @@ use crate::ids::{MessageId, encode_base64url};
 
 /// What a message of ours says.
 #[derive(Clone, Copy)]
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct UnsignedParts<'a> {
     pub(crate) form: &'a Form,
     pub(crate) headers: &'a Headers,
     pub(crate) summary: Option<&'a str>,
@@ -41,7 +41,7 @@ impl Unsigned {
     }
 }
 
-impl Outgoing<'_> {
+impl UnsignedParts<'_> {
     /// The JSON-RPC `id`: a call's own name, or that of the request that is answered.
     fn id(&self) -> Option<String> {
         let text = |id: MessageId| id.to_string();
