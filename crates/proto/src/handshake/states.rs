@@ -82,11 +82,6 @@ impl AwaitVerify {
 }
 
 impl AwaitTrust {
-    /// Whether the peer chose a version, so that flight 3 may follow.
-    pub fn choice(&self) -> Option<Version> {
-        self.choice
-    }
-
     pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
         if self.capability.is_none() {
             return Err(Reason::HandshakeUnexpected);

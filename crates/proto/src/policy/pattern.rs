@@ -23,11 +23,6 @@ impl NamePattern {
             None => name.as_str() == self.0,
         }
     }
-
-    /// The pattern as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl TryFrom<String> for NamePattern {
@@ -69,6 +64,8 @@ mod tests {
 
     #[test]
     fn a_pattern_means_one_name_or_all_that_begin_with_it() {
+        let pattern: NamePattern = "calendar.*".parse().unwrap();
+        assert_eq!(pattern.to_string(), "calendar.*");
         assert!(matches("calendar.*", "calendar.free-busy"));
         assert!(matches("*", "door.open"));
         assert!(matches("door.open", "door.open"));

@@ -151,11 +151,6 @@ impl Ledger {
             .map(|(number, waiting)| (*number, waiting))
     }
 
-    /// What waits for a receipt, by name.
-    pub fn find(&self, name: MessageId) -> Option<&AwaitingReceipt> {
-        self.waiting.get(self.names.get(&name)?)
-    }
-
     /// Remembers a message that went out under `sequence`.
     pub fn record(&mut self, sequence: u64, message: Arc<Message>, at: Timestamp) {
         self.next = self.next.max(sequence + 1);
