@@ -6,11 +6,12 @@ use std::sync::Arc;
 use signet_proto::handoff::TaskState;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Sending, State};
+use signet_proto::policy::Policy;
 use signet_proto::reject::Reason;
 
 use crate::household::forger::{hear, talking};
 use crate::household::net::{Net, message_of, times_taken};
-use crate::household::people::remembered;
+use crate::household::people::{does, remembered};
 use crate::household::{sealing, tasks};
 
 const SECOND: i64 = 1_000;
@@ -215,4 +216,43 @@ fn a_report_on_a_task_refused_for_the_clock_reaches_whoever_gave_it() {
     net.run_for(2 * SECOND);
     assert_eq!(tasks::given(&net, ALICE, task), TaskState::Completed);
     remembered(&net);
+}
+
+/// Its box was made for that session, and both sides still have it.
+#[test]
+fn a_refused_answer_goes_into_its_own_session_though_there_is_a_newer_one() {
+    let mut net = talking();
+    let asked = net.ask(ALICE, BOB);
+    net.run_for(SECOND);
+    net.cut = Some((BOB, ALICE));
+    net.skew[BOB] = HOUR;
+    net.run_for(SECOND);
+    net.reply(BOB, asked);
+    net.run_for(SECOND);
+    net.skew[BOB] = 0;
+    net.run_for(SECOND);
+    net.cut = None;
+    let newest = |net: &Net| {
+        let alice = net.agents[ALICE].id();
+        let standing = net.agents[BOB].node.standing(&alice, net.at(BOB).now);
+        standing.session
+    };
+    let before = newest(&net);
+    does(&mut net, BOB, |node, at| {
+        let policy = Policy {
+            tier: 3,
+            ..Policy::default()
+        };
+        node.turn(at).me().change_policy(policy).0
+    });
+    net.run_for(MINUTE);
+    assert_ne!(newest(&net), before);
+    assert_eq!(state(&net, ALICE, asked), State::Answered);
+    let sent = net.sent.iter().map(|(_, _, bytes)| message_of(bytes));
+    let answers = sent.filter(|message| message.headers.in_reply_to == Some(asked));
+    let places: Vec<_> = answers
+        .map(|answer| (answer.headers.session, answer.headers.sequence))
+        .collect();
+    let (first, last) = (places.first().unwrap(), places.last().unwrap());
+    assert!(first.1 != last.1 && first.0 == last.0, "{places:?}");
 }

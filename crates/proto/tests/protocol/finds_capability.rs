@@ -4,7 +4,7 @@ use crate::household::net::{Net, message_of};
 use crate::progress_and_offers::{ALICE, BOB, PROGRAM, lamp, offer, speaking};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::ids::{MessageId, Version};
-use signet_proto::node::{Content, Sending, State};
+use signet_proto::node::{Content, Sending, SentEnd, State};
 use signet_proto::policy::{Capability, Policy};
 
 /// Alice and Bob, who have not met; Bob has these capabilities in his configuration.
@@ -81,6 +81,14 @@ fn the_first_request_to_a_peer_that_offers_several_ends_and_says_so() {
         State::RefusedHere("capability-needed".into())
     );
     assert_eq!(state(&net, next), State::Received, "it holds up no other");
+    // Whoever asked hears what there is.
+    let sent = net.agents[ALICE].node.sent();
+    let Some(SentEnd::Settled { offers, .. }) = sent.end_of(request, true) else {
+        panic!("nothing follows");
+    };
+    let offers = offers.unwrap_or_default();
+    let names: Vec<_> = offers.iter().map(|name| name.as_str()).collect();
+    assert_eq!(names, ["door.open", "door.shut"]);
 }
 
 #[test]

@@ -288,3 +288,12 @@ fn the_method_has_the_form_that_the_schema_says() {
     let refused = draft.sign(alice.node.identity(), stamp).unwrap_err();
     assert_eq!(refused.name(), "invalid-shape");
 }
+
+#[test]
+fn a_poll_of_a_clock_that_is_a_minute_ahead_is_served_and_none_from_further_ahead() {
+    for (ahead, served) in [(60_000, true), (60_001, false)] {
+        let (mut alice, mut bob) = alice_and_bob();
+        let poll = poll(&mut alice, &bob, 1_000 + ahead);
+        assert_eq!(is_served(&hear(&mut bob, 1_000, &poll)), served, "{ahead}");
+    }
+}

@@ -11,7 +11,7 @@ use signet_proto::time::Timestamp;
 
 use crate::household::net::{Net, times_taken};
 use crate::household::people::does;
-use crate::household::{Agent, START, identity, identity_with};
+use crate::household::{Agent, START, identity, identity_with, key};
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -136,4 +136,31 @@ fn a_renewal_that_gains_something_is_made_once() {
     net.run_for(30 * DAY);
     assert_eq!(announces(&net), before + 3, "one with each");
     assert_eq!(rings(&net), 0);
+}
+
+#[test]
+fn a_certificate_that_alone_was_renewed_is_told_to_all_at_once_and_the_same_one_to_nobody() {
+    let same = || identity("agent-alice", "alice");
+    let mut net = town(same);
+    let before = announces(&net);
+    does(&mut net, 0, |node, at| node.turn(at).me().adopt(same()));
+    net.run_for(1_000);
+    assert_eq!(announces(&net), before);
+    let mut renewed = same();
+    let old = &renewed.certificate;
+    let request = CertificateRequest {
+        agent: old.agent.clone(),
+        principal: old.principal.clone(),
+        signing_key: old.signing_key.clone(),
+        layers: old.layers,
+        versions: old.versions.clone(),
+        serial: 2,
+        not_before: old.not_before,
+        not_after: old.not_after,
+        next_root: old.next_root,
+    };
+    renewed.certificate = request.sign(&key("root of alice")).unwrap();
+    does(&mut net, 0, |node, at| node.turn(at).me().adopt(renewed));
+    net.run_for(1_000);
+    assert_eq!(announces(&net), before + 3, "one with each");
 }
