@@ -106,52 +106,42 @@ pub(crate) fn run(mut bench: Bench) {
     let possible: Vec<f64> = possible
         .map(|(bare, cpu)| 1.0 / (1.0 / bare + cpu / 1e9 / cores))
         .collect();
-    for (what, values, than, limit) in [
-        (
-            "plain path, CPU of a message, in verify_strict",
-            &plain.cpus,
-            &units,
-            Limit::Most(MOST_PLAIN),
-        ),
-        (
-            "CPU of a message inbound, in verify_strict",
-            &core.cpus,
-            &units,
-            Limit::Most(MOST),
-        ),
-        (
-            "messages a second, in those that one core verifies",
-            &core.rates,
-            &a_core,
-            Limit::Least(LEAST),
-        ),
-        (
-            "messages a second, in those of the plain path",
-            &core.rates,
-            &plain.rates,
-            Limit::Least(LEAST_BESIDE_PLAIN),
-        ),
-        (
-            "CPU out of a mailbox, beside core NATS",
-            &mail.cpus,
-            &core.cpus,
-            Limit::Most(MOST_OUT_OF_MAILBOX),
-        ),
-        (
-            "rate out of a mailbox, in what the cores have time for",
-            &mail.rates,
-            &possible,
-            Limit::Least(LEAST_OUT_OF_MAILBOX),
-        ),
-    ] {
-        let each: Vec<f64> = values
-            .iter()
-            .zip(than)
-            .map(|(value, than)| value / than)
-            .collect();
-        println!("{what}, each round: {}", list(&each));
-        bench.held(what, median(&each), limit);
-    }
+    let beside = |values: &[f64], than: &[f64]| {
+        let each = values.iter().zip(than).map(|(value, than)| value / than);
+        let each: Vec<f64> = each.collect();
+        println!("each round: {}", list(&each));
+        median(&each)
+    };
+    bench.held(
+        "plain path, CPU of a message, in verify_strict",
+        beside(&plain.cpus, &units),
+        Limit::Most(MOST_PLAIN),
+    );
+    bench.held(
+        "CPU of a message inbound, in verify_strict",
+        beside(&core.cpus, &units),
+        Limit::Most(MOST),
+    );
+    bench.held(
+        "messages a second, in those that one core verifies",
+        beside(&core.rates, &a_core),
+        Limit::Least(LEAST),
+    );
+    bench.held(
+        "messages a second, in those of the plain path",
+        beside(&core.rates, &plain.rates),
+        Limit::Least(LEAST_BESIDE_PLAIN),
+    );
+    bench.held(
+        "CPU out of a mailbox, beside core NATS",
+        beside(&mail.cpus, &core.cpus),
+        Limit::Most(MOST_OUT_OF_MAILBOX),
+    );
+    bench.held(
+        "rate out of a mailbox, in what the cores have time for",
+        beside(&mail.rates, &possible),
+        Limit::Least(LEAST_OUT_OF_MAILBOX),
+    );
     bench.held(
         "lines that tell of dropped messages",
         (core.gaps + mail.gaps) as f64,
