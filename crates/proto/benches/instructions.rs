@@ -285,7 +285,7 @@ fn judge((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Judged>) {
 #[library_benchmark]
 #[bench::of_two(setup = strangers)]
 #[bench::beside_one_peer(args = [0], setup = strangers_beside)]
-#[bench::beside_two_thousand_peers(args = [2_000], setup = strangers_beside)]
+#[bench::beside_three_hundred_peers(args = [300], setup = strangers_beside)]
 fn handshake(two: (Agent, Agent)) -> (Agent, Agent) {
     meet(two)
 }
@@ -295,7 +295,7 @@ fn handshake(two: (Agent, Agent)) -> (Agent, Agent) {
 #[bench::first(setup = in_a_new_conversation)]
 #[bench::behind_a_thousand(setup = in_a_long_conversation)]
 #[bench::in_a_talk_of_a_thousand(setup = in_a_long_talk)]
-#[bench::beside_a_thousand_peers(args = [1_000], setup = beside_peers)]
+#[bench::beside_three_hundred_peers(args = [300], setup = beside_peers)]
 fn handle_send(mut alice: Agent) -> (Agent, Outcome) {
     let outcome = send_at(&mut alice, LATER);
     (alice, outcome)
@@ -305,7 +305,7 @@ fn handle_send(mut alice: Agent) -> (Agent, Outcome) {
 // follows.
 #[library_benchmark]
 #[bench::with_one_peer(args = [0], setup = with_a_message)]
-#[bench::with_two_thousand_peers(args = [2_000], setup = with_a_message)]
+#[bench::with_three_hundred_peers(args = [300], setup = with_a_message)]
 fn receipted((mut bob, message): (Agent, Arc<[u8]>)) -> (Agent, Outcome) {
     let judged = Judged::of(&message, bob.node.trust());
     drop(bob.node.turn(at(1)).handle_inbound(judged));
@@ -329,7 +329,7 @@ fn receipted((mut bob, message): (Agent, Arc<[u8]>)) -> (Agent, Outcome) {
 // One more is made known.
 #[library_benchmark]
 #[bench::of_one(args = [1], setup = who_knows)]
-#[bench::of_5400(args = [5_400], setup = who_knows)]
+#[bench::of_600(args = [600], setup = who_knows)]
 fn peer_add((mut alice, certificate): (Agent, Certificate)) -> (Agent, Outcome) {
     // The workers hold the trust store as it is.
     let held = alice.node.trust().clone();
