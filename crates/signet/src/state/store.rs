@@ -189,7 +189,7 @@ impl StateStore {
         each.end()
     }
 
-    /// Every row, one after another. What is damaged ends them early, and [`EachRow::end`] says so.
+    /// Every row, one after another. What is damaged ends them early, and `EachRow::end` says so.
     ///
     /// # Errors
     /// [`StateError::Damaged`].
