@@ -21,7 +21,7 @@ use signet_proto::entry::Entry;
 use signet_proto::envelope::{Message, Unverified};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::{KeyTables, Purpose, TableBudget, VerifyKey};
-use signet_proto::node::{At, Content, Judged, Node, Outcome, Sending};
+use signet_proto::node::{Content, Judged, Node, Outcome, Sending};
 
 /// Messages of one count.
 const MESSAGES: usize = 100;
@@ -174,24 +174,6 @@ fn beside_peers(peers: usize) -> Agent {
     crowded(alice, peers)
 }
 
-/// A sender in a conversation of a thousand calls, half of them its own, two in a second.
-fn in_a_long_talk() -> Agent {
-    let (mut alice, mut bob) = in_session();
-    for n in 0..BEFORE as i64 / 2 {
-        let now = at(n * 1_000);
-        says(now, &mut alice, &mut bob);
-        says(now, &mut bob, &mut alice);
-    }
-    alice
-}
-
-fn says(now: At, one: &mut Agent, other: &mut Agent) {
-    let call = Sending::Notification(talk());
-    let sent = one.node.turn(now).sent().send(&other.id(), call).unwrap();
-    let effects = one.keep(now, sent.outcome);
-    settle(now, &mut [one, other], effects);
-}
-
 /// A receiver beside so many peers, and one message for it.
 fn with_a_message(peers: usize) -> (Agent, Arc<[u8]>) {
     let (mut alice, bob) = in_session();
@@ -294,7 +276,6 @@ fn handshake(two: (Agent, Agent)) -> (Agent, Agent) {
 #[library_benchmark]
 #[bench::first(setup = in_a_new_conversation)]
 #[bench::behind_a_thousand(setup = in_a_long_conversation)]
-#[bench::in_a_talk_of_a_thousand(setup = in_a_long_talk)]
 #[bench::beside_three_hundred_peers(args = [300], setup = beside_peers)]
 fn handle_send(mut alice: Agent) -> (Agent, Outcome) {
     let outcome = send_at(&mut alice, LATER);
