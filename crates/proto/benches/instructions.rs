@@ -128,6 +128,8 @@ fn in_session() -> (Agent, Agent) {
 
 /// The handshake, with the first message behind it.
 fn meet((mut alice, mut bob): (Agent, Agent)) -> (Agent, Agent) {
+    // What the tests hold the agenda against is no work of a daemon's.
+    (alice.asks_everybody, bob.asks_everybody) = (false, false);
     let outcome = send(&mut alice);
     let effects = alice.keep(at(0), outcome);
     settle(at(0), &mut [&mut alice, &mut bob], effects);

@@ -350,7 +350,7 @@ impl TrustStore {
         }
     }
 
-    fn agents_of(&self, principal: &PrincipalId) -> Vec<AgentId> {
+    pub(crate) fn agents_of(&self, principal: &PrincipalId) -> Vec<AgentId> {
         let peers = self.view.peers();
         let theirs = peers.filter(|(_, peer)| peer.principal() == Some(principal));
         theirs.map(|(agent, _)| agent.clone()).collect()

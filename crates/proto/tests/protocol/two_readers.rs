@@ -74,7 +74,7 @@ fn is_left_to_the_parser(message: &Message) -> bool {
 }
 
 /// Everything that a message holds and says.
-fn same(one: &Message, other: &Message) -> bool {
+pub(super) fn same(one: &Message, other: &Message) -> bool {
     one == other
         && one.form == other.form
         && one.headers == other.headers

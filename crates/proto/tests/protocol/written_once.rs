@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use signet_json::canonical;
 use signet_proto::draft::{Draft, Stamp};
-use signet_proto::envelope::{Form, Message, Method, Unverified};
+use signet_proto::envelope::{Form, Method, Unverified};
 use signet_proto::headers::{Headers, Layers};
 use signet_proto::ids::{Digest, SessionId, Version, encode_base64url};
 use signet_proto::keys::Purpose;
@@ -11,6 +11,7 @@ use signet_proto::reject::Reason;
 
 use crate::forge::{id, recipient};
 use crate::household::{at, identity, rng};
+use crate::two_readers::same;
 
 /// A draft in which each optional member is there when its bit is set.
 fn draft(form: Form, bits: u32) -> (Draft, Stamp) {
@@ -155,17 +156,6 @@ fn what_is_written_once_is_the_canonical_form_of_the_tree() {
         }
     }
     assert!(taken > 1_000 && refused > 1_000, "{taken} {refused}");
-}
-
-fn same(one: &Message, other: &Message) -> bool {
-    one == other
-        && one.form == other.form
-        && one.headers == other.headers
-        && one.summary == other.summary
-        && one.body() == other.body()
-        && one.sealed == other.sealed
-        && one.hash() == other.hash()
-        && one.signed_parts() == other.signed_parts()
 }
 
 #[test]

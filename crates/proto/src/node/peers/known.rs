@@ -175,7 +175,7 @@ impl KnownPeers {
         steps.max()
     }
 
-    fn note(&mut self, name: &AgentId) {
+    pub(in crate::node) fn note(&mut self, name: &AgentId) {
         let ChangedPeers::These(names) = &mut self.changed else {
             return;
         };

@@ -110,7 +110,9 @@ impl Line<'_> {
         let was_root = is_root(trust);
         let changed = change(trust);
         if is_root(trust) != was_root {
-            self.node.peers.known_mut().note_all();
+            for agent in trust.agents_of(&certificate.principal) {
+                self.node.peers.known_mut().note(&agent);
+            }
         }
         changed
     }
