@@ -20,6 +20,7 @@ mod event_loop;
 mod intake;
 mod journal;
 mod keys;
+mod log_view;
 mod months;
 mod person;
 mod settings;

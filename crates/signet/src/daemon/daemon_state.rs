@@ -19,8 +19,8 @@ use super::carrying::Carrying;
 use super::condition::DaemonCondition;
 use super::connections::Connections;
 use super::consumers::Consumers;
-use super::journal::LogView;
 use super::keys::OwnKeys;
+use super::log_view::LogView;
 use super::person::Person;
 use super::settings::LiveConfig;
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use signet_audit::{CHECKPOINT_LINES, Head, Log, LogError, Reserved};
 use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{CauseLine, Entry};
-use signet_proto::node::{At, Snapshot};
+use signet_proto::node::Snapshot;
 use signet_proto::time::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
@@ -32,6 +32,7 @@ use crate::clock;
 use crate::state::{StateSnapshot, offer};
 
 use super::action::Action;
+use super::log_view::LogView;
 use super::watchdog::Probe;
 
 /// The most entries that share one fdatasync.
@@ -59,7 +60,7 @@ pub(super) struct JournalGroup {
     pub(super) actions: Vec<Action>,
     /// What the node remembers behind them, to be written beside the log when they are durable.
     pub(super) snapshot: Option<Box<Snapshot>>,
-    /// Asks whether the thread lives; answered when all of this is durable.
+    /// Asks whether the thread lives; answered when all of this is durable, or the disk is full.
     pub(super) probe: Option<Probe>,
 }
 
@@ -86,65 +87,6 @@ impl JournalGroup {
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.actions.is_empty() && self.snapshot.is_none()
-    }
-
-    /// Says that the thread lives, where that was asked.
-    fn answer(&mut self) {
-        // The watchdog may have stopped asking, and then nobody receives this.
-        self.probe.take().map(|probe| probe.send(()));
-    }
-}
-
-/// How the log stands, as the event loop sees it.
-#[derive(Clone, Debug)]
-pub(super) struct LogView {
-    head: watch::Receiver<Option<Head>>,
-    full: watch::Receiver<Option<Timestamp>>,
-    /// The damage that somebody did to the log, as far as it was found.
-    fault: Option<String>,
-}
-
-impl LogView {
-    /// The newest durable line.
-    pub(super) fn head(&self) -> Option<Head> {
-        *self.head.borrow()
-    }
-
-    /// The head of the log as a channel, for whoever waits for the next.
-    pub(super) fn heads(&self) -> watch::Receiver<Option<Head>> {
-        self.head.clone()
-    }
-
-    /// Since when the disk is full, while it is: nothing may be taken in, and nothing that is said would be durable.
-    pub(super) fn full_since(&self) -> Option<Timestamp> {
-        *self.full.borrow()
-    }
-
-    /// The damage that somebody did to the log, in words.
-    pub(super) fn fault(&self) -> Option<&String> {
-        self.fault.as_ref()
-    }
-
-    /// Somebody changed the log.
-    pub(super) fn note_fault(&mut self, what: String) {
-        self.fault = Some(what);
-    }
-
-    /// Resolves when the disk is full, or is not any more.
-    pub(super) async fn room_changed(&mut self) {
-        // Where the journal has ended, wait for ever: the event loop hears of that end from `journal.closed()`.
-        if self.full.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// The present moment, and the newest durable line.
-    pub(super) fn at(&self) -> At {
-        At {
-            now: clock::now(),
-            elapsed: clock::elapsed(),
-            head: self.head().map(|head| head.hash),
-        }
     }
 }
 
@@ -174,6 +116,7 @@ impl Journal {
             log,
             groups: waiting,
             held: VecDeque::new(),
+            probe: None,
             clock: Handle::try_current().map_err(std::io::Error::other)?,
             due: None,
             durable,
@@ -185,19 +128,14 @@ impl Journal {
         let thread = thread.spawn(move || writer.run())?;
         Ok(Self {
             groups,
-            view: LogView {
-                head,
-                full,
-                fault: None,
-            },
+            view: LogView::new(head, full),
             thread,
         })
     }
 
     /// The way in, and how the log stands; `fault` is what the start found in it.
     pub(super) fn ends(&self, fault: Option<String>) -> (mpsc::Sender<JournalGroup>, LogView) {
-        let view = self.view.clone();
-        (self.groups.clone(), LogView { fault, ..view })
+        (self.groups.clone(), self.view.with_fault(fault))
     }
 
     /// Closes the way in and waits until everything is durable.
@@ -222,6 +160,8 @@ struct Writer {
     groups: mpsc::Receiver<JournalGroup>,
     /// Groups that were under way when the disk was full.
     held: VecDeque<JournalGroup>,
+    /// The question of the watchdog that came with the groups under way.
+    probe: Option<Probe>,
     clock: Handle,
     /// When the next checkpoint is due.
     due: Option<Instant>,
@@ -236,14 +176,14 @@ struct Writer {
 struct Allowed {
     actions: Vec<Action>,
     kept: Option<StateSnapshot>,
-    probe: Option<Probe>,
 }
 
 impl Writer {
     fn run(mut self) -> Result<(), LogError> {
-        while let Some(mut first) = self.next()? {
+        while let Some(first) = self.next()? {
             if first.is_empty() {
-                first.answer();
+                self.probe = first.probe;
+                self.answer();
                 continue;
             }
             let mut allowed = Allowed::default();
@@ -255,7 +195,7 @@ impl Writer {
             }
             let head = self.commit()?;
             self.durable.send_replace(Some(head));
-            allowed.probe.take().map(|probe| probe.send(()));
+            self.answer();
             if let Some(kept) = allowed.kept {
                 offer(&self.snapshots, kept);
             }
@@ -266,6 +206,12 @@ impl Writer {
             self.checkpoint_if_due()?;
         }
         self.patiently(Log::checkpoint)
+    }
+
+    /// Tells the watchdog that the thread lives, where it has asked.
+    fn answer(&mut self) {
+        // The watchdog may have stopped asking, and then nobody receives this.
+        self.probe.take().map(|probe| probe.send(()));
     }
 
     /// The next group; meanwhile, the checkpoint that falls due, and whether the files are at their places.
@@ -292,13 +238,18 @@ impl Writer {
         held.or_else(|| self.groups.try_recv().ok())
     }
 
-    fn append(&mut self, group: JournalGroup, allowed: &mut Allowed) -> Result<usize, LogError> {
+    fn append(
+        &mut self,
+        mut group: JournalGroup,
+        allowed: &mut Allowed,
+    ) -> Result<usize, LogError> {
+        // Before the first write: where that finds the disk full, the question is answered while the thread waits.
+        self.probe = group.probe.take().or(self.probe.take());
         for (place, entry) in group.entries.iter().enumerate() {
             let ways = Reserved::carried_by(group.carried.get(&place));
             self.patiently(|log| log.append_with(group.now, entry, &ways))?;
         }
         allowed.actions.extend(group.actions);
-        allowed.probe = group.probe.or(allowed.probe.take());
         let kept = group
             .snapshot
             .map(|snapshot| (snapshot, self.log.position()));
@@ -373,6 +324,8 @@ impl Writer {
             );
             self.is_full.send_replace(Some(clock::now()));
         }
+        // The watchdog is answered: a thread that waits for room on the disk is alive.
+        self.answer();
         for _ in 0..LOOKS {
             if self.groups.is_closed() {
                 return;
@@ -381,8 +334,8 @@ impl Writer {
             // Take groups out of the channel meanwhile: at a full channel the event loop would wait, and could not
             // answer a person who asks what is wrong.
             while let Ok(mut next) = self.groups.try_recv() {
-                // The watchdog is answered: a thread that waits for room on the disk is alive.
-                next.answer();
+                self.probe = next.probe.take();
+                self.answer();
                 if !next.is_empty() {
                     self.held.push_back(next);
                 }
@@ -390,3 +343,6 @@ impl Writer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
