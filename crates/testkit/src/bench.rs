@@ -77,7 +77,8 @@ impl Bench {
         self.figures.push(figure);
     }
 
-    /// Writes the figures down for `make bench`, and ends the process with 1 if one of them missed its limit.
+    /// Writes the figures down for `make bench`, and unwinds if one of them missed its limit: whoever holds daemons and
+    /// servers ends them then, and the process fails.
     pub fn end(self) {
         assert!(!self.figures.is_empty(), "{} took no figure", self.name);
         let (name, count) = (self.name, self.figures.len());
@@ -89,7 +90,9 @@ impl Bench {
         let missed: Vec<String> = missed.map(Figure::said).collect();
         if !missed.is_empty() {
             println!("\n{name} missed:\n{}", missed.join("\n"));
-            std::process::exit(1);
+            // Its rows are kept: dropped before the unwinding begins, it does not call itself broken off.
+            drop(self);
+            std::panic::resume_unwind(Box::new("a limit was missed"));
         }
     }
 
@@ -185,13 +188,15 @@ mod tests {
             bench.held("slow, ms", 3.0, Limit::Most(2.0));
             bench.held("fast, a second", 5.0, Limit::Least(1.0));
             bench.figure("size, KiB", 12.5);
+            let _server = Server;
             bench.end();
             return;
         }
         let dir = tempfile::tempdir().unwrap();
         let played = played(dir.path(), "a_figure_beyond_its_limit");
         let said = String::from_utf8(played.stdout).unwrap();
-        assert_eq!(played.status.code(), Some(1), "{said}");
+        assert_eq!(played.status.code(), Some(101), "{said}");
+        assert!(said.contains("the server is ended"), "{said}");
         let kept = std::fs::read_to_string(dir.path().join("played")).unwrap();
         let rows = [
             "| played | slow, ms | 3 | at most 2 | **missed** |",
@@ -224,6 +229,15 @@ mod tests {
             "| played | came to its end | 0 | at least 1 | **missed** |",
         ];
         assert_eq!(kept.lines().collect::<Vec<_>>(), rows);
+    }
+
+    /// What a bench has running beside it.
+    struct Server;
+
+    impl Drop for Server {
+        fn drop(&mut self) {
+            println!("the server is ended");
+        }
     }
 
     /// The bench, where this process is the one that plays it.
