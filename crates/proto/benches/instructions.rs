@@ -9,19 +9,22 @@
     missing_docs
 )]
 
+mod crowd;
 #[path = "../tests/household/mod.rs"]
 mod household;
 
 use std::sync::Arc;
 
+use crowd::{
+    crowded, in_session, meet, send, send_at, strangers_beside, who_knows, with_a_message,
+};
 use gungraun::{library_benchmark, library_benchmark_group, main};
-use household::{Agent, at, published, settle};
+use household::{Agent, at, published};
 use signet_proto::certificate::Certificate;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::{Message, Unverified};
-use signet_proto::ids::AgentId;
 use signet_proto::keys::{KeyTables, Purpose, TableBudget, VerifyKey};
-use signet_proto::node::{Content, Judged, Node, Outcome, Sending};
+use signet_proto::node::{Judged, Outcome};
 
 /// Messages of one count.
 const MESSAGES: usize = 100;
@@ -30,112 +33,11 @@ const BEFORE: usize = 1_000;
 /// When the call is made that is counted: behind all that was said before, in milliseconds.
 const LATER: i64 = BEFORE as i64 / 2 * 1_000;
 
-fn bob() -> AgentId {
-    "agent-bob".parse().unwrap()
-}
-
-fn appointment() -> Sending {
-    Sending::Notification(talk())
-}
-
-fn talk() -> Content {
-    Content {
-        summary: Some("The plumber comes on Thursday".into()),
-        body: serde_json::json!({"event": "appointment", "who": "plumber", "when": "2026-02-12T09:30:00+01:00",
-            "where": {"street": "Lindenweg 4", "floor": 2}, "notes": ["bring the key", "ask about the boiler"]}),
-        conversation_id: Some("household-2026-02".parse().unwrap()),
-        ..Content::default()
-    }
-}
-
-fn send(alice: &mut Agent) -> Outcome {
-    send_at(alice, 1)
-}
-
-fn send_at(alice: &mut Agent, ms: i64) -> Outcome {
-    alice
-        .node
-        .turn(at(ms))
-        .sent()
-        .send(&bob(), appointment())
-        .unwrap()
-        .outcome
-}
-
-/// The same agent with so many peers more: each as the one that it has met.
-fn crowded(mut agent: Agent, peers: usize) -> Agent {
-    let met = agent.node.trust().peers().next().unwrap();
-    let (met, certificate) = (met.0.clone(), met.1.newest().unwrap().clone());
-    let rows = agent.node.snapshot(at(0).now).rows();
-    let between = ["links", "sessions", "windows", "names"];
-    let copied = rows.iter().filter(|row| between.contains(&row.table));
-    let copied = copied.filter_map(|row| Some((row, row.key.strip_prefix(met.as_str())?)));
-    let copies = copied.flat_map(|(row, rest)| {
-        let named = move |n| {
-            (
-                row.table.to_owned(),
-                format!("{}{rest}", one_of_many(n)),
-                row.value.clone(),
-            )
-        };
-        (0..peers).map(named)
-    });
-    let own = rows.iter();
-    let own = own.map(|row| (row.table.to_owned(), row.key.clone(), row.value.clone()));
-    let (identity, policy) = agent.made();
-    agent.node = Node::restore(identity, policy, [9; 32], own.chain(copies)).unwrap();
-    let outcome = agent.node.turn(at(0)).resume();
-    agent.keep(at(0), outcome);
-    know(&mut agent, &certificate, peers);
-    settled(agent)
-}
-
-/// Behind a start everybody is looked at once, and once more whoever was looked at: that is no part of what is counted.
-fn settled(mut agent: Agent) -> Agent {
-    for _ in 0..3 {
-        agent.tick(at(0));
-    }
-    agent
-}
-
-/// Makes so many known, each by what one person's certificate says but for the names.
-fn know(agent: &mut Agent, certificate: &Certificate, peers: usize) {
-    for n in 0..peers {
-        let mut other = certificate.clone();
-        (other.agent, other.principal) = (
-            one_of_many(n).parse().unwrap(),
-            one_of_many(n).parse().unwrap(),
-        );
-        agent.node.turn(at(0)).people().bind(&other).unwrap();
-    }
-}
-
-fn one_of_many(n: usize) -> String {
-    format!("agent-of-many-{n}")
-}
-
 /// Two agents who know each other and have never spoken. Two others have, so that what a process makes once (the
 /// compiled schemas) is there.
 fn strangers() -> (Agent, Agent) {
     in_session();
     household::alice_and_bob()
-}
-
-/// Two agents in a session.
-fn in_session() -> (Agent, Agent) {
-    meet(household::alice_and_bob())
-}
-
-/// The handshake, with the first message behind it.
-fn meet((mut alice, mut bob): (Agent, Agent)) -> (Agent, Agent) {
-    // What the tests hold the agenda against is no work of a daemon's.
-    (alice.asks_everybody, bob.asks_everybody) = (false, false);
-    let outcome = send(&mut alice);
-    let effects = alice.keep(at(0), outcome);
-    settle(at(0), &mut [&mut alice, &mut bob], effects);
-    let standing = alice.node.standing(&bob.id(), at(0).now);
-    assert!(standing.session.is_some(), "no session");
-    (alice, bob)
 }
 
 /// The receiver, and what was signed for it.
@@ -181,34 +83,6 @@ fn in_a_long_conversation() -> Agent {
 fn beside_peers(peers: usize) -> Agent {
     let (alice, _) = in_session();
     crowded(alice, peers)
-}
-
-/// A receiver beside so many peers, and one message for it.
-fn with_a_message(peers: usize) -> (Agent, Arc<[u8]>) {
-    let (mut alice, bob) = in_session();
-    let message = published(&send(&mut alice).effects)[0].1.clone();
-    (crowded(bob, peers), message)
-}
-
-/// Two who have never spoken, one of them beside so many peers.
-fn strangers_beside(peers: usize) -> (Agent, Agent) {
-    let (mut carol, mut bob) = (
-        Agent::new("agent-carol", "carol"),
-        crowded(in_session().1, peers),
-    );
-    carol.knows(&bob);
-    bob.knows(&carol);
-    (carol, bob)
-}
-
-/// Who knows so many, and the certificate of one more.
-fn who_knows(peers: usize) -> (Agent, Certificate) {
-    let (mut alice, bob) = household::alice_and_bob();
-    know(&mut alice, &bob.certificate(), peers);
-    (
-        settled(alice),
-        Agent::new("agent-carol", "carol").certificate(),
-    )
 }
 
 // From bytes to the line of the log: V01 to V12, and what follows.
