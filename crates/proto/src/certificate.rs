@@ -65,7 +65,7 @@ impl Certificate {
 /// In an invitation.
 impl StatementMember for Certificate {
     fn put(&self, name: &'static str, members: &mut Map<String, Value>) {
-        members.insert(name.to_owned(), self.value.clone());
+        members.insert(name.to_owned(), self.value.open());
     }
 
     fn of(members: &StatementMembers<'_>, name: &'static str) -> Result<Self, CertificateError> {

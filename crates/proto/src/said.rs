@@ -1,12 +1,13 @@
 //! What all signed statements have in common: read strictly, signed and verified in canonical form.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::headers::Layers;
 use crate::ids::{AgentId, Digest, PrincipalId, Version, decode_base64url, encode_base64url};
 use crate::keys::{KeyError, SealKey};
 use crate::time::Timestamp;
-use signet_json::canonical;
+use signet_json::{Limits, canonical, parse};
 
 // The tables of statements name these types, and find them here.
 pub(crate) use crate::keys::{Purpose, SigningKey, VerifyKey};
@@ -44,7 +45,7 @@ pub(crate) trait Statement: Sized {
     fn put(&self, members: &mut Map<String, Value>);
 
     /// The JSON that it was read from.
-    fn value(&self) -> &Value;
+    fn value(&self) -> Value;
 
     /// What has to hold between the members.
     fn holds(&self) -> Result<(), CertificateError> {
@@ -87,7 +88,7 @@ pub(crate) trait Statement: Sized {
     /// Verifies the signature.
     fn prove_under(&self, key: &VerifyKey) -> Result<(), CertificateError> {
         let fault = CertificateError::Member("signature");
-        let mut unsigned = self.value().clone();
+        let mut unsigned = self.value();
         let signature = unsigned
             .as_object_mut()
             .and_then(|members| members.remove("signature"));
@@ -136,6 +137,27 @@ impl<'a> StatementMembers<'a> {
     }
 }
 
+/// The JSON that a statement was read from, in canonical form: taken apart it would be most of what a silent peer takes in
+/// memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ReadValue(Arc<[u8]>);
+
+impl ReadValue {
+    pub(crate) fn of(value: &Value) -> Self {
+        Self(canonical(value).into())
+    }
+
+    /// The JSON again. These bytes were made from a value, so they can be read.
+    pub(crate) fn open(&self) -> Value {
+        parse(&self.0, Limits::LINE).unwrap_or_default()
+    }
+
+    /// In canonical form.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 /// A value that a member of a statement holds.
 pub(crate) trait StatementMember: Sized {
     /// Writes the member of that name.
@@ -164,7 +186,7 @@ macro_rules! statement {
             $( $(#[$doc])* pub $field: $part, )*
             $( /** The root key that signed. */ pub $root: VerifyKey, )?
             $( /** Whose control key signed. */ pub $beside: $context, )?
-            value: Value,
+            value: ReadValue,
         }
 
         impl Statement for $said {
@@ -178,7 +200,7 @@ macro_rules! statement {
                     $( $field: StatementMember::of(members, $name)?, )*
                     $( $root: StatementMember::of(members, $root_key)?, )?
                     $( $beside, )?
-                    value: members.whole.clone(),
+                    value: ReadValue::of(members.whole),
                 })
             }
 
@@ -187,8 +209,8 @@ macro_rules! statement {
                 $( StatementMember::put(&self.$root, $root_key, members); )?
             }
 
-            fn value(&self) -> &Value {
-                &self.value
+            fn value(&self) -> Value {
+                self.value.open()
             }
 
             $($holds)*
@@ -196,8 +218,8 @@ macro_rules! statement {
 
         impl $said {
             /// The statement as it is kept, sent and logged.
-            pub fn to_value(&self) -> &Value {
-                &self.value
+            pub fn to_value(&self) -> Value {
+                self.value.open()
             }
 
             $(
@@ -244,7 +266,7 @@ macro_rules! asked {
             /// # Errors
             /// When it would not be read again: a member is beyond its bounds.
             pub fn sign(self, key: &SigningKey) -> Result<$said, CertificateError> {
-                let value = Value::Null;
+                let value = ReadValue::default();
                 let said = $said { $( $field: self.$field, )* $( $root: key.public().clone(), )? value };
                 $said::read_beside(&said.signed(key), ())
             }

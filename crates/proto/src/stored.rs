@@ -111,7 +111,7 @@ impl Stored for Arc<Message> {
 
 impl Stored for Certificate {
     fn to_stored(&self) -> Value {
-        self.to_value().clone()
+        self.to_value()
     }
 
     fn from_stored(value: &Value) -> Option<Self> {
@@ -121,7 +121,7 @@ impl Stored for Certificate {
 
 impl Stored for Arc<Revocation> {
     fn to_stored(&self) -> Value {
-        self.to_value().clone()
+        self.to_value()
     }
 
     fn from_stored(value: &Value) -> Option<Self> {
@@ -131,10 +131,7 @@ impl Stored for Arc<Revocation> {
 
 impl Stored for PauseStatement {
     fn to_stored(&self) -> Value {
-        Value::from(vec![
-            self.to_value().clone(),
-            self.control.to_value().clone(),
-        ])
+        Value::from(vec![self.to_value(), self.control.to_value()])
     }
 
     fn from_stored(value: &Value) -> Option<Self> {

@@ -91,7 +91,7 @@ impl Pen {
             agent: agent.to_owned(),
             principal: principal.to_owned(),
             signing,
-            certificate: certificate.to_value().clone(),
+            certificate: certificate.to_value(),
             statement: Value::Null,
         };
         pen.state(KEYS_LIFE);
@@ -105,7 +105,7 @@ impl Pen {
         let statement =
             KeyStatement::sign(&agent, SealKey::of_secret(&[7; 32]), 1, end, &self.signing)
                 .unwrap();
-        self.statement = statement.to_value().clone();
+        self.statement = statement.to_value();
     }
 
     /// Has `home` bind this agent, as its person would.

@@ -65,7 +65,7 @@ pub(crate) fn shake_hands(alice: &mut Agent, bob: &mut Agent) {
 /// The same agent with so many peers more: each as the one that it has met.
 pub(crate) fn crowded(mut agent: Agent, peers: usize) -> Agent {
     let met = agent.node.trust().peers().next().unwrap();
-    let (met, certificate) = (met.0.clone(), met.1.newest().unwrap().clone());
+    let met = met.0.clone();
     let rows = agent.node.snapshot(at(0).now).rows();
     let between = ["links", "sessions", "windows", "names"];
     let copied = rows.iter().filter(|row| between.contains(&row.table));
@@ -86,8 +86,12 @@ pub(crate) fn crowded(mut agent: Agent, peers: usize) -> Agent {
     agent.node = Node::restore(identity, policy, [9; 32], own.chain(copies)).unwrap();
     let outcome = agent.node.turn(at(0)).resume();
     agent.keep(at(0), outcome);
-    know(&mut agent, &certificate, peers);
-    settled(agent)
+    know(&mut agent, peers);
+    let mut agent = settled(agent);
+    // A daemon has it on the disk.
+    agent.log.clear();
+    agent.log.shrink_to_fit();
+    agent
 }
 
 /// Behind a start everybody is looked at once, and once more whoever was looked at: that is no part of what is counted.
@@ -98,14 +102,11 @@ pub(crate) fn settled(mut agent: Agent) -> Agent {
     agent
 }
 
-/// Makes so many known, each by what one person's certificate says but for the names.
-pub(crate) fn know(agent: &mut Agent, certificate: &Certificate, peers: usize) {
+/// Makes so many known, each by a certificate of its own.
+pub(crate) fn know(agent: &mut Agent, peers: usize) {
     for n in 0..peers {
-        let mut other = certificate.clone();
-        (other.agent, other.principal) = (
-            one_of_many(n).parse().unwrap(),
-            one_of_many(n).parse().unwrap(),
-        );
+        let name = one_of_many(n);
+        let other = household::identity(&name, &name).certificate;
         agent.node.turn(at(0)).people().bind(&other).unwrap();
     }
 }
@@ -134,10 +135,12 @@ pub(crate) fn strangers_beside(peers: usize) -> (Agent, Agent) {
 
 /// Who knows so many, and the certificate of one more.
 pub(crate) fn who_knows(peers: usize) -> (Agent, Certificate) {
-    let (mut alice, bob) = household::alice_and_bob();
-    know(&mut alice, &bob.certificate(), peers);
-    (
-        settled(alice),
-        Agent::new("agent-carol", "carol").certificate(),
-    )
+    let (mut alice, _) = household::alice_and_bob();
+    know(&mut alice, peers);
+    (settled(alice), one_more(0))
+}
+
+/// The certificate of somebody who is not known yet.
+pub(crate) fn one_more(n: usize) -> Certificate {
+    household::identity(&format!("agent-new-{n}"), &format!("new-{n}")).certificate
 }

@@ -50,7 +50,7 @@ impl KeyStatement {
             sealing_key,
             serial,
             not_after,
-            value: Value::Null,
+            value: ReadValue::default(),
         };
         Self::parse(&said.signed(key), key.public())
     }

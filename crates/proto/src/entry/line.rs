@@ -67,7 +67,7 @@ impl Line<'_> {
 
     pub(super) fn certificate(&mut self, certificate: &Certificate) {
         self.text("fingerprint", &crate::keys::fingerprint(&certificate.root));
-        self.value("certificate", certificate.to_value());
+        self.value("certificate", &certificate.to_value());
     }
 }
 

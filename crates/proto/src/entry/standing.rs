@@ -131,7 +131,7 @@ impl LineKind for Revocation {
         line.text("change", TrustChange::Revoked.as_str());
         line.text("peer", self.agent.as_str());
         line.text("fingerprint", &fingerprint(&self.root));
-        line.value("revocation", self.to_value());
+        line.value("revocation", &self.to_value());
     }
 
     fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
@@ -179,8 +179,8 @@ impl LineKind for ApprovalLine {
         line.text("peer", self.peer.as_str());
         line.message_id(&self.message_id);
         line.text("decision", self.approval.decision.as_str());
-        line.value("approval", self.approval.to_value());
-        line.value("control", self.approval.control.to_value());
+        line.value("approval", &self.approval.to_value());
+        line.value("control", &self.approval.control.to_value());
     }
 
     fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
@@ -219,8 +219,8 @@ impl LineKind for ApprovalLine {
 impl LineKind for PauseStatement {
     fn write(&self, line: &mut Line<'_>) {
         line.value("paused", &self.paused.into());
-        line.value("statement", self.to_value());
-        line.value("control", self.control.to_value());
+        line.value("statement", &self.to_value());
+        line.value("control", &self.control.to_value());
     }
 
     fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {

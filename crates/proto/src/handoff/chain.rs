@@ -79,8 +79,8 @@ impl Chain {
     pub fn to_value(&self) -> Value {
         let link = |link: &Link| {
             let mut members = Map::new();
-            members.insert("mandate".into(), link.mandate.to_value().clone());
-            members.insert("certificate".into(), link.certificate.to_value().clone());
+            members.insert("mandate".into(), link.mandate.to_value());
+            members.insert("certificate".into(), link.certificate.to_value());
             Value::Object(members)
         };
         self.links().map(link).collect()

@@ -7,7 +7,6 @@ use crate::headers::CapabilityName;
 use crate::ids::{AgentId, Digest};
 use crate::said::*;
 use crate::time::Timestamp;
-use signet_json::canonical;
 
 statement! {
     "handoff" under Handoff, asked by MandateRequest;
@@ -53,7 +52,7 @@ impl Mandate {
 
     /// SHA-256(JCS(mandate with its signature)): what the next mandate names as its `parent`.
     pub fn hash(&self) -> Digest {
-        Digest::of(&[&canonical(&self.value)])
+        Digest::of(&[self.value.bytes()])
     }
 }
 

@@ -60,7 +60,7 @@ impl Approval {
             decision,
             decided_at: now,
             control: control.clone(),
-            value: Value::Null,
+            value: ReadValue::default(),
         };
         Self::parse(&said.signed(key), control)
     }

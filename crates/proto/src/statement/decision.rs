@@ -61,7 +61,7 @@ impl DecisionStatement {
             call: asked.call.to_owned(),
             params: asked.digest(),
             issued_at: now,
-            value: Value::Null,
+            value: ReadValue::default(),
         };
         Self::verify(&said.signed(key), asked, now, control)
     }

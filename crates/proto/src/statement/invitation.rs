@@ -8,7 +8,7 @@ use crate::certificate::Certificate;
 use crate::ids::{decode_base64url, encode_base64url};
 use crate::said::*;
 use crate::time::Timestamp;
-use signet_json::{Limits, canonical};
+use signet_json::Limits;
 
 /// A carrier that reaches the agent, and its addresses there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Invitation {
             certificate: certificate.clone(),
             reached: reached.to_vec(),
             not_after,
-            value: Value::Null,
+            value: ReadValue::default(),
         };
         Self::verify(&said.signed(key), now)
     }
@@ -109,7 +109,7 @@ impl Invitation {
 
     /// The line: `signet:1:` and base64url of the canonical JSON.
     pub fn to_line(&self) -> String {
-        format!("{PREFIX}{}", encode_base64url(&canonical(&self.value)))
+        format!("{PREFIX}{}", encode_base64url(self.value.bytes()))
     }
 
     fn verify(value: &Value, now: Timestamp) -> Result<Self, InvitationError> {

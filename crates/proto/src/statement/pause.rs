@@ -44,7 +44,7 @@ impl PauseStatement {
             serial,
             issued_at: now,
             control: control.clone(),
-            value: Value::Null,
+            value: ReadValue::default(),
         };
         Self::parse(&said.signed(key), control)
     }

@@ -50,7 +50,7 @@ impl Revocation {
             why: why.to_owned(),
             revoked_at: now,
             root: root.public().clone(),
-            value: Value::Null,
+            value: ReadValue::default(),
         };
         Self::parse(&said.signed(root))
     }

@@ -116,8 +116,8 @@ impl Liar {
 /// What a flight says that answers nothing; `digest` is its nonce and what it answers.
 pub fn flight_body(identity: &Identity, method: Method, digest: &str) -> Value {
     let mut body = json!({
-        "certificate": identity.certificate.to_value().clone(),
-        "keys": identity.keys.to_value().clone(),
+        "certificate": identity.certificate.to_value(),
+        "keys": identity.keys.to_value(),
     });
     let members = body.as_object_mut().unwrap();
     let mut put = |name: &str, value: Value| members.insert(name.into(), value);

@@ -144,11 +144,8 @@ impl Cast {
     pub fn credentials(&self, who: usize, upgraded: bool) -> Map<String, Value> {
         let identity = self.identity(who, upgraded);
         let mut body = Map::new();
-        body.insert(
-            "certificate".into(),
-            identity.certificate.to_value().clone(),
-        );
-        body.insert("keys".into(), identity.keys.to_value().clone());
+        body.insert("certificate".into(), identity.certificate.to_value());
+        body.insert("keys".into(), identity.keys.to_value());
         body
     }
 

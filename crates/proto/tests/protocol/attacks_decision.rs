@@ -32,7 +32,7 @@ fn word(params: &Value) -> Value {
         params,
     };
     let said = DecisionStatement::sign(asked, noon(), &control("alice"), &key("control of alice"));
-    said.unwrap().to_value().clone()
+    said.unwrap().to_value()
 }
 
 fn heard(

@@ -65,8 +65,8 @@ fn a_third_flight_with_another_certificate_than_the_first() {
     let newer = identity_with("agent-alice", "alice", 2, |_| {});
     let turned = resign(&newer, &message_of(&three), |draft, _| {
         let body = draft.body.as_mut().unwrap();
-        body["certificate"] = newer.certificate.to_value().clone();
-        body["keys"] = newer.keys.to_value().clone();
+        body["certificate"] = newer.certificate.to_value();
+        body["keys"] = newer.keys.to_value();
     });
     assert!(published(&bob.hear(at(3), &turned)).is_empty());
     assert_eq!(bob.refusals(), ["transcript-mismatch"]);

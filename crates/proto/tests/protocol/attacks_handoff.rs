@@ -221,7 +221,7 @@ fn a_mandate_of_an_issuer_under_another_root() {
 }
 
 fn certificate_of_alice_by(root: &str) -> Certificate {
-    let mut value = who(ALICE).certificate.to_value().clone();
+    let mut value = who(ALICE).certificate.to_value();
     value.as_object_mut().unwrap().remove("signature");
     value["root-key"] = key(root).public().to_string().into();
     let value = sign(value, &key(root), Purpose::Certificate);
@@ -258,7 +258,7 @@ fn a_mandate_that_was_rewritten_or_signed_for_another_purpose() {
 #[test]
 fn a_certificate_with_a_key_written_in() {
     let mut net = household();
-    let mut certificate = who(ALICE).certificate.to_value().clone();
+    let mut certificate = who(ALICE).certificate.to_value();
     certificate["signing-key"] = who(BOB).signing.public().to_string().into();
     certificate["serial"] = 2.into();
     let mut first = mandate(ALICE, BOB, None, |_| {});

@@ -100,7 +100,7 @@ fn whoever_carries_the_line_changes_nothing_in_it() {
             "not-after",
             json!(noon().saturating_add(20 * DAY).to_string()),
         ),
-        ("certificate", other.certificate.to_value().clone()),
+        ("certificate", other.certificate.to_value()),
     ];
     for (name, value) in forged {
         let mut members = members(&bobs().to_line());

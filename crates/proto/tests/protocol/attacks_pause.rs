@@ -85,7 +85,7 @@ fn nobody_but_the_person_pauses_their_agents() {
     let mut net = talking();
     let theirs = pausing(&pause("bob", true, 1));
     let mut borrowed = pausing(&pause("bob", true, 1));
-    borrowed["control"] = control("alice").to_value().clone();
+    borrowed["control"] = control("alice").to_value();
     let mut widened = pausing(&pause("alice", false, 1));
     widened["statement"]["paused"] = true.into();
     let other_root = pause_under(&other_control("root of mallory", 9), "alice", true, 1);

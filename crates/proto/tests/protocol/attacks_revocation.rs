@@ -219,7 +219,7 @@ fn a_flight_may_carry_the_revocation_of_another_and_no_forgery() {
         net.now,
     );
     let mut flight = read(&flight);
-    let mut forged = revocation("bob", "agent-bob-2", 1).to_value().clone();
+    let mut forged = revocation("bob", "agent-bob-2", 1).to_value();
     forged["serial"] = 9.into();
     envelope(&mut flight)["body"]["revocations"] = json!([
         forged,

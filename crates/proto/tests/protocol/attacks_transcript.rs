@@ -129,7 +129,7 @@ fn unknown_key_share() {
     let as_her_own = resign(&carols, &message_of(&one), |draft, _| {
         let body = draft.body.as_mut().unwrap();
         draft.message_id = name(2);
-        body["certificate"] = carols.certificate.to_value().clone();
+        body["certificate"] = carols.certificate.to_value();
     });
     assert!(published(&bob.hear(at(1), &as_her_own)).is_empty());
     assert_eq!(bob.refusals(), ["certificate-invalid", "keys-invalid"]);
@@ -137,8 +137,8 @@ fn unknown_key_share() {
     let honest = resign(&carols, &message_of(&one), |draft, _| {
         let body = draft.body.as_mut().unwrap();
         draft.message_id = name(3);
-        body["certificate"] = carols.certificate.to_value().clone();
-        body["keys"] = carols.keys.to_value().clone();
+        body["certificate"] = carols.certificate.to_value();
+        body["keys"] = carols.keys.to_value();
     });
     let to_carol = first(&bob.hear(at(2), &honest));
     assert!(published(&alice.hear(at(3), &to_carol)).is_empty());
@@ -158,7 +158,7 @@ fn key_substitution_on_announce() {
     let with_keys = |keys: &KeyStatement, n: u64| {
         resign(&alices_identity(), &message_of(&one), |draft, _| {
             draft.message_id = name(n);
-            draft.body.as_mut().unwrap()["keys"] = keys.to_value().clone();
+            draft.body.as_mut().unwrap()["keys"] = keys.to_value();
         })
     };
     // Even if Alice signed the flight: a statement of another's key, and one that speaks of another.
@@ -178,7 +178,7 @@ fn key_substitution_on_announce() {
     // And without Alice: the flight's own signature no longer holds.
     let text = String::from_utf8(one.to_vec()).unwrap();
     let keys =
-        |of: &Identity| String::from_utf8(signet_json::canonical(of.keys.to_value())).unwrap();
+        |of: &Identity| String::from_utf8(signet_json::canonical(&of.keys.to_value())).unwrap();
     let newer = KeyStatement::sign(
         &alice.id(),
         secret.public(),
@@ -186,7 +186,7 @@ fn key_substitution_on_announce() {
         until,
         &alices_identity().signing,
     );
-    let newer = signet_json::canonical(newer.unwrap().to_value());
+    let newer = signet_json::canonical(&newer.unwrap().to_value());
     let mine = keys(&alices_identity());
     assert!(text.contains(&mine));
     let swapped = text.replace(&mine, std::str::from_utf8(&newer).unwrap());

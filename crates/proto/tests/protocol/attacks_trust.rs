@@ -238,7 +238,7 @@ fn no_key_of_another_can_be_put_into_an_announce() {
     let claimed = change("/params/headers/key-id", &eves.id().to_string());
     let alice = identity("agent-alice", "alice");
     let mut sealing = read(&flight);
-    envelope(&mut sealing)["body"]["keys"] = eve.keys.to_value().clone();
+    envelope(&mut sealing)["body"]["keys"] = eve.keys.to_value();
     for (flight, key, reason) in [
         (certified, &eve.signing, "certificate-invalid"),
         (claimed, &eve.signing, "key-unknown"),

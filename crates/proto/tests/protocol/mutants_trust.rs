@@ -38,7 +38,7 @@ fn a_thiefs_key_written_into_a_certificate_is_not_believed_for_a_moment() {
     let body = &mut envelope(&mut flight)["body"];
     body["certificate"]["signing-key"] = thief.public().to_string().into();
     body["certificate"]["serial"] = 9.into();
-    body["keys"] = keys.to_value().clone();
+    body["keys"] = keys.to_value();
     headers(&mut flight)["key-id"] = thief.public().id().to_string().into();
     let verdict = verified(&bob, &sign(flight, &thief)).map(drop);
     assert_eq!(verdict, Err(Reason::CertificateInvalid));

@@ -279,8 +279,8 @@ fn no_single_bit_of_a_certificate_or_key_statement_can_be_flipped() {
         |bytes: &[u8]| read(bytes).is_some_and(|value| KeyStatement::parse(&value, public).is_ok());
     type Accepts<'a> = &'a dyn Fn(&[u8]) -> bool;
     let all: [(Vec<u8>, Accepts<'_>); 2] = [
-        (canonical(alice.certificate.to_value()), &is_certificate),
-        (canonical(alice.keys.to_value()), &is_statement),
+        (canonical(&alice.certificate.to_value()), &is_certificate),
+        (canonical(&alice.keys.to_value()), &is_statement),
     ];
     for (bytes, accepts) in all {
         assert!(accepts(&bytes));
@@ -314,6 +314,6 @@ fn members_of_certificates_and_key_statements_cannot_be_removed_or_added() {
         let mut changed = value.clone();
         changed["x-added"] = json!(1);
         assert!(fails(&changed, statement), "with one more");
-        assert!(!fails(value, statement));
+        assert!(!fails(&value, statement));
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn signed<R: Serve + Decides>(
     };
     let said = DecisionStatement::sign(asked, clock::now(), &control, &key);
     let said = said.map_err(|_| foreign_key())?;
-    Ok(request.with_decision(Some(said.to_value().clone())))
+    Ok(request.with_decision(Some(said.to_value())))
 }
 
 /// A request that somebody wrote into a file.

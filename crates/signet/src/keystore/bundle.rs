@@ -81,9 +81,9 @@ impl Bundle {
             };
             text.push_str(&block);
         }
-        push_json(&mut text, CERTIFICATE_LABEL, self.certificate.to_value())?;
+        push_json(&mut text, CERTIFICATE_LABEL, &self.certificate.to_value())?;
         if let Some(control) = &self.control {
-            push_json(&mut text, CONTROL_LABEL, control.to_value())?;
+            push_json(&mut text, CONTROL_LABEL, &control.to_value())?;
         }
         Ok(text)
     }

@@ -91,8 +91,8 @@ pub fn create(home: &Home, new: NewAgent, now: Timestamp) -> Result<Certificate,
         Root::New => create_control(home, &certificate, &root, now)?,
         Root::Existing { control, .. } => rotate::control_of(&certificate, control)?,
     };
-    create_json(home, CERTIFICATE, certificate.to_value())?;
-    create_json(home, CONTROL_CERTIFICATE, control.to_value())?;
+    create_json(home, CERTIFICATE, &certificate.to_value())?;
+    create_json(home, CONTROL_CERTIFICATE, &control.to_value())?;
     create_statement(home, &new.agent, now, &signing)?;
     private::sync_directory_of(&directory)?;
     Ok(certificate)
@@ -125,13 +125,13 @@ pub fn recover(
         next_root: old.next_root,
     };
     let certificate = request.sign(&root).map_err(rotate::faulty(CERTIFICATE))?;
-    create_json(home, CERTIFICATE, certificate.to_value())?;
+    create_json(home, CERTIFICATE, &certificate.to_value())?;
     if let Some(control) = &from.bundle.control {
         let keys = rotate::person_of(control);
         let next = old.next_root;
         let renewed = issue::control_certificate(&old.principal, &keys, next, &root, now);
         let renewed = renewed.map_err(rotate::faulty(CONTROL_CERTIFICATE))?;
-        create_json(home, CONTROL_CERTIFICATE, renewed.to_value())?;
+        create_json(home, CONTROL_CERTIFICATE, &renewed.to_value())?;
     }
     create_statement(home, &from.agent, now, &signing)?;
     private::sync_directory_of(&directory)?;
@@ -178,7 +178,7 @@ fn create_statement(
     create_json(
         home,
         KEYS,
-        statement.map_err(rotate::faulty(KEYS))?.to_value(),
+        &statement.map_err(rotate::faulty(KEYS))?.to_value(),
     )
 }
 

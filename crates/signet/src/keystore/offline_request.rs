@@ -87,12 +87,12 @@ pub fn install(
     answer.fits(keys, signing.public())?;
     let mut change = KeyChange::default();
     change.secret(SIGNING, Algorithm::Ed25519, &seed)?;
-    change.json(CERTIFICATE, answer.certificate.to_value());
+    change.json(CERTIFICATE, &answer.certificate.to_value());
     let statement = rotate::restated(keys, &signing, now)?;
-    change.json(KEYS, statement.to_value());
+    change.json(KEYS, &statement.to_value());
     if let Some(control) = &answer.control {
         put_person(home, keys, control, &mut change)?;
-        change.json(CONTROL_CERTIFICATE, control.to_value());
+        change.json(CONTROL_CERTIFICATE, &control.to_value());
     }
     Ok(change)
 }
@@ -150,10 +150,10 @@ impl RootRequest {
     pub fn to_value(&self) -> Value {
         let mut members = Map::new();
         members.insert("type".into(), "request".into());
-        members.insert("certificate".into(), self.certificate.to_value().clone());
+        members.insert("certificate".into(), self.certificate.to_value());
         members.insert("signing-key".into(), self.signing_key.to_string().into());
         if let Some(control) = &self.control {
-            members.insert("control".into(), control.to_value().clone());
+            members.insert("control".into(), control.to_value());
         }
         if let Some((control, audit)) = &self.person {
             members.insert("control-key".into(), control.to_string().into());
@@ -211,9 +211,9 @@ impl RootAnswer {
     pub fn to_value(&self) -> Value {
         let mut members = Map::new();
         members.insert("type".into(), "answer".into());
-        members.insert("certificate".into(), self.certificate.to_value().clone());
+        members.insert("certificate".into(), self.certificate.to_value());
         if let Some(control) = &self.control {
-            members.insert("control".into(), control.to_value().clone());
+            members.insert("control".into(), control.to_value());
         }
         Value::Object(members)
     }

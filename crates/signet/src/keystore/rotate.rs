@@ -26,7 +26,7 @@ pub fn rotate_sealing(keys: &AgentKeys, now: Timestamp) -> Result<KeyChange, Key
     let statement = statement.map_err(faulty(KEYS))?;
     let mut change = KeyChange::default();
     change.secret(SEALING, Algorithm::X25519, &secret)?;
-    change.json(KEYS, statement.to_value());
+    change.json(KEYS, &statement.to_value());
     Ok(change)
 }
 
@@ -56,8 +56,8 @@ pub fn rotate_signing(
     let mut change = KeyChange::default();
     change.secret(SIGNING, Algorithm::Ed25519, &seed)?;
     let certificate = certificate.map_err(faulty(CERTIFICATE))?;
-    change.json(CERTIFICATE, certificate.to_value());
-    change.json(KEYS, restated(keys, &signing, now)?.to_value());
+    change.json(CERTIFICATE, &certificate.to_value());
+    change.json(KEYS, &restated(keys, &signing, now)?.to_value());
     Ok(change)
 }
 
@@ -100,7 +100,7 @@ pub fn rotate_person(
     let next = keys.certificate.next_root;
     let certificate = control_certificate(&keys.certificate.principal, &person, next, &root, now);
     let certificate = certificate.map_err(faulty(CONTROL_CERTIFICATE))?;
-    change.json(CONTROL_CERTIFICATE, certificate.to_value());
+    change.json(CONTROL_CERTIFICATE, &certificate.to_value());
     Ok(change)
 }
 
@@ -135,12 +135,12 @@ pub fn rotate_root(
     let signing = keys.certificate.signing_key.clone();
     let certificate = certificate_after(&keys.certificate, signing, commits_to, &new, now);
     let certificate = certificate.map_err(faulty(CERTIFICATE))?;
-    change.json(CERTIFICATE, certificate.to_value());
+    change.json(CERTIFICATE, &certificate.to_value());
     if let Some(old) = &keys.control {
         let certificate =
             control_certificate(&old.principal, &person_of(old), commits_to, &new, now);
         let certificate = certificate.map_err(faulty(CONTROL_CERTIFICATE))?;
-        change.json(CONTROL_CERTIFICATE, certificate.to_value());
+        change.json(CONTROL_CERTIFICATE, &certificate.to_value());
     }
     Ok(change)
 }
@@ -172,7 +172,7 @@ pub fn create_next_root(
 pub fn take_control(keys: &AgentKeys, path: &Path) -> Result<KeyChange, KeystoreError> {
     let control = control_of(&keys.certificate, path)?;
     let mut change = KeyChange::default();
-    change.json(CONTROL_CERTIFICATE, control.to_value());
+    change.json(CONTROL_CERTIFICATE, &control.to_value());
     Ok(change)
 }
 

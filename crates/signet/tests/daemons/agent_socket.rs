@@ -546,7 +546,7 @@ fn word(alice: &Home, key: &std::path::Path, call: &str, params: &Value) -> Valu
         params,
     };
     let said = DecisionStatement::sign(asked, signet::clock::now(), &control, &key);
-    said.unwrap().to_value().clone()
+    said.unwrap().to_value()
 }
 
 #[test]

@@ -254,12 +254,9 @@ impl FlightsDoor<'_, '_> {
         let mut body = Map::new();
         body.insert(
             "certificate".into(),
-            self.turn.node.me.identity().certificate.to_value().clone(),
+            self.turn.node.me.identity().certificate.to_value(),
         );
-        body.insert(
-            "keys".into(),
-            self.turn.node.me.identity().keys.to_value().clone(),
-        );
+        body.insert("keys".into(), self.turn.node.me.identity().keys.to_value());
         body
     }
 

@@ -173,7 +173,7 @@ impl People {
         now: Timestamp,
     ) -> impl Iterator<Item = (Method, Value)> + use<> {
         let mut decrees: Vec<_> = young_revocations(trust, now)
-            .map(|revocation| (Method::Revoke, object("revocation", revocation.to_value())))
+            .map(|revocation| (Method::Revoke, object("revocation", &revocation.to_value())))
             .collect();
         let word = self.pausing.word_for(trust, peer, now);
         decrees.extend(word.map(|word| {
@@ -182,9 +182,9 @@ impl People {
             } else {
                 Method::Resume
             };
-            let mut body = object("statement", word.to_value());
+            let mut body = object("statement", &word.to_value());
             if let Some(members) = body.as_object_mut() {
-                members.insert("control".into(), word.control.to_value().clone());
+                members.insert("control".into(), word.control.to_value());
             }
             (method, body)
         }));
@@ -381,7 +381,7 @@ fn is_young(now: Timestamp, since: Timestamp) -> bool {
 pub(in crate::node) fn carried_revocations(trust: &TrustView) -> Value {
     let own = trust.revocations(trust.own_principal());
     own.take(REVOCATIONS)
-        .map(|revocation| revocation.to_value().clone())
+        .map(|revocation| revocation.to_value())
         .collect()
 }
 

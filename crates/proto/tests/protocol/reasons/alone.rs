@@ -170,7 +170,7 @@ impl Faults<'_> {
                 until,
                 &identity("agent-alice", "alice").signing,
             );
-            body("keys", keys.unwrap().to_value().clone())(flight);
+            body("keys", keys.unwrap().to_value())(flight);
         });
         self.add(
             "v06-sealing-key-for-forty-five-days-and-two-hours",
@@ -241,7 +241,7 @@ impl Faults<'_> {
             input,
             "a name is used once, also outside of sessions",
         );
-        let own = revocation("alice", "agent-alice", 1).to_value().clone();
+        let own = revocation("alice", "agent-alice", 1).to_value();
         let input = self.order(body("revocation", own));
         self.add(
             "v12-revocation-of-the-key-that-signed-the-message",
@@ -299,7 +299,7 @@ impl Faults<'_> {
 pub fn flight(faults: &Faults<'_>, of: &Identity, change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut value = faults.world.announce.clone();
     set("key-id", of.signing.public().id().to_string())(&mut value);
-    body("certificate", of.certificate.to_value().clone())(&mut value);
+    body("certificate", of.certificate.to_value())(&mut value);
     change(&mut value);
     sign(value, &of.signing)
 }
@@ -313,7 +313,7 @@ pub fn keys_of(of: &Identity, agent: &str) -> Value {
         of.keys.not_after,
         &of.signing,
     );
-    keys.unwrap().to_value().clone()
+    keys.unwrap().to_value()
 }
 
 /// Alice's sealed request, with the box that is made of its inner members.

@@ -63,7 +63,7 @@ impl Steps {
             }
             change(place, &mut mandate);
             let mandate = sign(mandate, &giver.signing, Purpose::Handoff);
-            let certificate = giver.certificate.to_value().clone();
+            let certificate = giver.certificate.to_value();
             links.push(json!({"mandate": mandate, "certificate": certificate}));
         }
         links
@@ -595,7 +595,7 @@ impl Faults<'_> {
         let brother = identity_with("agent-alice-3", "alice", 1, |request| {
             request.signing_key = sister().signing.public().clone();
         });
-        other[0]["certificate"] = brother.certificate.to_value().clone();
+        other[0]["certificate"] = brother.certificate.to_value();
         self.chain(
             "v12-handoff-with-the-certificate-of-another-agent",
             "session",

@@ -300,7 +300,7 @@ fn carol_revoked_by_alice() -> Log {
     bob.knows(&Agent::new("agent-alice", "alice"));
     bob.knows(&Agent::new("agent-carol", "carol"));
     let alice = identity("agent-alice", "alice");
-    let word = revocation("alice", "agent-carol", 9).to_value().clone();
+    let word = revocation("alice", "agent-carol", 9).to_value();
     let mut order = message(&alice, "agent-bob", Method::Revoke, "order", 0);
     envelope(&mut order)["body"] = json!({ "revocation": word });
     bob.hear(at(0), &sign(order, &key("signing key 1 of agent-alice")));

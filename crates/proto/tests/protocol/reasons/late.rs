@@ -316,7 +316,7 @@ pub fn crossing(carol: &Identity, announce: &[u8]) -> Vec<u8> {
     set("agent-id", "agent-carol")(&mut value);
     set("principal-id", "carol")(&mut value);
     set("key-id", carol.signing.public().id().to_string())(&mut value);
-    body("certificate", carol.certificate.to_value().clone())(&mut value);
-    body("keys", carol.keys.to_value().clone())(&mut value);
+    body("certificate", carol.certificate.to_value())(&mut value);
+    body("keys", carol.keys.to_value())(&mut value);
     sign(value, &carol.signing)
 }

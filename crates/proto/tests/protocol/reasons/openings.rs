@@ -200,7 +200,7 @@ pub fn accepted(world: &World) -> Vec<Input> {
     };
     let alice = identity("agent-alice", "alice");
     let carol = identity("agent-carol", "carol");
-    let ours = control("bob").to_value().clone();
+    let ours = control("bob").to_value();
     let sister = bob_s_sister();
     let pause = |method, word, control: &Value| order(&sister, method, word, control);
     let said = |change: &dyn Fn(&mut Value)| word("control of bob", |word| change(word));
@@ -335,7 +335,7 @@ pub fn accepted(world: &World) -> Vec<Input> {
                 "its numbers begin anew",
             ),
             "paused",
-            pause(Method::Pause, said(&|_| {}), second_control().to_value()),
+            pause(Method::Pause, said(&|_| {}), &second_control().to_value()),
         ),
     ]
 }
@@ -376,7 +376,7 @@ impl Faults<'_> {
             &carol.signing,
         );
         let mut value = self.world.more.trust.clone();
-        body("keys", later.unwrap().to_value().clone())(&mut value);
+        body("keys", later.unwrap().to_value())(&mut value);
         self.add(
             "v11-flight-4-with-other-keys-than-flight-2",
             Reason::TranscriptMismatch,
@@ -484,7 +484,7 @@ impl Faults<'_> {
 
     pub fn in_pauses(&mut self) {
         let invalid = Reason::StatementInvalid;
-        let ours = control("bob").to_value().clone();
+        let ours = control("bob").to_value();
         let said = |change: &dyn Fn(&mut Value)| word("control of bob", |word| change(word));
         let (sister, alice) = (bob_s_sister(), identity("agent-alice", "alice"));
         let mut add = |name,
@@ -530,7 +530,7 @@ impl Faults<'_> {
         add(
             "v12-pause-under-a-control-certificate-of-another-root",
             pause,
-            (said(&|_| {}), foreign.to_value()),
+            (said(&|_| {}), &foreign.to_value()),
             "household",
             "Eve's root key certifies a control key for Bob",
         );
@@ -541,7 +541,7 @@ impl Faults<'_> {
         add(
             "v12-pause-of-another-person",
             pause,
-            (for_carol.clone(), of_carol.to_value()),
+            (for_carol.clone(), &of_carol.to_value()),
             "household",
             "Bob's root key certifies a control key for Carol",
         );
@@ -566,7 +566,7 @@ impl Faults<'_> {
         add(
             "v12-pause-under-a-control-certificate-that-is-over",
             pause,
-            (said(&|_| {}), over.to_value()),
+            (said(&|_| {}), &over.to_value()),
             "household",
             "it covers the word, and not the clock",
         );

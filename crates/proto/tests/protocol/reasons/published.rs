@@ -370,14 +370,15 @@ fn statements() -> BTreeMap<&'static str, Value> {
     let alice = identity("agent-alice", "alice");
     let root = key("root of alice");
     let good = alice.certificate.to_value();
-    let changed = |change: &dyn Fn(&mut Value)| resigned(good, &root, Purpose::Certificate, change);
+    let changed =
+        |change: &dyn Fn(&mut Value)| resigned(&good, &root, Purpose::Certificate, change);
     let of = |about: &str, kind: &str, value: Value, is_good: bool| json!({"about": about, "kind": kind, "statement": value, "expect": if is_good { "good" } else { "bad" }});
     let mut forged = good.clone();
     forged["layers"] = json!([0, 1, 2, 3, 4]);
     let mut keys = of(
         "of an agent, under its signing key",
         "keys",
-        alice.keys.to_value().clone(),
+        alice.keys.to_value(),
         true,
     );
     keys["signing-key"] = alice.signing.public().to_string().into();
@@ -389,7 +390,7 @@ fn statements() -> BTreeMap<&'static str, Value> {
     let torsion = |name: &str| {
         let change = |keys: &mut Value| keys["sealing-key"] = name.into();
         let value = resigned(
-            alice.keys.to_value(),
+            &alice.keys.to_value(),
             &alice.signing,
             Purpose::Keys,
             &change,
@@ -397,7 +398,7 @@ fn statements() -> BTreeMap<&'static str, Value> {
         keys_of("X25519: of order 8, or with torsion", value)
     };
     let lost = people::revocation("alice", "agent-alice", 1);
-    let mut rewritten = lost.to_value().clone();
+    let mut rewritten = lost.to_value();
     rewritten["serial"] = 2.into();
     let second = identity_with("agent-alice", "alice", 2, |request| {
         request.layers = Layers::of(&[0, 1]);
@@ -412,7 +413,7 @@ fn statements() -> BTreeMap<&'static str, Value> {
             of(
                 "renewed, with fewer layers",
                 "certificate",
-                second.certificate.to_value().clone(),
+                second.certificate.to_value(),
                 true,
             ),
         ),
@@ -461,7 +462,7 @@ fn statements() -> BTreeMap<&'static str, Value> {
             of(
                 "the first line is part of what is signed",
                 "certificate",
-                resigned(good, &root, Purpose::Keys, &|_| {}),
+                resigned(&good, &root, Purpose::Keys, &|_| {}),
                 false,
             ),
         ),
@@ -470,7 +471,7 @@ fn statements() -> BTreeMap<&'static str, Value> {
             of(
                 "of a person's two keys",
                 "control",
-                control("alice").to_value().clone(),
+                control("alice").to_value(),
                 true,
             ),
         ),
@@ -486,7 +487,7 @@ fn statements() -> BTreeMap<&'static str, Value> {
         ("keys-with-a-seventh-member", {
             let change = |keys: &mut Value| keys["note"] = "hello".into();
             let more = resigned(
-                alice.keys.to_value(),
+                &alice.keys.to_value(),
                 &alice.signing,
                 Purpose::Keys,
                 &change,
@@ -495,7 +496,7 @@ fn statements() -> BTreeMap<&'static str, Value> {
         }),
         ("keys-signed-by-another", {
             let eve = identity("agent-eve", "eve").signing;
-            let foreign = resigned(alice.keys.to_value(), &eve, Purpose::Keys, &|_| {});
+            let foreign = resigned(&alice.keys.to_value(), &eve, Purpose::Keys, &|_| {});
             keys_of("the signature is not of the agent's signing key", foreign)
         }),
         (
@@ -512,7 +513,7 @@ fn statements() -> BTreeMap<&'static str, Value> {
             of(
                 "of an agent's certificates up to a serial",
                 "revocation",
-                lost.to_value().clone(),
+                lost.to_value(),
                 true,
             ),
         ),

@@ -151,7 +151,7 @@ impl Faults<'_> {
     }
 
     fn orders_of_another_root(&mut self) {
-        let mut rewritten = revocation("alice", "agent-lost", 7).to_value().clone();
+        let mut rewritten = revocation("alice", "agent-lost", 7).to_value();
         rewritten["serial"] = json!(8);
         let foreign = revocation_by("root of eve", "alice", "agent-lost", 7)
             .to_value()
@@ -228,5 +228,5 @@ fn other_keys(alice: &Identity, agent: &str) -> Value {
         alice.keys.not_after,
         &alice.signing,
     );
-    keys.unwrap().to_value().clone()
+    keys.unwrap().to_value()
 }

@@ -113,7 +113,7 @@ impl Faults<'_> {
             let flight = announce(|| identity(agent, principal), &bob, NOW);
             self.add(name, reason, "acquainted", flight.to_vec(), about);
         }
-        let of = |certificate: &Certificate| certificate.to_value().clone();
+        let of = |certificate: &Certificate| certificate.to_value();
         let yesterday = self.alice.certificate.clone();
         let dave = identity("agent-dave", "dave");
         let hers = self.alice.signing.public().clone();
@@ -191,7 +191,7 @@ impl Faults<'_> {
             ("v06-sealing-key-of-eve", identity("agent-eve", "eve").keys),
             ("v06-sealing-key-out-of-date", keys),
         ] {
-            let input = self.announce(body("keys", keys.to_value().clone()));
+            let input = self.announce(body("keys", keys.to_value()));
             self.add(
                 name,
                 Reason::KeysInvalid,

@@ -218,7 +218,7 @@ impl Faults<'_> {
             until,
             &alice.signing,
         );
-        let keys = keys.unwrap().to_value().clone();
+        let keys = keys.unwrap().to_value();
         let input = self.announce(body("keys", keys));
         self.add(
             "v06-sealing-key-for-longer-than-forty-five-days",
@@ -361,7 +361,7 @@ impl Faults<'_> {
             sign(flight, &newer.signing),
             "the choice stands in both lists",
         );
-        let foreign = revocation("alice", "agent-alice", 1).to_value().clone();
+        let foreign = revocation("alice", "agent-alice", 1).to_value();
         let input = self.announce(body("revocations", json!([foreign])));
         self.add(
             "v12-flight-1-that-revokes-its-own-certificate",
@@ -389,7 +389,7 @@ pub fn flight_of_another_version(verify: &Value) -> Value {
     let mut flight = verify.clone();
     let newer = carol_of_another_version();
     set("trust-layer-version", "2.0.0")(&mut flight);
-    body("certificate", newer.certificate.to_value().clone())(&mut flight);
+    body("certificate", newer.certificate.to_value())(&mut flight);
     body("versions", json!(["2.0.0"]))(&mut flight);
     body("choice", Value::Null)(&mut flight);
     flight
@@ -398,5 +398,5 @@ pub fn flight_of_another_version(verify: &Value) -> Value {
 /// A revocation of Alice's agent that another root key signed.
 pub fn revocation_of_alice_by_eve() -> Value {
     let word = revocation_by("root of eve", "alice", "agent-alice", 1);
-    word.to_value().clone()
+    word.to_value()
 }

@@ -74,7 +74,7 @@ fn kind(
 }
 
 pub fn files() -> BTreeMap<String, Value> {
-    let control = control("alice").to_value().clone();
+    let control = control("alice").to_value();
     let of_person = json!({ "control": control });
     let owner = "control of alice";
     let pause = json!({
@@ -325,7 +325,7 @@ pub fn files() -> BTreeMap<String, Value> {
 
 fn keys() -> Vec<(String, Value)> {
     let alice = identity("agent-alice", "alice");
-    let mut good = alice.keys.to_value().clone();
+    let mut good = alice.keys.to_value();
     good.as_object_mut().unwrap().remove("signature");
     let owner = ("signing key 1 of agent-alice", Purpose::Keys);
     let more = json!({"signing-key": alice.signing.public().to_string()});
@@ -488,10 +488,10 @@ pub fn invitations() -> BTreeMap<&'static str, Value> {
         request.not_before = at(DAY).now;
     });
     let of = |certificate: &Certificate| {
-        let certificate = certificate.to_value().clone();
+        let certificate = certificate.to_value();
         move |value: &mut Value| value["certificate"] = certificate.clone()
     };
-    let mut uncertified = alice.certificate.to_value().clone();
+    let mut uncertified = alice.certificate.to_value();
     uncertified["layers"] = json!([0]);
     let spelt = |change: &str| {
         let mut value = value.clone();

@@ -129,8 +129,8 @@ pub(crate) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), C
     let signed = Approval::sign(hash, decision, clock::now(), &control, &key);
     let signed = signed.map_err(|_| foreign_key())?;
     let signed = DecideDraft {
-        statement: signed.to_value().clone(),
-        control: control.to_value().clone(),
+        statement: signed.to_value(),
+        control: control.to_value(),
     };
     if !args.json {
         let mut page = String::new();

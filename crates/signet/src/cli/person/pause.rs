@@ -31,8 +31,8 @@ pub(crate) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Re
     let signed = PauseStatement::sign(paused, serial, now, &control, &key);
     let signed = signed.map_err(|_| foreign_key())?;
     let told = TellPause {
-        statement: signed.to_value().clone(),
-        control: control.to_value().clone(),
+        statement: signed.to_value(),
+        control: control.to_value(),
     };
     let state = decide(home, told)?;
     print_as(args.json, &state, || match paused {

@@ -76,7 +76,7 @@ pub(crate) fn run(args: PeerArgs, home: Option<PathBuf>) -> Result<(), CliError>
 }
 
 fn add(home: &Home, file: &Path, control: &ControlKey, json: bool) -> Result<(), CliError> {
-    let certificate = read_certificate(file)?.to_value().clone();
+    let certificate = read_certificate(file)?.to_value();
     let adding = AddPeer {
         certificate,
         decision: None,
@@ -133,7 +133,7 @@ fn show(home: &Home, peer: String, json: bool) -> Result<(), CliError> {
 fn export(home: &Home) -> Result<(), CliError> {
     let config = Config::load(home)?;
     let keys = AgentKeys::open(home, &config.agent)?;
-    let text = canonical(keys.certificate.to_value());
+    let text = canonical(&keys.certificate.to_value());
     print(&format!("{}\n", String::from_utf8_lossy(&text)))
 }
 

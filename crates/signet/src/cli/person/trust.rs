@@ -149,7 +149,7 @@ pub(crate) fn run(args: TrustArgs, home: Option<PathBuf>) -> Result<(), CliError
         }
         TrustCommand::ReplaceRoot { file, control } => {
             let replace = ReplaceRoot {
-                certificate: read_certificate(&file)?.to_value().clone(),
+                certificate: read_certificate(&file)?.to_value(),
                 decision: None,
             };
             let bound = decide_signed(&Home::find(home)?, replace, &control)?;

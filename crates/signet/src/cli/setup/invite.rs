@@ -161,7 +161,7 @@ pub(crate) fn bind_both(one: &Home, other: &Home) -> Result<(), CliError> {
         let lent = Some(beside.key_file(CONTROL));
         let lent = lent.filter(|lent| !home.key_file(CONTROL).exists() && lent.exists());
         let adding = AddPeer {
-            certificate: peer.to_value().clone(),
+            certificate: peer.to_value(),
             decision: None,
         };
         decide_signed(home, adding, &ControlKey { key: lent })?;

@@ -56,7 +56,7 @@ impl Decisions {
         };
         self.used
             .retain(|_, used| now.is_within(DECISION_LIFE * 2, *used));
-        let name = Digest::of(&[&canonical(said.to_value())]);
+        let name = Digest::of(&[&canonical(&said.to_value())]);
         let is_used = self.used.insert(name, now).is_some();
         if is_used || said.issued_at < self.started {
             let stale = reject::Reason::StatementStale;

@@ -126,7 +126,7 @@ fn pausing(node: &Node) -> Pausing {
 
 fn control(node: &Node) -> Option<Value> {
     let control = node.identity().control.as_ref();
-    control.map(|control| control.to_value().clone())
+    control.map(|control| control.to_value())
 }
 
 fn parse_control(value: &Value) -> Result<ControlCertificate, ApiError> {

@@ -31,10 +31,7 @@ fn changes() -> [(&'static str, Make); 5] {
 
 /// A text by which the test tells one set of keys from another.
 fn marks(keys: &AgentKeys) -> String {
-    let control = keys
-        .control
-        .as_ref()
-        .map(|control| control.to_value().clone());
+    let control = keys.control.as_ref().map(|control| control.to_value());
     let (certificate, statement) = (keys.certificate.to_value(), keys.statement.to_value());
     format!("{certificate} {statement} {control:?}")
 }

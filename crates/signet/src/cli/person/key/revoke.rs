@@ -65,7 +65,7 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliErro
     );
     let statement = statement
         .map_err(|error| CliError::usage(error, "give a --reason of 1 to 200 characters"))?;
-    let text = json_line(statement.to_value());
+    let text = json_line(&statement.to_value());
     let file = match &args.out {
         Some(out) => {
             private::create(out, text.as_bytes())?;
@@ -104,7 +104,7 @@ fn tell_daemon(socket: &Path, statement: &Revocation, file: &str) -> Result<bool
     let Some(mut client) = daemon_at(socket)? else {
         return Ok(false);
     };
-    let statement = statement.to_value().clone();
+    let statement = statement.to_value();
     match client.call(&TakeRevocation { statement }) {
         Ok(_) => Ok(true),
         Err(error) => Err(CliError::refused(

@@ -70,7 +70,7 @@ pub(crate) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Cli
     let back = made(&home, &config, &own, WEEK)?.to_line();
     confirm(args, &invitation, &words)?;
     let adding = AddPeer {
-        certificate: peer.to_value().clone(),
+        certificate: peer.to_value(),
         decision: None,
     };
     decide_signed(&home, adding, &args.control)?;
