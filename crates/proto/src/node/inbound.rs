@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::carrier::CarrierId;
 use crate::draft::Draft;
 use crate::entry::{Direction, Entry, Evidence, Ruling, Verdict};
-use crate::envelope::{Claimed, Form, Message, Method, Unparsed};
+use crate::envelope::{Claimed, Form, KeptIn, Message, Method, Unparsed};
 use crate::ids::Digest;
 use crate::reject::{PeerReason, Reason};
 use crate::verify::{Beyond, Payload, Proven, Unproven};
@@ -196,12 +196,11 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     fn follow_accepted(&mut self, ruled: Ruled) {
         let message = Arc::clone(&ruled.message);
-        match &ruled.payload {
-            Payload::Flight(_) => self.turn.flights().follow_flight(&message),
-            Payload::Receipt(receipt) => self.turn.receipts().answer(&message, receipt),
-            Payload::Ping => self.turn.answer_ping(&message),
-            Payload::Offers(_) | Payload::Poll(_) | Payload::Revocation(_) | Payload::Pause(_) => {}
-            Payload::Progress(_) | Payload::Call | Payload::Answer => {
+        match (&ruled.payload, message.form.kept()) {
+            (Payload::Flight(_), _) => self.turn.flights().follow_flight(&message),
+            (Payload::Receipt(receipt), _) => self.turn.receipts().answer(&message, receipt),
+            (Payload::Ping, _) => self.turn.answer_ping(&message),
+            (_, KeptIn::Inbox | KeptIn::Request) => {
                 if is_about_clocks(&message.form) {
                     self.turn.alarms().note_clock(&message);
                 }
@@ -209,6 +208,9 @@ impl<'t, 'n> Arrival<'t, 'n> {
                     self.turn.hand_over(Accepted::of(ruled));
                 }
             }
+            (_, KeptIn::Offers | KeptIn::Orders | KeptIn::Nowhere) => {}
+            // Their payloads are above.
+            (_, KeptIn::Receipts | KeptIn::Handshake) => {}
         }
         if message.headers.session.is_some() {
             self.turn.drafts().release(&message.headers.agent_id);

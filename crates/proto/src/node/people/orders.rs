@@ -247,13 +247,8 @@ impl PeopleDoor<'_, '_> {
             }
             Payload::Revocation(revocation) => self.take_revocation(revocation),
             Payload::Pause(statement) => self.take_pause(statement),
-            Payload::Receipt(_)
-            | Payload::Offers(_)
-            | Payload::Poll(_)
-            | Payload::Progress(_)
-            | Payload::Ping
-            | Payload::Call
-            | Payload::Answer => {}
+            // Nothing else carries a word of a person.
+            _ => {}
         }
         let changed = self.turn.out.entries.len() > before;
         let headers = &ruled.message.headers;
