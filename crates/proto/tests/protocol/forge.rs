@@ -13,7 +13,7 @@ use signet_proto::envelope::Method;
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId, Version};
 use signet_proto::keys::{Purpose, SealSecret, SigningKey};
 use signet_proto::reject::Reason;
-
+use signet_proto::schema;
 use signet_proto::statement::{PauseStatement, Revocation};
 
 use crate::household::{self, at};
@@ -72,11 +72,8 @@ pub fn in_session(
     place: Option<(SessionId, u64)>,
 ) -> Value {
     let body = decree(from.certificate.principal.as_str(), method);
-    let body = body.unwrap_or_else(|| match method {
-        Method::Offer => json!({"capabilities": []}),
-        Method::Progress => json!({"state": "working"}),
-        _ => json!({"week": "2026-W07"}),
-    });
+    let body = body.or_else(|| example(method));
+    let body = body.unwrap_or_else(|| json!({"week": "2026-W07"}));
     let mut draft = Draft::call(method, recipient(to), id(name), body);
     draft.in_reply_to = (method == Method::Progress).then(|| id("asked"));
     draft.summary = Some("Asks for free evenings".into());
@@ -87,7 +84,16 @@ pub fn in_session(
         audit_head: Some(Digest([9; 32])),
         version: Version::CURRENT,
     };
-    read(draft.sign(from, stamp).unwrap().bytes())
+    let signed = draft.sign(from, stamp);
+    let unfit =
+        |reason| panic!("{method:?}: {reason}: give the schema of its body an example that fits");
+    read(signed.unwrap_or_else(unfit).bytes())
+}
+
+/// The first example that the schema of its body has.
+fn example(method: Method) -> Option<Value> {
+    let schema: Value = serde_json::from_str(schema::text(method.body().schema()?)?).unwrap();
+    schema["examples"].get(0).cloned()
 }
 
 /// The body of a revocation of the person's `agent-lost`, or of a pause or resume.
