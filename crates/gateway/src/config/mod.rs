@@ -241,6 +241,8 @@ impl CallerLimits {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -259,6 +261,47 @@ mod tests {
             "line 2: unknown key \"adress\" in [listen]; did you mean `address`?"
         );
         assert!(GatewayConfig::parse("[limits]\nconnections = -1\n").is_err());
+    }
+
+    /// What a section knows, and the whole file without one: who writes another key is told.
+    fn known(head: &str) -> Vec<String> {
+        let text = format!("{head}\nno-such-key-is-known = 1\n");
+        let fault = GatewayConfig::parse(&text).unwrap_err();
+        let known = fault.next.strip_prefix("known here: ").unwrap();
+        let known = known.split(';').next().unwrap().split(", ");
+        known.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_key_is_in_a_table_of_the_documents() {
+        // These have a table of their own, which does not repeat the section's name.
+        let own = ["a2a", "discord", "inbox"];
+        let pages = concat!(
+            include_str!("../../../../docs/gateway.md"),
+            include_str!("../../../../docs/a2a.md")
+        );
+        let mut documented = BTreeSet::new();
+        for row in pages.lines().filter_map(|row| row.strip_prefix("| `")) {
+            let cell = row.split(" | ").next().unwrap();
+            let mut section = "";
+            for name in cell.split('`').step_by(2) {
+                let named = name
+                    .strip_prefix('[')
+                    .and_then(|name| name.split_once("] "));
+                let (of, key) = named.unwrap_or((section, name));
+                section = of;
+                documented.insert((section, key.split('.').next().unwrap()));
+            }
+        }
+        for section in known("") {
+            for key in known(&format!("[{section}]")) {
+                let is_there = |section| documented.contains(&(section, key.as_str()));
+                assert!(
+                    is_there(&section) || own.contains(&section.as_str()) && is_there(""),
+                    "`{key}` of [{section}] has no row in a table of docs/gateway.md or docs/a2a.md"
+                );
+            }
+        }
     }
 
     #[test]

@@ -93,6 +93,43 @@ fn every_key_of_the_configuration_is_in_the_table() {
     }
 }
 
+/// What a section knows, and the whole file without one: who writes another key is told.
+fn known(head: &str) -> Option<Vec<String>> {
+    let text = format!("{head}\nno-such-key-is-known = 1\n");
+    let fault = Config::parse(&text, &Home::at("/nowhere"), None).unwrap_err();
+    let next = fault.next();
+    let known = next.strip_prefix("known here: ")?.split(';').next()?;
+    Some(known.split(", ").map(str::to_owned).collect())
+}
+
+#[test]
+fn every_key_that_the_code_knows_is_in_the_table() {
+    let rows = rows();
+    let is_section = |head: &str| rows.iter().any(|(name, ..)| name == head);
+    let mut sections = known("").unwrap();
+    while let Some(section) = sections.pop() {
+        let (table, many) = (format!("[{section}]"), format!("[[{section}]]"));
+        let (head, keys) = match known(&table) {
+            Some(keys) => (table, keys),
+            None => (many.clone(), known(&many).unwrap()),
+        };
+        for key in keys {
+            let inner = format!("{section}.{key}");
+            if is_section(&format!("[{inner}]")) {
+                sections.push(inner);
+                continue;
+            }
+            let is_there = |(name, keys, _): &(String, Vec<String>, Vec<String>)| {
+                *name == head && keys.contains(&key)
+            };
+            assert!(
+                rows.iter().any(is_there),
+                "`{key}` of {head} has no row in the table of {OPERATIONS}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_defaults_of_options_are_those_of_the_code() {
     let page = text(OPERATIONS);

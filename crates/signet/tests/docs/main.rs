@@ -21,6 +21,7 @@ mod pages;
 mod performance;
 mod quickstart;
 mod releasing;
+mod rows;
 mod shell;
 mod transcript;
 mod troubleshooting;
