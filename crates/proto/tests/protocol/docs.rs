@@ -2,6 +2,7 @@
 //! are real messages that verify.
 
 use signet_proto::certificate::Certificate;
+use signet_proto::entry::Entry;
 use signet_proto::envelope::{Message, Unverified};
 use signet_proto::ids::Digest;
 use signet_proto::reject::Reason;
@@ -23,6 +24,16 @@ fn the_table_of_reasons_is_that_of_the_code() {
     keep_between("docs/protocol.md", HEAD, "<!-- /reasons -->", &rows);
 }
 
+/// The kinds of the log's files are not in the table of kinds: they stand behind these on the page.
+#[test]
+fn the_kinds_of_the_page_are_those_of_the_table() {
+    let kinds = Entry::kinds().into_iter().filter(|kind| *kind != "message");
+    let names: Vec<String> = kinds.map(|kind| format!("`{kind}`")).collect();
+    let start = "| `kind` | `message`, or what else happened: ";
+    let end = "; of the log's files ";
+    keep_between("audit/README.md", start, end, &names.join(", "));
+}
+
 #[test]
 fn every_reason_is_explained_under_its_check() {
     let acceptance = between("## 8. Acceptance", "## 9.");
@@ -33,7 +44,7 @@ fn every_reason_is_explained_under_its_check() {
         let name = format!("`{}`", reason.name());
         assert!(
             acceptance.contains(&name),
-            "{name} stands nowhere in section 8"
+            "{name} stands nowhere in section 8 of docs/protocol.md: write there when it is given"
         );
         assert!(
             acceptance.contains(&format!("### {} ", reason.check())),
