@@ -161,11 +161,6 @@ impl Wire<'_> {
             .answer(&bob, &fresh_id(), &self.session, self.sequence);
         self.signed(Reason::ResponseUnsolicited, nothing);
         for (reason, header, value) in [
-            (
-                Reason::CapabilityNotGranted,
-                "capability",
-                json!("doors.open"),
-            ),
             (Reason::TierNotGranted, "data-tier", json!(2)),
             (Reason::SealRequired, "data-tier", json!(3)),
             (
@@ -174,11 +169,11 @@ impl Wire<'_> {
                 json!([1, 2, 3]),
             ),
             (Reason::BodyUnfit, "capability", json!("doors.list")),
-            (Reason::HopsExceeded, "hops", json!(9)),
         ] {
             let message = with(self.next(), header, value);
             self.signed(reason, message);
         }
+        self.as_the_vectors_say();
         // A box in a tier that keeps no secrets, whatever is in it.
         let boxed = sealed(self.next());
         self.signed(Reason::SealMismatch, boxed);
@@ -201,6 +196,40 @@ impl Wire<'_> {
         self.accepted(ahead);
         let behind = self.next();
         self.signed(Reason::SequenceBelowWindow, behind);
+    }
+
+    /// A request of `vectors/refused` that says more than a plain one: what mallory says so is refused for the same.
+    fn as_the_vectors_say(&mut self) {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/refused");
+        let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().flatten().collect();
+        files.sort_by_key(std::fs::DirEntry::path);
+        for file in files {
+            let vector: Value =
+                serde_json::from_slice(&std::fs::read(file.path()).unwrap()).unwrap();
+            let is_in_session =
+                vector["knowledge"] == "session" && vector["expect"]["check"] == "V12";
+            let reason: Reason = vector["expect"]["reason"]
+                .as_str()
+                .unwrap()
+                .parse()
+                .unwrap();
+            if !is_in_session || self.reached.contains(&reason) {
+                continue;
+            }
+            let said: Value = serde_json::from_str(vector["input"].as_str().unwrap()).unwrap();
+            let plain = self.next();
+            let headers = said["params"]["headers"].as_object().into_iter().flatten();
+            let more = headers.filter(|(name, _)| plain["params"]["headers"].get(name).is_none());
+            let more: Vec<_> = more.collect();
+            if said["method"] == "agent.request" && !more.is_empty() {
+                let message = more
+                    .into_iter()
+                    .fold(plain.clone(), |message, (name, value)| {
+                        with(message, name, value.clone())
+                    });
+                self.signed(reason, message);
+            }
+        }
     }
 
     /// Mallory holds a task of Victor's, and hands it on as if it were more.
