@@ -160,7 +160,12 @@ fn every_reason_has_a_vector_or_a_sentence_why_not() {
     let shown: BTreeSet<Reason> = vector::all().map(|vector| vector.expect).collect();
     for reason in Reason::ALL {
         let excused = WITHOUT_VECTOR.iter().any(|(known, _)| known == reason);
-        assert_ne!(shown.contains(reason), excused, "{reason}");
+        assert_ne!(
+            shown.contains(reason),
+            excused,
+            "{reason}: give it an input in crates/proto/tests/protocol/reasons, which write_the_published writes to \
+             vectors/refused, or a sentence in WITHOUT_VECTOR; never both"
+        );
     }
 }
 

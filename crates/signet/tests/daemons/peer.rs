@@ -229,7 +229,11 @@ fn the_published_vectors_hold_for_a_peer_of_another_hand() {
     let checked = check.output().unwrap();
     let said = String::from_utf8_lossy(&checked.stdout);
     let fault = String::from_utf8_lossy(&checked.stderr);
-    assert!(checked.status.success(), "{said}{fault}");
+    assert!(
+        checked.status.success(),
+        "{said}{fault}examples/python/peer.py judges an input of vectors/ otherwise: it lacks a check, and perhaps \
+         docs/protocol.md a sentence"
+    );
 }
 
 /// An agent that leaves a check out passes no longer: the script takes each of them out of the example in turn.
