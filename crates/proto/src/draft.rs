@@ -10,10 +10,8 @@ use std::time::Duration;
 use rand_core::CryptoRngCore;
 use signet_json::Value;
 
-use crate::envelope::{
-    Form, MAX_MESSAGE, Message, Method, UnsignedParts, Unverified, attach, may_travel_in_clear,
-};
-use crate::headers::{CapabilityName, ConversationId, Headers};
+use crate::envelope::{Form, MAX_MESSAGE, Message, Method, UnsignedParts, Unverified, attach};
+use crate::headers::{CapabilityName, ConversationId, Headers, Tier};
 use crate::ids::{AgentId, Digest, MessageId, SessionId, Version};
 use crate::keys::{Purpose, SealKey, SigningKey};
 use crate::reject::Reason;
@@ -44,8 +42,8 @@ pub struct Draft {
     pub summary: Option<String>,
     /// What it carries.
     pub body: Option<Value>,
-    /// 1 to 4.
-    pub data_tier: u8,
+    /// How careful its readers must be.
+    pub data_tier: Tier,
     /// What is asked for.
     pub capability: Option<CapabilityName>,
     /// What it belongs to.
@@ -171,7 +169,7 @@ impl Draft {
             message_id,
             summary: None,
             body: Some(body),
-            data_tier: 1,
+            data_tier: Tier::Public,
             capability: None,
             conversation_id: None,
             in_reply_to: None,
@@ -273,8 +271,7 @@ impl Draft {
     }
 
     fn wants_seal(&self) -> bool {
-        let (summary, body) = (self.summary.is_some(), self.body.is_some());
-        !may_travel_in_clear(self.data_tier, summary, body)
+        self.data_tier.is_sealed() && !self.is_empty()
     }
 
     fn seal(

@@ -216,7 +216,7 @@ pub enum Weight {
 pub struct LineSubject {
     /// Whom.
     pub peer: Option<AgentId>,
-    /// The data tier of the message.
+    /// The data tier of the message, as the line has it.
     pub tier: Option<u8>,
     /// The message, and the one that it answers or belongs to.
     pub messages: [Option<MessageId>; 2],

@@ -37,9 +37,6 @@ pub const MAX_MESSAGE: usize = Limits::MESSAGE.bytes;
 /// Characters of a summary, sealed or not (schemas/message.schema.json).
 pub(crate) const LONGEST_SUMMARY: usize = 500;
 
-/// The highest tier that travels in clear.
-pub const HIGHEST_CLEAR_TIER: u8 = 2;
-
 /// What a message says, whoever says so. It proves nothing by itself, and does not print what should
 /// have been sealed.
 #[derive(Clone)]
@@ -62,11 +59,7 @@ pub struct Message {
 impl Message {
     /// Whether it carries in clear what its tier would have sealed.
     pub(crate) fn bares_secrets(&self) -> bool {
-        !may_travel_in_clear(
-            self.headers.data_tier,
-            self.summary.is_some(),
-            self.has_body(),
-        )
+        self.headers.data_tier.is_sealed() && (self.summary.is_some() || self.has_body())
     }
 
     /// What it carries.
@@ -174,7 +167,7 @@ impl fmt::Debug for Message {
             .field("headers", &self.headers)
             .field("sealed", &self.sealed)
             .field("hash", &self.hash);
-        if self.headers.data_tier <= HIGHEST_CLEAR_TIER {
+        if !self.headers.data_tier.is_sealed() {
             out.field("summary", &self.summary)
                 .field("body", &self.body());
         }
@@ -313,10 +306,4 @@ impl From<signet_json::JsonError> for Reason {
     fn from(error: signet_json::JsonError) -> Self {
         error.name().parse().unwrap_or(Self::MalformedJson)
     }
-}
-
-/// Whether a message may go out and be kept unsealed: above tier 2 only one without content, such as
-/// the error that refuses a request.
-pub fn may_travel_in_clear(tier: u8, summary: bool, body: bool) -> bool {
-    tier <= HIGHEST_CLEAR_TIER || !(summary || body)
 }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use signet_json::{Map, Value, canonical};
 
 use crate::envelope::{Message, Method};
-use crate::headers::CapabilityName;
+use crate::headers::{CapabilityName, Tier};
 use crate::ids::{AgentId, Digest, Version};
 use crate::reject::Reason;
 use crate::time::Timestamp;
@@ -312,7 +312,7 @@ pub struct Offer {
     /// Its name.
     pub name: CapabilityName,
     /// The highest data tier it takes.
-    pub tier: u8,
+    pub tier: Tier,
     /// One line for people.
     pub description: Option<String>,
     /// The text of the JSON Schema of the body: shown to people, never compiled by a receiver, and
@@ -322,13 +322,11 @@ pub struct Offer {
 
 impl Offer {
     pub(crate) fn parse(value: &Value) -> Option<Self> {
+        let description = value.get("description").and_then(Value::as_str);
         Some(Self {
             name: value.get("name")?.as_str()?.parse().ok()?,
-            tier: u8::try_from(value.get("tier")?.as_u64()?).ok()?,
-            description: value
-                .get("description")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
+            tier: Tier::parse(value.get("tier")?.as_u64()?).ok()?,
+            description: description.map(str::to_owned),
             schema: value.get("schema").map(text_of),
         })
     }
@@ -346,7 +344,7 @@ pub struct Grant {
     /// The capabilities that may be asked for.
     pub capabilities: Vec<CapabilityName>,
     /// The highest data tier.
-    pub tier: u8,
+    pub tier: Tier,
     /// Calls a minute; `None` for no limit.
     pub messages_per_minute: Option<u32>,
 }
@@ -355,13 +353,9 @@ impl Grant {
     /// As flights 3 and 4 carry it.
     pub fn to_value(&self) -> Value {
         let mut members = Map::new();
-        let names = self
-            .capabilities
-            .iter()
-            .map(|name| Value::from(name.as_str()))
-            .collect();
-        members.insert("capabilities".into(), names);
-        members.insert("tier".into(), self.tier.into());
+        let names = self.capabilities.iter().map(|name| name.as_str());
+        members.insert("capabilities".into(), names.map(Value::from).collect());
+        members.insert("tier".into(), self.tier.number().into());
         if let Some(number) = self.messages_per_minute {
             members.insert("messages-per-minute".into(), number.into());
         }
@@ -377,13 +371,11 @@ impl Grant {
 
     fn parse(value: &Value) -> Option<Self> {
         let budget = value.get("messages-per-minute").and_then(Value::as_u64);
-        let names = value.get("capabilities")?.as_array()?;
+        let names = value.get("capabilities")?.as_array()?.iter();
+        let names = names.map(|name| name.as_str()?.parse().ok());
         Some(Self {
-            capabilities: names
-                .iter()
-                .map(|name| name.as_str()?.parse().ok())
-                .collect::<Option<_>>()?,
-            tier: u8::try_from(value.get("tier")?.as_u64()?).ok()?,
+            capabilities: names.collect::<Option<_>>()?,
+            tier: Tier::parse(value.get("tier")?.as_u64()?).ok()?,
             messages_per_minute: budget.and_then(|number| u32::try_from(number).ok()),
         })
     }

@@ -1,5 +1,7 @@
 //! The headers: six of identity, six of delivery, eight optional (docs/protocol.md, Headers).
 
+mod tier;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,6 +11,8 @@ use crate::ids::{AgentId, Digest, KeyId, MessageId, PrincipalId, SessionId, Vers
 use crate::reject::Reason;
 use crate::time::Timestamp;
 use crate::words::words;
+
+pub use tier::Tier;
 
 words! {
     /// The four kinds of message.
@@ -72,9 +76,6 @@ impl Layers {
     pub const fn is_subset_of(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }
-
-    /// Every layer there is.
-    pub const ALL: Self = Self(u16::MAX);
 
     /// The layers of `self` that `other` has not.
     #[must_use]
@@ -227,8 +228,8 @@ pub struct Headers {
     pub session: Option<SessionId>,
     /// From 1 in each session and direction.
     pub sequence: Option<u64>,
-    /// 1 to 4; 1 when absent.
-    pub data_tier: u8,
+    /// Tier 1 when absent.
+    pub data_tier: Tier,
     /// What is asked for.
     pub capability: Option<CapabilityName>,
     /// What it belongs to.
@@ -276,12 +277,12 @@ impl Headers {
             key_id: parsed(members, "key-id")?,
             session: optional(members, "session")?.map(SessionId),
             sequence: integer(members, "sequence", 1, MAX_SEQUENCE)?,
-            data_tier: small(members, "data-tier", 4)?,
+            data_tier: Tier::parse(small(members, "data-tier")?)?,
             capability: optional(members, "capability")?,
             conversation_id: optional(members, "conversation-id")?,
             in_reply_to: optional(members, "in-reply-to")?,
             audit_head: members.get("audit-head").map(head).transpose()?,
-            hops: small(members, "hops", 255)?,
+            hops: small(members, "hops")?,
         })
     }
 
@@ -303,7 +304,7 @@ impl Headers {
             .map(|session| put("session", session.to_string().into()));
         self.sequence
             .map(|sequence| put("sequence", sequence.into()));
-        (self.data_tier != 1).then(|| put("data-tier", self.data_tier.into()));
+        (self.data_tier != Tier::Public).then(|| put("data-tier", self.data_tier.number().into()));
         self.capability
             .as_ref()
             .map(|name| put("capability", name.as_str().into()));
@@ -377,8 +378,8 @@ fn integer(
         .ok_or(Reason::HeaderInvalid)
 }
 
-fn small(members: &Map<String, Value>, name: &str, most: u64) -> Result<u8, Reason> {
-    let number = integer(members, name, 1, most)?.unwrap_or(1);
+fn small(members: &Map<String, Value>, name: &str) -> Result<u8, Reason> {
+    let number = integer(members, name, 1, 255)?.unwrap_or(1);
     u8::try_from(number).map_err(|_| Reason::HeaderInvalid)
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! Policy ── allowance(peer) ──┐
 //! session: Grant ─────────────┼─▶ Terms ── explain ─▶ Finding … ── authorize ─▶ Ok or Reason
-//! Table: tier ─▶ layers ──────┘
+//! Table: Tier ─▶ layers ──────┘
 //! ```
 //!
 //! The receiver decides, from its own table and from what the sender's certificate proves. The same
@@ -23,17 +23,16 @@ use signet_json::{Map, Value, canonical};
 
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::Grant;
-use crate::headers::CapabilityName;
+use crate::headers::{CapabilityName, Tier};
 use crate::ids::AgentId;
 
-pub use crate::envelope::{HIGHEST_CLEAR_TIER, may_travel_in_clear};
 pub use body::{BodySchema, Misfit, SCHEMA_BYTES};
 pub use bounds::SchemaError;
 pub use bucket::CallBudget;
 pub use pattern::{NamePattern, PatternError};
 pub(crate) use rules::concerns;
 pub use rules::{By, Finding, Terms, authorize, explain};
-pub use table::{TIERS, Table, Tier};
+pub use table::Table;
 
 /// The capability that every daemon answers by itself.
 pub const PING: &str = "signet.ping";
@@ -41,8 +40,6 @@ pub const PING: &str = "signet.ping";
 pub const TASK: &str = "signet.task";
 /// How often a conversation may be passed on.
 pub const MAX_HOPS: u8 = 8;
-/// The highest tier there is.
-pub const HIGHEST_TIER: u8 = 4;
 /// How many capabilities one agent offers at most.
 pub const MOST_CAPABILITIES: usize = 64;
 /// The largest budget, in messages a minute.
@@ -54,7 +51,7 @@ pub struct Capability {
     /// Its name.
     pub name: CapabilityName,
     /// The highest data tier it takes.
-    pub tier: u8,
+    pub tier: Tier,
     /// One line for people.
     pub description: Option<String>,
     /// What the body of a request has to look like.
@@ -63,7 +60,7 @@ pub struct Capability {
 
 impl Capability {
     /// A capability that takes any body.
-    pub const fn new(name: CapabilityName, tier: u8) -> Self {
+    pub const fn new(name: CapabilityName, tier: Tier) -> Self {
         Self {
             name,
             tier,
@@ -75,7 +72,7 @@ impl Capability {
     pub(crate) fn to_value(&self) -> Value {
         let mut members = Map::new();
         members.insert("name".into(), self.name.as_str().into());
-        members.insert("tier".into(), self.tier.into());
+        members.insert("tier".into(), self.tier.number().into());
         if let Some(text) = &self.description {
             members.insert("description".into(), text.as_str().into());
         }
@@ -92,9 +89,9 @@ pub struct Policy {
     /// What we offer.
     pub capabilities: Vec<Capability>,
     /// The highest data tier that a pinned peer may send us; the table asks for layers besides.
-    pub tier: u8,
+    pub tier: Tier,
     /// The data tiers at which a message of ours leaves only with our person's approval.
-    pub approve: Vec<u8>,
+    pub approve: Vec<Tier>,
     /// The names that programs of our own may offer.
     pub offerable: Vec<NamePattern>,
     /// How long such an offer stands after its programs have gone, and after a start.
@@ -115,7 +112,7 @@ pub struct Policy {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerRule {
     /// The highest data tier.
-    pub tier: Option<u8>,
+    pub tier: Option<Tier>,
     /// The capabilities.
     pub capabilities: Option<Vec<CapabilityName>>,
     /// Calls a minute.
@@ -147,7 +144,7 @@ impl Default for Policy {
         Self {
             capabilities: Vec::new(),
             approve: Vec::new(),
-            tier: HIGHEST_TIER,
+            tier: Tier::Restricted,
             offerable: Vec::new(),
             offer_linger: Duration::ZERO,
             granted: None,
@@ -183,7 +180,7 @@ impl Policy {
     /// waits for nobody.
     pub(crate) fn may_leave_unapproved(&self, capability: &Capability) -> bool {
         let has_words = capability.description.is_some() || capability.schema.is_some();
-        !(has_words && self.approve.contains(&1))
+        !(has_words && self.approve.contains(&Tier::Public))
     }
 
     /// The capabilities as flights 3 and 4 carry them.
@@ -215,7 +212,7 @@ impl<'a> Allowance<'a> {
     }
 
     /// The highest tier, and where that is decided.
-    pub fn tier(&self) -> (u8, By) {
+    pub fn tier(&self) -> (Tier, By) {
         match self.rule.and_then(|rule| rule.tier) {
             Some(tier) => (tier, By::Peer),
             None => (self.policy.tier, By::Grant),

@@ -109,7 +109,7 @@ fn binding(headers: &Headers) -> Map<String, Value> {
     put("from", headers.agent_id.as_str().into());
     put("to", headers.recipient_id.as_str().into());
     put("message-id", headers.message_id.to_string().into());
-    put("data-tier", headers.data_tier.into());
+    put("data-tier", headers.data_tier.number().into());
     if let Some(session) = headers.session {
         put("session", session.to_string().into());
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::handshake::{Grant, Offer, Retry, Role};
-use crate::headers::{CapabilityName, Layers};
+use crate::headers::{CapabilityName, Layers, Tier};
 use crate::ids::{Digest, KeyId, SessionId, Version};
 use crate::keys::SealKey;
 use crate::time::Timestamp;
@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// The names of what the peer offers and grants for what is said in that tier.
-    pub fn offers_for(&self, tier: u8) -> Vec<CapabilityName> {
+    pub fn offers_for(&self, tier: Tier) -> Vec<CapabilityName> {
         let granted = &self.received.capabilities;
         let offered = self.offered.iter();
         let offered = offered.filter(|offer| granted.contains(&offer.name) && tier <= offer.tier);

@@ -2,10 +2,10 @@
 
 use signet_api as api;
 use signet_proto::handshake::Grant;
-use signet_proto::headers::CapabilityName;
+use signet_proto::headers::{CapabilityName, Tier};
 use signet_proto::ids::AgentId;
 use signet_proto::node::{Node, Way};
-use signet_proto::policy::{By, Capability, Finding, TIERS, Tier};
+use signet_proto::policy::{By, Capability, Finding};
 use signet_proto::time::Timestamp;
 use signet_proto::trust::KnownPeer;
 
@@ -14,18 +14,18 @@ use crate::render::{layers, names, offers};
 /// The policy of this agent, and what follows from it for each peer.
 pub fn show(node: &Node, now: Timestamp) -> api::Policy {
     let policy = node.policy();
-    let tier = |tier: &Tier| api::Tier {
-        tier: tier.number,
-        name: tier.name.to_owned(),
-        meaning: tier.meaning.to_owned(),
-        layers: layers(policy.table.layers(tier.number)),
+    let tier = |tier: Tier| api::Tier {
+        tier: tier.number(),
+        name: tier.name().to_owned(),
+        meaning: tier.meaning().to_owned(),
+        layers: layers(policy.table.layers(tier)),
     };
     let peers = node.trust().peers();
     api::Policy {
         agent: node.identity().agent().to_string(),
-        tiers: TIERS.iter().map(tier).collect(),
+        tiers: Tier::ALL.into_iter().map(tier).collect(),
         grant: api::OwnGrant {
-            tier: policy.tier,
+            tier: policy.tier.number(),
             capabilities: policy.granted.as_deref().map(names),
             messages_per_minute: policy.messages_per_minute,
             conversation_messages_per_minute: policy.conversation_per_minute,
@@ -43,7 +43,7 @@ pub struct PolicyQuery {
     /// Who would get it or send it.
     pub peer: AgentId,
     /// The data tier.
-    pub tier: u8,
+    pub tier: Tier,
     /// The capability that the message would ask for.
     pub capability: Option<CapabilityName>,
     /// Only sending or only receiving; both when absent.
@@ -63,7 +63,7 @@ pub fn answer(node: &Node, now: Timestamp, question: &PolicyQuery) -> Option<api
         agent: node.identity().agent().to_string(),
         peer: peer.to_string(),
         principal: principal(node.trust().peer(peer)?),
-        tier: question.tier,
+        tier: question.tier.number(),
         capability: question.capability.as_ref().map(ToString::to_string),
         session: node.peers().session(peer, now).is_some(),
         allowed: checks.iter().all(|check| check.allowed),
@@ -79,7 +79,7 @@ fn check(node: &Node, now: Timestamp, question: &PolicyQuery, way: api::Way) -> 
     Some(api::Check {
         way,
         allowed: findings.iter().all(Finding::holds),
-        highest_tier: highest(node, now, peer, way_of(way)),
+        highest_tier: highest(node, now, peer, way_of(way)).map_or(0, Tier::number),
         findings: findings.iter().map(finding).collect(),
     })
 }
@@ -88,7 +88,7 @@ fn own(capability: &Capability) -> api::Capability {
     let schema = capability.schema.as_ref();
     api::Capability {
         name: capability.name.to_string(),
-        tier: capability.tier,
+        tier: capability.tier.number(),
         description: capability.description.clone(),
         schema: schema.map(|schema| schema.source().clone()),
     }
@@ -105,12 +105,12 @@ fn peer(node: &Node, now: Timestamp, agent: &AgentId, peer: &KnownPeer) -> api::
         loaded_layers: session.map(|session| layers(session.peer_layers)),
         by: by_of(by),
         sends: api::Sends {
-            highest_tier: highest(node, now, agent, Way::Receive),
+            highest_tier: highest(node, now, agent, Way::Receive).map_or(0, Tier::number),
             limits: limits(node, now, agent, Way::Receive),
             grant: grant(&allowance.grant()),
         },
         gets: api::Given {
-            highest_tier: highest(node, now, agent, Way::Send),
+            highest_tier: highest(node, now, agent, Way::Send).map_or(0, Tier::number),
             limits: limits(node, now, agent, Way::Send),
             grant: session.map(|session| grant(&session.received)),
         },
@@ -122,27 +122,27 @@ fn principal(peer: &KnownPeer) -> Option<String> {
     peer.principal().map(ToString::to_string)
 }
 
-/// The highest tier that passes; 0 for none.
-fn highest(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> u8 {
-    let passes = |tier: &u8| {
+/// The highest tier that passes.
+fn highest(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> Option<Tier> {
+    let passes = |tier: &Tier| {
         let findings = node.judge(now).explain(agent, way, *tier, None);
         findings.is_some_and(|findings| findings.iter().all(Finding::holds))
     };
-    (1..=4).rev().find(passes).unwrap_or_default()
+    Tier::ALL.into_iter().rev().find(passes)
 }
 
 /// The rules that keep messages of the next higher tier out.
 fn limits(node: &Node, now: Timestamp, agent: &AgentId, way: Way) -> Vec<api::Finding> {
-    let next = highest(node, now, agent, way) + 1;
-    let findings = (next <= 4).then(|| node.judge(now).explain(agent, way, next, None));
-    let findings = findings.flatten().unwrap_or_default();
-    let against = findings.iter().filter(|finding| !finding.holds());
+    let highest = highest(node, now, agent, way);
+    let next = Tier::ALL.into_iter().find(|tier| Some(*tier) > highest);
+    let findings = next.and_then(|next| node.judge(now).explain(agent, way, next, None));
+    let against = findings.iter().flatten().filter(|finding| !finding.holds());
     against.map(finding).collect()
 }
 
 fn grant(grant: &Grant) -> api::Grant {
     api::Grant {
-        tier: grant.tier,
+        tier: grant.tier.number(),
         capabilities: names(&grant.capabilities),
         messages_per_minute: grant.messages_per_minute,
     }

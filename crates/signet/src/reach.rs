@@ -19,7 +19,7 @@ pub(crate) trait Sees {
 
 impl Sees for Reach {
     fn sees_message(&self, message: &Message) -> bool {
-        self.sees(&message.headers.agent_id, message.headers.data_tier)
+        self.sees(&message.headers.agent_id, message.headers.data_tier.into())
     }
 
     fn sees_task(&self, task: &Task) -> bool {

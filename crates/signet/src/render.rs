@@ -31,7 +31,7 @@ pub fn item(message: &Message, opened: Option<&Opened>) -> api::Message {
         message_type: headers.message_type.as_str().to_owned(),
         timestamp: headers.timestamp.to_string(),
         expires_at: headers.expires_at.to_string(),
-        data_tier: headers.data_tier,
+        data_tier: headers.data_tier.number(),
         hops: headers.hops,
         capability: headers.capability.as_ref().map(ToString::to_string),
         conversation_id: headers.conversation_id.as_ref().map(ToString::to_string),
@@ -93,7 +93,7 @@ pub fn with_offers(peer: api::Peer, session: Option<&Session>) -> api::ShownPeer
 pub fn offers(offered: &[Offer]) -> Vec<api::Offer> {
     let offer = |offer: &Offer| api::Offer {
         name: offer.name.to_string(),
-        tier: offer.tier,
+        tier: offer.tier.number(),
         description: offer.description.clone(),
         schema: offer.schema.clone(),
     };

@@ -189,7 +189,7 @@ impl DraftDecisions {
         let named = message.headers.capability.as_ref();
         let is_ping = named.is_some_and(|name| name.as_str() == PING);
         let is_bare = message.summary.is_none() && !message.has_body() && message.sealed.is_none();
-        let is_asked = self.asked.contains(&message.headers.data_tier);
+        let is_asked = self.asked.contains(&message.headers.data_tier.number());
         if is_agents && !is_ping && !is_bare && is_asked {
             self.unasked += 1;
         }

@@ -105,7 +105,7 @@ fn content_signed_anew(message: &Message) -> Option<Digest> {
             .unwrap_or_default();
         let summary = message.summary.as_deref().unwrap_or_default();
         Digest::of(&[
-            &[headers.data_tier],
+            &[headers.data_tier.number()],
             reply.as_bytes(),
             b" ",
             summary.as_bytes(),

@@ -33,7 +33,7 @@ pub struct AttemptLine {
 pub struct Tried {
     /// What kind of message.
     pub message_type: MessageType,
-    /// 1 to 4.
+    /// 1 to 4; of a line that is read, any number.
     pub tier: u8,
     /// What it asked for.
     pub capability: Option<CapabilityName>,

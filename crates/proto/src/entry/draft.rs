@@ -8,8 +8,8 @@ use super::line::{Line, LineMembers};
 #[cfg(test)]
 use super::schema_tests::*;
 use super::{EntryError, LineKind, LineSubject, LineVersion, SEALED};
-use crate::envelope::{HIGHEST_CLEAR_TIER, Sealed};
-use crate::headers::ConversationId;
+use crate::envelope::Sealed;
+use crate::headers::{ConversationId, Tier};
 use crate::ids::{AgentId, Digest, IdError, KeyId, MessageId};
 use signet_json::{Map, Value};
 
@@ -109,7 +109,8 @@ impl DraftLine {
         let tier = tier_of(headers).unwrap_or(1);
         line.number("tier", u64::from(tier));
         let summary = envelope.and_then(|envelope| envelope.get("summary")?.as_str());
-        line.some("summary", summary.filter(|_| tier <= HIGHEST_CLEAR_TIER));
+        let is_clear = tier < Tier::Sensitive.number();
+        line.some("summary", summary.filter(|_| is_clear));
     }
 }
 

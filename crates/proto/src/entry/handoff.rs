@@ -7,6 +7,7 @@ use super::members::LineMember;
 use super::schema_tests::*;
 use super::{Direction, EntryError, LineKind, LineSubject, quoted};
 use crate::handoff::{Chain, TaskId, TaskState};
+use crate::headers::Tier;
 use crate::ids::{AgentId, MessageId};
 use serde::{Deserialize, Serialize};
 use signet_json::{Map, Value};
@@ -49,12 +50,19 @@ pub struct Offered {
     /// Who gave what to whom, with every signature.
     #[serde(with = "crate::stored")]
     pub chain: Chain,
-    /// The data tier of the message.
+    /// The data tier of the message: of a line that is read, any number.
     pub tier: u8,
     /// Its hops.
     pub hops: u8,
     /// What is to be done, of tiers 1 and 2 only.
     pub goal: Option<String>,
+}
+
+impl Offered {
+    /// The tier of what is said of the task. A number that names no tier counts as the highest.
+    pub(crate) fn data_tier(&self) -> Tier {
+        Tier::parse(self.tier).unwrap_or(Tier::Restricted)
+    }
 }
 
 impl HandoffLine {

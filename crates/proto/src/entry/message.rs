@@ -8,7 +8,7 @@ use super::line::{Line, LineMembers};
 use super::schema_tests::*;
 use super::verdict::{Direction, Evidence, Ruling, Verdict};
 use super::{EntryError, LineKind, LineSubject, LineVersion, SEALED, Weight, quoted};
-use crate::envelope::{Claimed, Form, HIGHEST_CLEAR_TIER, Message};
+use crate::envelope::{Claimed, Form, Message};
 use crate::headers::MessageType;
 use crate::ids::{AgentId, PrincipalId};
 use crate::reject::Reason;
@@ -95,13 +95,12 @@ impl Verdict {
                 };
                 // A line that keeps the headers alone keeps no words of the message, so it shows no summary either.
                 let is_whole = matches!(self.evidence, Evidence::Whole(_));
-                let shows = is_whole && headers.data_tier <= HIGHEST_CLEAR_TIER;
-                let summary = message.summary.as_deref().filter(|_| shows);
+                let summary = message.summary.as_deref().filter(|_| is_whole);
                 (
                     Some(peer.clone()),
                     Some(headers.message_type),
-                    Some(headers.data_tier),
-                    summary,
+                    Some(headers.data_tier.number()),
+                    headers.data_tier.in_clear(summary),
                 )
             }
             Evidence::Withheld(headers, _) => {

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use signet_json::{Map, Value, write_canonical, write_string};
 
 use super::{Form, Sealed};
-use crate::headers::Headers;
+use crate::headers::{Headers, Tier};
 use crate::ids::{MessageId, encode_base64url};
 
 /// What a message of ours says.
@@ -198,7 +198,7 @@ fn write_headers(headers: &Headers, out: &mut Vec<u8>) {
     number(
         out,
         "data-tier",
-        (headers.data_tier != 1).then_some(headers.data_tier.into()),
+        (headers.data_tier != Tier::Public).then_some(headers.data_tier.number().into()),
     );
     maybe(out, "expires-at", Some(headers.expires_at));
     number(

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{LONGEST_CHAIN, LONGEST_MANDATE, MANDATE_LIFE, MOST_CAPABILITIES};
-use crate::headers::CapabilityName;
+use crate::headers::{CapabilityName, Tier};
 use crate::time::Timestamp;
 
 /// What a mandate gives.
@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 pub struct Authority {
     /// The capabilities that the holder may ask others for.
     pub capabilities: BTreeSet<CapabilityName>,
-    /// The highest data tier of what the holder says for the task.
+    /// The highest data tier of what the holder says for the task; of what is not well formed, any number.
     pub tier: u8,
     /// How often the task may be handed on from here.
     pub depth: u8,
@@ -76,10 +76,7 @@ impl Authority {
         if let Some(wider) = next.capabilities.difference(&self.capabilities).next() {
             return Err(Overstep::Capability(wider.clone()));
         }
-        if next.tier > self.tier {
-            let (asked, given) = (next.tier, self.tier);
-            return Err(Overstep::Tier { asked, given });
-        }
+        self.reaches(next.tier)?;
         if next.depth >= self.depth {
             let (asked, given) = (next.depth, self.depth);
             return Err(Overstep::Depth { asked, given });
@@ -94,26 +91,29 @@ impl Authority {
     pub fn permits(
         &self,
         capability: Option<&CapabilityName>,
-        tier: u8,
+        tier: Tier,
         now: Timestamp,
     ) -> Result<(), Overstep> {
         if let Some(name) = capability.filter(|name| !self.capabilities.contains(name)) {
             return Err(Overstep::Capability(name.clone()));
         }
-        if tier > self.tier {
-            let (asked, given) = (tier, self.tier);
-            return Err(Overstep::Tier { asked, given });
-        }
+        self.reaches(tier.number())?;
         self.lasts_until(now)
     }
 
     /// Whether its members are within the bounds of a mandate issued at `issued_at`.
     pub fn is_well_formed(&self, issued_at: Timestamp) -> bool {
         self.capabilities.len() <= MOST_CAPABILITIES
-            && (1..=4).contains(&self.tier)
+            && Tier::parse(self.tier).is_ok()
             && usize::from(self.depth) < LONGEST_CHAIN
             && issued_at < self.not_after
             && self.not_after <= issued_at.saturating_add(LONGEST_MANDATE)
+    }
+
+    fn reaches(&self, asked: u8) -> Result<(), Overstep> {
+        let given = self.tier;
+        let beyond = Overstep::Tier { asked, given };
+        (asked <= given).then_some(()).ok_or(beyond)
     }
 
     fn lasts_until(&self, moment: Timestamp) -> Result<(), Overstep> {

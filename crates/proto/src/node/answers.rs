@@ -2,8 +2,8 @@
 
 use crate::draft::Draft;
 use crate::envelope::{Form, Message};
+use crate::headers::Tier;
 use crate::ids::MessageId;
-use crate::policy::may_travel_in_clear;
 use crate::reject::Reason;
 
 use super::rule::ruled::Fault;
@@ -37,11 +37,11 @@ pub(super) fn decline(request: &Message, id: MessageId, text: String) -> Draft {
 
 /// The form and the summary of a failure in our agent's own words. Where what they answer was sealed,
 /// so are they: as the summary.
-pub(super) fn declined(tier: u8, text: String) -> (Form, Option<String>) {
+pub(super) fn declined(tier: Tier, text: String) -> (Form, Option<String>) {
     let reason = Reason::Declined;
-    let (message, summary) = match may_travel_in_clear(tier, true, false) {
-        true => (text, None),
-        false => (reason.text().to_owned(), Some(text)),
+    let (message, summary) = match tier.is_sealed() {
+        false => (text, None),
+        true => (reason.text().to_owned(), Some(text)),
     };
     let (code, reason) = (reason.code(), reason.name().to_owned());
     let form = Form::Failure {

@@ -1,7 +1,7 @@
 //! Why our own side may not have what it asks for.
 
 use crate::handoff::{Overstep, TaskId, TaskState};
-use crate::headers::CapabilityName;
+use crate::headers::{CapabilityName, Tier};
 use crate::ids::{AgentId, MessageId};
 use crate::reject::{CAPABILITY_NEEDED, Reason};
 use crate::time::Timestamp;
@@ -163,7 +163,7 @@ pub enum LocalError {
     #[error(
         "what leaves in tier {0} waits for a person's approval, and progress cannot wait; answer the request"
     )]
-    ApprovalNeeded(u8),
+    ApprovalNeeded(Tier),
     /// `signet.task` is how daemons report.
     #[error("the capability signet.task is for reports; use `signet handoff report`")]
     ReservedForReports,

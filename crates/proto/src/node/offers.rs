@@ -21,7 +21,7 @@ use crate::envelope::{Message, Method};
 use crate::handshake::Offer;
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, SessionId};
-use crate::policy::{BodySchema, Capability, HIGHEST_CLEAR_TIER};
+use crate::policy::{BodySchema, Capability};
 use crate::session::Session;
 use crate::time::Timestamp;
 
@@ -136,7 +136,7 @@ impl OffersDoor<'_, '_> {
         if !policy.allows_offer(&capability.name) {
             return Err(refused(OfferFault::NotAllowed));
         }
-        if !(1..=HIGHEST_CLEAR_TIER).contains(&capability.tier) {
+        if capability.tier.is_sealed() {
             return Err(refused(OfferFault::Tier));
         }
         if !policy.may_leave_unapproved(&capability) {

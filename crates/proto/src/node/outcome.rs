@@ -8,7 +8,6 @@ use crate::entry::{AlarmLine, Direction, Entry, Evidence, HoleLine, Ruling, Verd
 use crate::envelope::{Claimed, Message};
 use crate::headers::CapabilityName;
 use crate::ids::{AgentId, MessageId};
-use crate::policy::may_travel_in_clear;
 use crate::reject::Reason;
 use crate::seal::Sealed;
 use crate::statement::{PauseStatement, Revocation};
@@ -151,13 +150,7 @@ impl Outcome {
                 agent: Some(message.headers.agent_id.clone()),
                 message_type: Some(message.headers.message_type),
             })
-        } else if paid == Paid::Withheld
-            || !may_travel_in_clear(
-                message.headers.data_tier,
-                message.summary.is_some(),
-                message.has_body(),
-            )
-        {
+        } else if paid == Paid::Withheld || message.bares_secrets() {
             Evidence::Headers(Arc::clone(message))
         } else {
             Evidence::Whole(Arc::clone(message))

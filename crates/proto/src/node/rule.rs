@@ -12,13 +12,14 @@ pub(super) mod ruled;
 
 use crate::draft::{FLIGHT_LIFE, LONGEST_LIFE};
 use crate::envelope::{Message, Method};
-use crate::policy::HIGHEST_CLEAR_TIER;
 use crate::reject::Reason;
 use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
-/// Flights, offers, receipts and decrees are no secrets: none has a tier whose content the log must not hold.
-pub(super) fn is_tiered(message: &Message) -> bool {
-    message.headers.data_tier > HIGHEST_CLEAR_TIER
+/// Whether a message has what only those in a session have: a place there, or a tier whose content the log must not hold.
+/// Flights, polls and decrees are no secrets.
+pub(super) fn has_session_headers(message: &Message) -> bool {
+    let headers = &message.headers;
+    headers.session.is_some() || headers.sequence.is_some() || headers.data_tier.is_sealed()
 }
 
 /// Check V09.

@@ -14,7 +14,7 @@ use crate::entry::{
 };
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::Established;
-use crate::headers::CapabilityName;
+use crate::headers::{CapabilityName, Tier};
 use crate::ids::{AgentId, MessageId};
 use crate::seal::Sealed;
 use crate::time::Timestamp;
@@ -304,7 +304,7 @@ impl Turn<'_> {
     fn offers_beside(&self, peer: &AgentId, state: &State) -> Vec<CapabilityName> {
         let session = self.node.peers.session(peer, self.at.now);
         let session = session.filter(|_| state.needs_capability());
-        session.map_or_else(Vec::new, |session| session.offers_for(1))
+        session.map_or_else(Vec::new, |session| session.offers_for(Tier::Public))
     }
 
     /// What a finished handshake is worth: the peer's newer certificate, and whoever waits for it.

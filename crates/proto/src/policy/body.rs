@@ -7,6 +7,7 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use signet_json::{Limits, Value, canonical};
 
 use super::bounds::{self, SchemaError};
+use crate::headers::Tier;
 
 /// The longest schema, in bytes of its text.
 pub const SCHEMA_BYTES: usize = 64 * 1024;
@@ -77,9 +78,9 @@ impl BodySchema {
 impl Misfit {
     /// In one sentence for the sender, of at most 250 characters. Above tier 2 nothing of the body's
     /// making is in it, not even a member's name.
-    pub fn text(&self, tier: u8) -> String {
+    pub fn text(&self, tier: Tier) -> String {
         let (path, keyword) = (shortened(&self.schema_path, PATH_CHARS), &self.keyword);
-        if tier > super::HIGHEST_CLEAR_TIER {
+        if tier.is_sealed() {
             return format!("Schema path {path}, keyword {keyword}.");
         }
         let place = shortened(&self.instance_path, PATH_CHARS);

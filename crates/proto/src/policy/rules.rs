@@ -3,12 +3,10 @@
 
 use std::fmt;
 
-use super::{
-    Allowance, HIGHEST_CLEAR_TIER, MAX_HOPS, PING, TASK, Table, is_report, may_travel_in_clear,
-};
+use super::{Allowance, MAX_HOPS, PING, TASK, Table, is_report};
 use crate::envelope::{Form, Message, Method};
 use crate::handshake::Grant;
-use crate::headers::{CapabilityName, Layers};
+use crate::headers::{CapabilityName, Layers, Tier};
 use crate::reject::Reason;
 
 /// Where something is decided.
@@ -30,16 +28,16 @@ pub enum Finding<'a> {
     /// The highest tier that is accepted.
     Tier {
         /// The message's.
-        tier: u8,
+        tier: Tier,
         /// The highest.
-        most: u8,
+        most: Tier,
         /// Who says so.
         by: By,
     },
     /// The layers that the table asks of the other side.
     Layers {
         /// The message's tier.
-        tier: u8,
+        tier: Tier,
         /// What the table asks for.
         needs: Layers,
         /// What the certificate proves and the other side has loaded.
@@ -59,9 +57,9 @@ pub enum Finding<'a> {
         /// Which.
         name: &'a CapabilityName,
         /// The message's tier.
-        tier: u8,
+        tier: Tier,
         /// The highest.
-        most: u8,
+        most: Tier,
     },
 }
 
@@ -123,7 +121,7 @@ pub struct Terms<'a> {
     /// What our configuration says now: for what comes to us.
     pub allowance: Option<Allowance<'a>>,
     /// The highest tier that the capability takes, where it is known.
-    pub takes: Option<u8>,
+    pub takes: Option<Tier>,
     /// Whether a program of ours offers the capability now: no handshake knew of it.
     pub live: bool,
 }
@@ -131,13 +129,14 @@ pub struct Terms<'a> {
 /// What each rule says, in the order in which they are judged.
 pub fn explain<'a>(
     terms: &Terms<'a>,
-    tier: u8,
+    tier: Tier,
     capability: Option<&'a CapabilityName>,
 ) -> impl Iterator<Item = Finding<'a>> + use<'a> {
     let needs = terms.table.layers(tier);
     let has = terms.layers;
     let live = terms.live;
     let of_tier = |(most, by)| Finding::Tier { tier, most, by };
+    let of_grant = |grant: &Grant| of_tier((grant.tier, By::Session));
     // These two are the daemons' own and need no grant: pings, and reports on tasks, whose sender must hold the task
     // instead.
     let named = capability.filter(|name| ![PING, TASK].contains(&name.as_str()));
@@ -152,9 +151,7 @@ pub fn explain<'a>(
     });
     let of_capability = |(name, most)| Finding::CapabilityTier { name, tier, most };
     let findings = [
-        terms
-            .session
-            .map(|grant| of_tier((grant.tier, By::Session))),
+        terms.session.map(of_grant),
         terms.allowance.map(|allowance| of_tier(allowance.tier())),
         Some(Finding::Layers { tier, needs, has }),
         by_session,
@@ -172,12 +169,11 @@ pub fn explain<'a>(
 /// `capability-not-granted`.
 pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
     let headers = &message.headers;
-    let (summary, body) = (message.summary.is_some(), message.has_body());
-    if !may_travel_in_clear(headers.data_tier, summary, body) {
+    if message.bares_secrets() {
         return Err(Reason::SealRequired);
     }
     // A sealed box in a tier that travels in clear is refused: it would be a secret that nobody says is one.
-    if message.sealed.is_some() && headers.data_tier <= HIGHEST_CLEAR_TIER {
+    if message.sealed.is_some() && !headers.data_tier.is_sealed() {
         return Err(Reason::SealMismatch);
     }
     // Hops are not limited for responses and progress, which make no loop: a response ends what it answers and is taken

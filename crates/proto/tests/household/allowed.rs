@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use serde_json::json;
 use signet_proto::envelope::Form;
+use signet_proto::headers::Tier;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Content, Effect, Item, LocalError, Sending, State};
 use signet_proto::policy::{BodySchema, Capability, Policy};
@@ -33,7 +34,7 @@ pub fn met(policy: Policy) -> (Net, Rc<RefCell<Policy>>) {
 pub fn content(tier: u8, capability: Option<&str>) -> Content {
     Content {
         body: json!({"week": "2026-W07"}),
-        data_tier: Some(tier),
+        data_tier: Tier::parse(tier).ok(),
         capability: capability.map(|name| name.parse().unwrap()),
         ..Content::default()
     }
@@ -60,7 +61,7 @@ pub fn try_send(
 }
 
 pub fn capability(name: &str, tier: u8, schema: Option<&str>) -> Capability {
-    let mut capability = Capability::new(name.parse().unwrap(), tier);
+    let mut capability = Capability::new(name.parse().unwrap(), Tier::parse(tier).unwrap());
     capability.schema = schema.map(|text| BodySchema::compile(text.as_bytes()).unwrap());
     capability
 }

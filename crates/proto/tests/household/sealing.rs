@@ -1,6 +1,7 @@
 //! A household whose agents may send each other anything.
 
 use serde_json::json;
+use signet_proto::headers::Tier;
 use signet_proto::node::Content;
 use signet_proto::policy::{BodySchema, Capability, Policy};
 
@@ -24,7 +25,7 @@ fn door() -> Capability {
     let schema = BodySchema::compile(br#"{"required": ["door"]}"#).unwrap();
     Capability {
         schema: Some(schema),
-        ..Capability::new("door.open".parse().unwrap(), 4)
+        ..Capability::new("door.open".parse().unwrap(), Tier::Restricted)
     }
 }
 
@@ -62,7 +63,7 @@ pub fn secret() -> Content {
     Content {
         summary: Some(format!("About {MARKER}")),
         body: json!({ "what": MARKER }),
-        data_tier: Some(3),
+        data_tier: Some(Tier::Sensitive),
         ..Content::default()
     }
 }

@@ -7,6 +7,7 @@ use signet_json::canonical;
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::handoff::{Limits, Report, TaskId, TaskState};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{Digest, MessageId, Version, encode_base64url};
 use signet_proto::keys::{Purpose, SigningKey};
 use signet_proto::node::{Content, Handing, Node, Outcome, Sending};
@@ -59,7 +60,7 @@ pub fn household() -> Net {
 
 /// Everybody offers what the tests ask for.
 fn open_house() -> Policy {
-    let capability = |name: &str| Capability::new(name.parse().unwrap(), 4);
+    let capability = |name: &str| Capability::new(name.parse().unwrap(), Tier::Restricted);
     Policy {
         capabilities: ["calendar.read", "mail.send", "door.open"]
             .map(capability)
@@ -243,7 +244,7 @@ pub fn for_task(task: TaskId, capability: Option<&str>, tier: u8) -> Sending {
     Sending::Request(Content {
         conversation_id: task.to_string().parse().ok(),
         capability: capability.map(|name| name.parse().unwrap()),
-        data_tier: Some(tier),
+        data_tier: Tier::parse(tier).ok(),
         ..Content::default()
     })
 }

@@ -8,6 +8,7 @@ use signet_json::{Map, Value};
 use signet_proto::draft::{Draft, FLIGHT_LIFE, Identity, Stamp};
 use signet_proto::envelope::{Message, Method, Unverified};
 use signet_proto::handshake::{self, Grant};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{AgentId, Digest, MessageId, Version};
 use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
@@ -116,7 +117,7 @@ impl Cast {
     pub fn grant(&self, who: usize) -> Grant {
         Grant {
             capabilities: vec![["a.one", "b.two", "c.three"][who].parse().unwrap()],
-            tier: [1, 2, 3][who],
+            tier: Tier::ALL[who],
             ..Grant::default()
         }
     }

@@ -9,6 +9,7 @@ use signet_proto::draft::Identity;
 use signet_proto::entry::{Entry, Evidence, TrustChange};
 use signet_proto::envelope::Method;
 use signet_proto::handoff::{Limits, TaskState};
+use signet_proto::headers::Tier;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Content, Declining, Handing, Judged, LocalError, Sending, State};
 use signet_proto::policy::Policy;
@@ -21,7 +22,7 @@ use crate::household::tasks::{ALICE, BOB, CAROL, accept, given, hand, handing, h
 use crate::household::{self, Agent, at, identity, key};
 
 /// Alice (0), whose person wants to see what `approve` says, and Bob (1).
-fn acquainted(approve: Vec<u8>) -> (Net, Rc<RefCell<Policy>>) {
+fn acquainted(approve: Vec<Tier>) -> (Net, Rc<RefCell<Policy>>) {
     let policy = Rc::new(RefCell::new(Policy {
         approve,
         ..Policy::default()
@@ -35,7 +36,7 @@ fn acquainted(approve: Vec<u8>) -> (Net, Rc<RefCell<Policy>>) {
 }
 
 fn talking() -> Net {
-    let (mut net, _) = acquainted(vec![4]);
+    let (mut net, _) = acquainted(vec![Tier::Restricted]);
     net.ask(0, 1);
     net.run_for(10_000);
     net
@@ -44,7 +45,7 @@ fn talking() -> Net {
 fn of_tier(tier: u8) -> Content {
     Content {
         body: json!("for Bob's eyes"),
-        data_tier: Some(tier),
+        data_tier: Tier::parse(tier).ok(),
         ..Content::default()
     }
 }
@@ -126,7 +127,7 @@ fn a_draft_of_before_its_person_asked_to_see_its_tier_does_not_leave() {
     let [secret, plain] = [4, 1].map(|tier| net.send(0, 1, Sending::Notification(of_tier(tier))));
     net.run_for(60_000);
     assert_eq!(net.agents[0].node.sent().drafts().count(), 2);
-    policy.borrow_mut().approve = vec![4];
+    policy.borrow_mut().approve = vec![Tier::Restricted];
     net.restart(0);
     net.cut = None;
     net.run_for(3_600_000);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use signet_proto::handoff::TaskState;
+use signet_proto::headers::Tier;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Sending, State};
 use signet_proto::policy::Policy;
@@ -240,7 +241,7 @@ fn a_refused_answer_goes_into_its_own_session_though_there_is_a_newer_one() {
     let before = newest(&net);
     does(&mut net, BOB, |node, at| {
         let policy = Policy {
-            tier: 3,
+            tier: Tier::Sensitive,
             ..Policy::default()
         };
         node.turn(at).me().change_policy(policy).0

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use signet_proto::draft::Draft;
 use signet_proto::envelope::{Form, Method};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{Digest, SessionId};
 use signet_proto::time::Timestamp;
 
@@ -248,13 +249,13 @@ fn a_second_answer_to_one_request() {
 fn an_answer_of_a_lower_tier() {
     let mut net = talking();
     let content = signet_proto::node::Content {
-        data_tier: Some(2),
+        data_tier: Some(Tier::Household),
         ..Default::default()
     };
     let asked = net.send(0, 1, signet_proto::node::Sending::Request(content));
-    let low = answer(&net, 1, asked, |draft| draft.data_tier = 1);
+    let low = answer(&net, 1, asked, |draft| draft.data_tier = Tier::Public);
     assert_eq!(refusal(&mut net, &low), Some("tier-lowered"));
-    let right = answer(&net, 2, asked, |draft| draft.data_tier = 2);
+    let right = answer(&net, 2, asked, |draft| draft.data_tier = Tier::Household);
     assert_eq!(refusal(&mut net, &right), None);
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use signet_proto::certificate::{ControlCertificate, ControlRequest};
 use signet_proto::entry::Entry;
+use signet_proto::headers::Tier;
 use signet_proto::ids::{Digest, MessageId};
 use signet_proto::node::{Content, LocalError, Notice, Sending, State, WaitsFor, hash_of_draft};
 use signet_proto::policy::Policy;
@@ -19,7 +20,7 @@ use crate::household::{Agent, at, control, identity, identity_under, key};
 /// Alice (0), whose person wants to see tier 4, and Bob (1).
 fn acquainted() -> Net {
     let policy = || Policy {
-        approve: vec![4],
+        approve: vec![Tier::Restricted],
         ..Policy::default()
     };
     let mut alice = Agent::with(move || (identity("agent-alice", "alice"), policy()));
@@ -39,7 +40,7 @@ fn talking() -> Net {
 fn restricted() -> Sending {
     Sending::Request(Content {
         body: json!("for Bob's eyes"),
-        data_tier: Some(4),
+        data_tier: Some(Tier::Restricted),
         life: Some(Duration::from_secs(24 * 3600)),
         ..Content::default()
     })

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
 use signet_proto::envelope::{Form, Method};
 use signet_proto::handoff::TaskState;
+use signet_proto::headers::Tier;
 use signet_proto::keys::Purpose;
 use signet_proto::node::Effect;
 use signet_proto::statement::Revocation;
@@ -314,7 +315,7 @@ fn a_mandate_of_an_issuer_that_is_trusted_no_more() {
 fn a_sealed_handoff_is_judged_when_it_is_open_and_told_in_no_line() {
     let mut net = household();
     let mut secret = handing("the goal of tier three");
-    secret.data_tier = Some(3);
+    secret.data_tier = Some(Tier::Sensitive);
     secret.limits.tier = Some(3);
     let task = hand(&mut net, ALICE, BOB, secret);
     accept(&mut net, BOB, task);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Stamp};
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
-use signet_proto::headers::Layers;
+use signet_proto::headers::{Layers, Tier};
 use signet_proto::ids::Version;
 use signet_proto::node::{Content, Effect, Notice, Sending};
 use signet_proto::policy::{Capability, Policy};
@@ -78,7 +78,9 @@ fn told(effects: &[Effect]) -> Vec<u64> {
 #[test]
 fn a_tier_lowered_on_the_way_breaks_the_signature() {
     let mut net = talking();
-    let bytes = call(&net, Method::Request, 1, |draft, _| draft.data_tier = 2);
+    let bytes = call(&net, Method::Request, 1, |draft, _| {
+        draft.data_tier = Tier::Household
+    });
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     let lowered = text.replace("\"data-tier\":2", "\"data-tier\":1");
     assert_ne!(text, lowered);
@@ -91,7 +93,7 @@ fn a_tier_lowered_on_the_way_breaks_the_signature() {
 
 #[test]
 fn a_session_of_yesterday_does_not_outlive_a_narrower_grant_of_today() {
-    let policy = std::rc::Rc::new(std::cell::Cell::new(2));
+    let policy = std::rc::Rc::new(std::cell::Cell::new(Tier::Household));
     let tier = std::rc::Rc::clone(&policy);
     let alice = Agent::with(move || {
         let policy = Policy {
@@ -101,8 +103,10 @@ fn a_session_of_yesterday_does_not_outlive_a_narrower_grant_of_today() {
         (identity("agent-alice", "alice"), policy)
     });
     let mut net = met(alice, Agent::new("agent-bob", "bob"));
-    let bytes = call(&net, Method::Request, 1, |draft, _| draft.data_tier = 2);
-    policy.set(1);
+    let bytes = call(&net, Method::Request, 1, |draft, _| {
+        draft.data_tier = Tier::Household
+    });
+    policy.set(Tier::Public);
     net.restart(0);
     assert_eq!(refusal(&mut net, &bytes), Some("tier-not-granted"));
 }
@@ -132,16 +136,22 @@ fn layers_claimed_beyond_the_certificate_count_for_nothing() {
         let bytes = resign(&liar, &message_of(&bytes), |_, _| {});
         refusal(&mut net, &bytes)
     };
-    assert_eq!(say(&[0, 1], 2), Some("layers-exceed-certificate"));
-    assert_eq!(say(&[0], 2), Some("layers-insufficient"));
-    assert_eq!(say(&[0], 1), None);
+    assert_eq!(
+        say(&[0, 1], Tier::Household),
+        Some("layers-exceed-certificate")
+    );
+    assert_eq!(say(&[0], Tier::Household), Some("layers-insufficient"));
+    assert_eq!(say(&[0], Tier::Public), None);
     assert_eq!(net.agents[0].node.inbox().len(), 1);
 }
 
 #[test]
 fn a_capability_that_was_not_granted_is_not_had_by_asking_otherwise() {
     let mut policy = Policy {
-        capabilities: vec![Capability::new("door.open".parse().unwrap(), 2)],
+        capabilities: vec![Capability::new(
+            "door.open".parse().unwrap(),
+            Tier::Household,
+        )],
         ..Policy::default()
     };
     policy.granted = Some(Vec::new());

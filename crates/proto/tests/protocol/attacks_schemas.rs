@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Stamp};
 use signet_proto::envelope::{Form, Message, Method};
 use signet_proto::handshake::Offer;
+use signet_proto::headers::Tier;
 use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::node::{Content, Sending};
 use signet_proto::policy::{BodySchema, Capability, Policy};
@@ -223,7 +224,7 @@ fn a_grant_of_what_was_never_offered_grants_nothing() {
 #[test]
 fn a_regex_bomb_in_a_body_costs_a_moment() {
     let schema = r#"{"properties": {"t": {"pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"}, "u": {"pattern": "(x+x+)+y"}}}"#;
-    let mut capability = Capability::new("text".parse().unwrap(), 2);
+    let mut capability = Capability::new("text".parse().unwrap(), Tier::Household);
     capability.schema = Some(BodySchema::compile(schema.as_bytes()).unwrap());
     let mut net = alice_with(Policy {
         capabilities: vec![capability],

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{Entry, Evidence};
 use signet_proto::envelope::{Method, Unverified};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::keys::SealKey;
 use signet_proto::node::Sending;
@@ -53,7 +54,7 @@ fn forged(
         name(900),
         json!(MARKER),
     );
-    draft.data_tier = 3;
+    draft.data_tier = Tier::Sensitive;
     let mut stamp = Stamp {
         now: net.at(0).now,
         session: Some(session(net, from, to)),
@@ -176,7 +177,13 @@ fn the_signature_is_stripped_and_the_box_signed_by_another() {
 fn the_tier_outside_is_lower_than_the_one_inside() {
     let mut net = talking();
     let key = key_of(&net, 0);
-    let bytes = forged(&net, (1, 0), key, |draft, _, _| draft.data_tier = 4, |_| {});
+    let bytes = forged(
+        &net,
+        (1, 0),
+        key,
+        |draft, _, _| draft.data_tier = Tier::Restricted,
+        |_| {},
+    );
     assert_eq!(refusal(&mut net, 0, &bytes), Some("seal-mismatch"));
 }
 

@@ -1,6 +1,7 @@
 //! Bounds of what is offered: how much work a schema may ask for, and how much fits into one flight.
 
 use serde_json::{Map, Value, json};
+use signet_proto::headers::Tier;
 use signet_proto::policy::{BodySchema, Capability, OfferError, Policy, SchemaError};
 
 /// Schemas that weigh more than this are refused.
@@ -91,7 +92,7 @@ fn lamp(schema: Option<Value>, description: Option<String>) -> Capability {
     Capability {
         description,
         schema: schema.map(|schema| compiled(&schema).unwrap()),
-        ..Capability::new("lamp.set".parse().unwrap(), 1)
+        ..Capability::new("lamp.set".parse().unwrap(), Tier::Public)
     }
 }
 
@@ -99,7 +100,9 @@ fn lamp(schema: Option<Value>, description: Option<String>) -> Capability {
 fn an_offer_has_64_capabilities_at_most() {
     let several = |count: usize| -> Vec<Capability> {
         let name = |n: usize| format!("lamp.n{n}").parse().unwrap();
-        (0..count).map(|n| Capability::new(name(n), 1)).collect()
+        (0..count)
+            .map(|n| Capability::new(name(n), Tier::Public))
+            .collect()
     };
     assert_eq!(offering(several(64)), Ok(()));
     assert_eq!(offering(several(65)), Err(OfferError::TooMany));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{AttemptLine, Entry};
-use signet_proto::headers::MessageType;
+use signet_proto::headers::{MessageType, Tier};
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Content, Continues, LocalError, Sending};
 use signet_proto::policy::{CallBudget, Policy};
@@ -103,7 +103,7 @@ fn what_our_agent_tried_and_was_refused_leaves_a_line_and_nothing_of_its_content
             assert_eq!(tried.conversation.as_ref().unwrap().as_str(), "dinner-1");
             (
                 line.reason.clone(),
-                Some(tried.tier),
+                Tier::parse(tried.tier).ok(),
                 tried.capability.clone(),
             )
         })

@@ -3,6 +3,7 @@
 use crate::household::net::{Net, message_of};
 use crate::progress_and_offers::{ALICE, BOB, PROGRAM, lamp, offer, speaking};
 use signet_proto::envelope::{Form, Method};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{MessageId, Version};
 use signet_proto::node::{Content, Sending, SentEnd, State};
 use signet_proto::policy::{Capability, Policy};
@@ -13,7 +14,7 @@ fn strangers(configured: &[&str]) -> Net {
         offerable: vec!["lamp.*".parse().unwrap()],
         capabilities: configured
             .iter()
-            .map(|name| Capability::new(name.parse().unwrap(), 1))
+            .map(|name| Capability::new(name.parse().unwrap(), Tier::Public))
             .collect(),
         ..Policy::default()
     };

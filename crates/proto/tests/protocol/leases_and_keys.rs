@@ -11,6 +11,7 @@ use serde_json::json;
 use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{Did, Entry};
 use signet_proto::envelope::{Form, Method};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{MessageId, Version};
 use signet_proto::node::{
     CallerKey, Content, HandedOut, LocalError, Sending, SentMessage, State, TRIES, Wanted,
@@ -31,7 +32,8 @@ fn speaking(name: &'static str, principal: &'static str, policy: Policy) -> Agen
 
 /// Alice and Bob, who have met; Bob offers lamps and doors.
 fn met() -> Net {
-    let offered = ["lamp", "door"].map(|name| Capability::new(name.parse().unwrap(), 4));
+    let offered =
+        ["lamp", "door"].map(|name| Capability::new(name.parse().unwrap(), Tier::Restricted));
     let policy = Policy {
         capabilities: offered.to_vec(),
         ..Policy::default()
@@ -415,7 +417,7 @@ fn whoever_asked_hears_after_a_second_that_somebody_has_it() {
 #[test]
 fn a_request_whose_answer_waits_for_its_person_is_not_handed_out_again() {
     let policy = Policy {
-        approve: vec![1],
+        approve: vec![Tier::Public],
         ..Policy::default()
     };
     let mut agents = vec![

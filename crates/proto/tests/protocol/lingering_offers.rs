@@ -14,6 +14,7 @@ use crate::progress_and_offers::{
 use serde_json::json;
 use signet_proto::certificate::CertificateRequest;
 use signet_proto::envelope::{Form, Method};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{MessageId, Version};
 use signet_proto::node::{LocalError, OfferFault, Program, State};
 use signet_proto::policy::{BodySchema, Capability, Policy};
@@ -270,7 +271,7 @@ fn a_program_that_offers_other_names_at_each_start_is_not_shut_out_by_those_it_l
         };
         for n in 0..40 {
             let name = format!("lamp.of-{connection}.n{n}").parse().unwrap();
-            offer(&mut net, BOB, program, Capability::new(name, 1)).unwrap();
+            offer(&mut net, BOB, program, Capability::new(name, Tier::Public)).unwrap();
         }
         offer_end(&mut net, BOB, connection);
         net.run_for(2_000);
@@ -291,7 +292,7 @@ fn of_offers_that_nobody_serves_the_one_that_went_first_makes_room() {
         };
         // By the alphabet the first goes last.
         let name = format!("lamp.n{:02}", 63 - n).parse().unwrap();
-        offer(&mut net, BOB, program, Capability::new(name, 1)).unwrap();
+        offer(&mut net, BOB, program, Capability::new(name, Tier::Public)).unwrap();
         offer_end(&mut net, BOB, n);
         net.run_for(100);
     }

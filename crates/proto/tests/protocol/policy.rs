@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 use signet_proto::entry::{Did, Direction, Entry};
-use signet_proto::headers::Layers;
+use signet_proto::headers::{Layers, Tier};
 use signet_proto::node::{Content, Sending, State, Way};
 use signet_proto::policy::{BodySchema, Finding, PeerRule, Policy, Table};
 
@@ -25,7 +25,7 @@ fn outgoing(agent: &Agent) -> usize {
 #[test]
 fn what_the_peer_would_refuse_is_refused_here_before_anything_is_signed() {
     let (mut net, _) = met(Policy {
-        tier: 1,
+        tier: Tier::Public,
         capabilities: vec![capability("calendar", 1, None)],
         ..Policy::default()
     });
@@ -82,7 +82,7 @@ fn a_recipient_without_the_layers_gets_nothing_of_the_tier() {
     let findings = net.agents[0]
         .node
         .judge(at.now)
-        .explain(&peer, Way::Send, 2, None)
+        .explain(&peer, Way::Send, Tier::Household, None)
         .unwrap();
     assert!(
         findings
@@ -94,7 +94,7 @@ fn a_recipient_without_the_layers_gets_nothing_of_the_tier() {
 #[test]
 fn a_draft_that_the_peer_would_refuse_ends_at_its_release() {
     let (mut net, _) = with_bob(Policy {
-        tier: 1,
+        tier: Tier::Public,
         ..Policy::default()
     });
     let fits = try_send(&mut net, 0, 1, content(1, None)).unwrap();
@@ -122,11 +122,11 @@ fn a_draft_that_the_peer_would_refuse_ends_at_its_release() {
 #[test]
 fn each_peer_has_a_grant_of_its_own() {
     let mut policy = offering(vec![capability("a", 2, None), capability("b", 2, None)]);
-    policy.tier = 1;
+    policy.tier = Tier::Public;
     policy.granted = Some(vec!["a".parse().unwrap()]);
     policy.messages_per_minute = Some(100);
     let rule = PeerRule {
-        tier: Some(2),
+        tier: Some(Tier::Household),
         capabilities: Some(vec!["b".parse().unwrap()]),
         messages_per_minute: Some(7),
     };
@@ -134,7 +134,7 @@ fn each_peer_has_a_grant_of_its_own() {
     let stranger = policy.allowance(&"agent-carol".parse().unwrap()).grant();
     assert_eq!(
         (stranger.tier, stranger.messages_per_minute),
-        (1, Some(100))
+        (Tier::Public, Some(100))
     );
     assert_eq!(stranger.capabilities, ["a".parse().unwrap()]);
     let (net, _) = met(policy);
@@ -146,7 +146,7 @@ fn each_peer_has_a_grant_of_its_own() {
         .unwrap();
     assert_eq!(
         (session.received.tier, session.received.messages_per_minute),
-        (2, Some(7))
+        (Tier::Household, Some(7))
     );
     assert_eq!(session.received.capabilities, ["b".parse().unwrap()]);
     assert_eq!(session.offered.len(), 2, "the offer is everybody's");
@@ -155,7 +155,7 @@ fn each_peer_has_a_grant_of_its_own() {
 #[test]
 fn a_narrower_policy_holds_at_once_and_a_wider_one_with_a_new_session() {
     let (mut net, policy) = met(Policy::default());
-    policy.borrow_mut().tier = 1;
+    policy.borrow_mut().tier = Tier::Public;
     // Alice does not hear of it: the network between them is cut while Bob restarts.
     net.cut = Some((1, 0));
     net.restart(1);
@@ -173,7 +173,7 @@ fn a_narrower_policy_holds_at_once_and_a_wider_one_with_a_new_session() {
             .name(),
         "tier-not-granted"
     );
-    policy.borrow_mut().tier = 2;
+    policy.borrow_mut().tier = Tier::Household;
     net.restart(1);
     net.run_for(10_000);
     let wider = try_send(&mut net, 0, 1, content(2, None)).unwrap();
@@ -185,10 +185,14 @@ fn a_narrower_policy_holds_at_once_and_a_wider_one_with_a_new_session() {
 fn a_changed_table_is_the_receivers_own() {
     let (mut net, policy) = met(Policy::default());
     let table = Table::default()
-        .with(2, Layers::of(&[0, 1, 9]))
-        .with(3, Layers::of(&[0, 1, 2, 9]));
-    assert_eq!(table.descends_at(), Some(4), "tier 4 would ask for less");
-    policy.borrow_mut().table = table.with(4, Layers::of(&[0, 1, 2, 3, 9]));
+        .with(Tier::Household, Layers::of(&[0, 1, 9]))
+        .with(Tier::Sensitive, Layers::of(&[0, 1, 2, 9]));
+    assert_eq!(
+        table.descends_at(),
+        Some(Tier::Restricted),
+        "tier 4 would ask for less"
+    );
+    policy.borrow_mut().table = table.with(Tier::Restricted, Layers::of(&[0, 1, 2, 3, 9]));
     net.restart(1);
     try_send(&mut net, 0, 1, content(2, None)).unwrap();
     try_send(&mut net, 0, 1, content(1, None)).unwrap();
@@ -257,8 +261,12 @@ fn above_tier_two_not_even_a_members_name_is_repeated() {
     let misfit = schema
         .misfit(&json!({"diagnosis": {"name of it": "flu"}}))
         .unwrap();
-    assert!(misfit.text(2).contains("/diagnosis/name of it"));
-    for tier in [3, 4] {
+    assert!(
+        misfit
+            .text(Tier::Household)
+            .contains("/diagnosis/name of it")
+    );
+    for tier in [Tier::Sensitive, Tier::Restricted] {
         let text = misfit.text(tier);
         assert!(
             text.contains("additionalProperties/type") && text.contains("keyword type"),
@@ -269,7 +277,15 @@ fn above_tier_two_not_even_a_members_name_is_repeated() {
         }
     }
     let long = json!({"x".repeat(100_000): {"y".repeat(100_000): "z".repeat(1000)}});
-    assert!(schema.misfit(&long).unwrap().text(1).chars().count() <= 250);
+    assert!(
+        schema
+            .misfit(&long)
+            .unwrap()
+            .text(Tier::Public)
+            .chars()
+            .count()
+            <= 250
+    );
 }
 
 fn any_policy() -> impl Strategy<Value = Policy> {
@@ -283,12 +299,12 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     )
         .prop_map(|(tier, granted, takes, own, layers)| {
             let mut policy = offering(vec![capability("a", takes, None), capability("b", 2, None)]);
-            policy.tier = tier;
+            policy.tier = Tier::parse(tier).unwrap();
             policy.granted =
                 granted.map(|names| names.iter().map(|name| name.parse().unwrap()).collect());
-            policy.table = Table::default().with(2, Layers::of(&layers));
+            policy.table = Table::default().with(Tier::Household, Layers::of(&layers));
             let rule = PeerRule {
-                tier: own,
+                tier: own.and_then(|own| Tier::parse(own).ok()),
                 ..PeerRule::default()
             };
             policy.peers.insert("agent-alice".parse().unwrap(), rule);
@@ -309,7 +325,7 @@ proptest! {
         net.restart(1);
         let (at, alice) = (net.at(1), net.agents[0].id());
         let capability = name.map(|name| name.parse().unwrap());
-        let findings = net.agents[1].node.judge(at.now).explain(&alice, Way::Receive, tier, capability.as_ref()).unwrap();
+        let findings = net.agents[1].node.judge(at.now).explain(&alice, Way::Receive, Tier::parse(tier).unwrap(), capability.as_ref()).unwrap();
         let against: Vec<_> = findings.iter().filter(|finding| !finding.holds()).map(|finding| finding.reason().name()).take(1).collect();
         try_send(&mut net, 0, 1, content(tier, name)).unwrap();
         net.run_for(100);

@@ -5,6 +5,7 @@ use crate::household::allowed::{capability, content, failures, offering, try_sen
 use crate::household::net::Net;
 use crate::household::{Agent, identity_with};
 use signet_proto::envelope::Method;
+use signet_proto::headers::Tier;
 use signet_proto::ids::{AgentId, Version};
 use signet_proto::node::Program;
 use signet_proto::policy::{Capability, Policy};
@@ -47,7 +48,7 @@ fn offer(net: &mut Net, name: &str) {
         connection: 1,
         user: 1000,
     };
-    let offered = Capability::new(name.parse().unwrap(), 1);
+    let offered = Capability::new(name.parse().unwrap(), Tier::Public);
     let outcome = net.agents[BOB]
         .node
         .turn(at)

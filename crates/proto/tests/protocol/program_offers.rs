@@ -3,6 +3,7 @@
 
 use serde_json::json;
 use signet_proto::envelope::Method;
+use signet_proto::headers::Tier;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{
     Content, Effect, LocalError, Notice, OfferFault, Program, Sending, TRIES,
@@ -65,7 +66,10 @@ fn words_wait_for_nobody_so_where_a_person_approves_them_only_bare_names_are_off
         schema: Some(BodySchema::compile(schema.as_bytes()).unwrap()),
         ..lamp(1)
     };
-    for (approve, expected) in [(vec![1], Some(OfferFault::Words)), (vec![2, 4], None)] {
+    for (approve, expected) in [
+        (vec![Tier::Public], Some(OfferFault::Words)),
+        (vec![Tier::Household, Tier::Restricted], None),
+    ] {
         let mut net = talking_with(Policy { approve, ..lamps() });
         for worded in [&described, &shaped] {
             assert_eq!(refused(&mut net, PROGRAM, worded.clone()), expected);
@@ -127,7 +131,10 @@ fn what_the_person_offers_has_the_first_claim_to_the_room() {
 fn a_request_is_for_the_only_capability_that_takes_its_tier() {
     let named = |name: &str, tier| Capability::new(name.parse().unwrap(), tier);
     let mut net = talking_with(Policy {
-        capabilities: vec![named("lamp.switch", 1), named("safe.open", 2)],
+        capabilities: vec![
+            named("lamp.switch", Tier::Public),
+            named("safe.open", Tier::Household),
+        ],
         ..Policy::default()
     });
     let (at, bob) = (net.at(ALICE), net.agents[BOB].id());
@@ -141,8 +148,11 @@ fn a_request_is_for_the_only_capability_that_takes_its_tier() {
         let sent = node.turn(at).sent().send(&bob, Sending::Request(content))?;
         Ok::<MessageId, LocalError>(sent.id)
     };
-    assert!(asks(2).is_ok());
-    assert!(matches!(asks(1), Err(LocalError::CapabilityNeeded(..))));
+    assert!(asks(Tier::Household).is_ok());
+    assert!(matches!(
+        asks(Tier::Public),
+        Err(LocalError::CapabilityNeeded(..))
+    ));
 }
 
 /// It wants no answer, so nobody hears of whoever has to look at it.

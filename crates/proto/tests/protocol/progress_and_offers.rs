@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Stamp};
 use signet_proto::entry::{Direction, Entry, Ruling};
 use signet_proto::envelope::{Form, Method};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{MessageId, Version};
 use signet_proto::node::{
     Content, Declining, Effect, LocalError, OfferFault, OfferedTo, Program, Sending, State, Way,
@@ -61,7 +62,7 @@ fn talking() -> Net {
 fn with_lamps() -> Net {
     talking_with(Policy {
         offerable: vec!["lamp.*".parse().unwrap()],
-        capabilities: vec![Capability::new("door.open".parse().unwrap(), 1)],
+        capabilities: vec![Capability::new("door.open".parse().unwrap(), Tier::Public)],
         ..Policy::default()
     })
 }
@@ -154,7 +155,7 @@ pub(crate) fn offer_end(net: &mut Net, who: usize, connection: u64) {
 }
 
 pub(crate) fn lamp(tier: u8) -> Capability {
-    Capability::new("lamp.switch".parse().unwrap(), tier)
+    Capability::new("lamp.switch".parse().unwrap(), Tier::parse(tier).unwrap())
 }
 
 pub(crate) fn ask_for(net: &mut Net, name: &str, body: Value) -> Result<MessageId, LocalError> {
@@ -451,7 +452,7 @@ fn what_a_refusal_says_for_programs_arrives_and_is_sealed_with_its_words() {
     {
         let mut net = between(ours, theirs);
         let content = Content {
-            data_tier: Some(tier),
+            data_tier: Tier::parse(tier).ok(),
             ..Content::default()
         };
         let request = net.send(ALICE, BOB, Sending::Request(content));
@@ -742,27 +743,31 @@ fn a_program_offers_only_what_its_person_allows() {
         }
     };
     assert_eq!(
-        refused(&mut net, PROGRAM, "safe.open", 1),
+        refused(&mut net, PROGRAM, "safe.open", Tier::Public),
         Some(OfferFault::NotAllowed)
     );
     assert_eq!(
-        refused(&mut net, PROGRAM, "door.open", 1),
+        refused(&mut net, PROGRAM, "door.open", Tier::Public),
         Some(OfferFault::Configured)
     );
     assert_eq!(
-        refused(&mut net, PROGRAM, "lamp.read", 3),
+        refused(&mut net, PROGRAM, "lamp.read", Tier::Sensitive),
         Some(OfferFault::Tier)
     );
-    assert_eq!(refused(&mut net, PROGRAM, "lamp.switch", 2), None);
+    assert_eq!(
+        refused(&mut net, PROGRAM, "lamp.switch", Tier::Household),
+        None
+    );
     let other = Program {
         connection: 2,
         user: 1001,
     };
     assert_eq!(
-        refused(&mut net, other, "lamp.switch", 2),
+        refused(&mut net, other, "lamp.switch", Tier::Household),
         Some(OfferFault::Held)
     );
-    let full = (0..70).find_map(|n| refused(&mut net, PROGRAM, &format!("lamp.n{n}"), 1));
+    let full =
+        (0..70).find_map(|n| refused(&mut net, PROGRAM, &format!("lamp.n{n}"), Tier::Public));
     assert_eq!(full, Some(OfferFault::TooMuch));
     assert_eq!(
         net.agents[BOB].node.offers().capabilities().count(),
@@ -807,10 +812,11 @@ fn a_peer_that_may_not_ask_for_it_is_not_told() {
     assert_eq!(offered_to_alice(&net), Vec::<String>::new());
     let (at, alice) = (net.at(BOB), net.agents[ALICE].id());
     let name = "lamp.switch".parse().unwrap();
-    let findings = net.agents[BOB]
-        .node
-        .judge(at.now)
-        .explain(&alice, Way::Receive, 1, Some(&name));
+    let findings =
+        net.agents[BOB]
+            .node
+            .judge(at.now)
+            .explain(&alice, Way::Receive, Tier::Public, Some(&name));
     assert!(findings.unwrap().iter().any(|finding| !finding.holds()));
 }
 
@@ -956,9 +962,12 @@ fn what_a_program_says_of_its_offer_stays_with_its_own_peers_beside_another_of_t
             let lamp = offered.find(|offer| offer.name.as_str() == "lamp.switch");
             lamp.map(|lamp| (lamp.tier, lamp.description.clone(), lamp.schema.clone()))
         };
-        assert_eq!(heard(&net, ALICE), Some((1, None, None)));
+        assert_eq!(heard(&net, ALICE), Some((Tier::Public, None, None)));
         let (tier, description, schema) = heard(&net, CAROL).unwrap();
-        assert_eq!((tier, description), (2, told.description.clone()));
+        assert_eq!(
+            (tier, description),
+            (Tier::Household, told.description.clone())
+        );
         assert!(schema.is_some());
         // Alice's request is not held against what Carol was told.
         let request = ask_for(&mut net, "lamp.switch", json!({"on": true})).unwrap();

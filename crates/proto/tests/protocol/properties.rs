@@ -11,7 +11,7 @@ use signet_proto::entry::{
     Entry, Evidence, Flood, HoleLine, OutcomeLine, Ruling, TrustChange, Verdict,
 };
 use signet_proto::envelope::{Claimed, Form, KeptIn, Method, Unverified};
-use signet_proto::headers::MessageType;
+use signet_proto::headers::{MessageType, Tier};
 use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::reject::Reason;
 use signet_proto::seal::{self, Opened};
@@ -83,7 +83,7 @@ prop_compose! {
         form in form(),
         summary in prop::option::of(text()),
         body in json_value(),
-        data_tier in 1_u8..=4,
+        data_tier in prop::sample::select(Tier::ALL.to_vec()),
         named in any::<bool>(),
         hops in 1_u8..=9,
         life in 1_u64..604_800,
@@ -178,8 +178,8 @@ proptest! {
         let read = Unverified::parse(signed.bytes()).unwrap();
         let message = read.claims();
         prop_assert_eq!(message, &**signed.message());
-        prop_assert_eq!(message.sealed.is_some(), draft.data_tier > 2);
-        prop_assert_eq!(copy.is_some(), draft.data_tier > 2);
+        prop_assert_eq!(message.sealed.is_some(), draft.data_tier > Tier::Household);
+        prop_assert_eq!(copy.is_some(), draft.data_tier > Tier::Household);
         for (sealed, secret) in [(&message.sealed, bob), (&copy, &audit_secret("alice"))] {
             let opened = match sealed {
                 Some(sealed) => seal::open(sealed, secret, message).unwrap().0,

@@ -10,6 +10,7 @@ use rand_core::RngCore as _;
 use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Stamp};
 use signet_proto::envelope::Method;
+use signet_proto::headers::Tier;
 use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::keys::SealSecret;
 use signet_proto::seal::{Opened, Sealed};
@@ -90,7 +91,7 @@ fn libsodium_reads_a_sealed_message_and_its_copy() {
         forge::id("m"),
         body.clone(),
     );
-    draft.data_tier = 4;
+    draft.data_tier = Tier::Restricted;
     let stamp = Stamp {
         now: household::at(0).now,
         session: Some(SessionId(Digest([3; 32]))),

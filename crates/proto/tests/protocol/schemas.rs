@@ -12,7 +12,7 @@ use signet_proto::entry::{
 };
 use signet_proto::envelope::{Method, Unverified};
 use signet_proto::handoff::{Report, TaskState};
-use signet_proto::headers::{Headers, MessageType};
+use signet_proto::headers::{Headers, MessageType, Tier};
 use signet_proto::ids::{Digest, SessionId};
 use signet_proto::node::{Content, Sending};
 use signet_proto::policy::{BodySchema, Capability, Policy, is_report};
@@ -107,7 +107,7 @@ fn codes_are_standard_or_our_own_and_our_own_are_used_once() {
 
 /// Offers a door that opens with a key, and grants so many calls a minute.
 fn doorkeeper() -> Policy {
-    let mut door = Capability::new("door.open".parse().unwrap(), 2);
+    let mut door = Capability::new("door.open".parse().unwrap(), Tier::Household);
     door.description = Some("Opens the door".into());
     door.schema = Some(BodySchema::compile(br#"{"required": ["key"]}"#).unwrap());
     Policy {
@@ -127,7 +127,7 @@ fn conversation() -> (Agent, Agent) {
         body: json!({"week": "2026-W07"}),
         summary: Some("Asks for free evenings".into()),
         capability: capability.map(|name| name.parse().unwrap()),
-        data_tier: Some(2),
+        data_tier: Some(Tier::Household),
         ..Content::default()
     };
     let mut names = Vec::new();

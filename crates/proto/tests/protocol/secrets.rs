@@ -8,6 +8,7 @@ use signet_proto::certificate::{KEYS_LIFE, KeyStatement};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{Did, DraftLine, Entry, Verdict};
 use signet_proto::envelope::{Form, Message, Method};
+use signet_proto::headers::Tier;
 use signet_proto::ids::Version;
 use signet_proto::keys::SealSecret;
 use signet_proto::node::{Accepted, Content, Effect, LocalError, Sending, State};
@@ -93,7 +94,7 @@ fn request_and_answer_are_read_by_the_two_agents_and_by_their_persons_alone() {
     net.answer(1, request, Ok(content));
     net.run_for(1_000);
     let answered = delivered(&net, 0);
-    assert_eq!(answered.message().headers.data_tier, 3);
+    assert_eq!(answered.message().headers.data_tier, Tier::Sensitive);
     assert_eq!(body_of(answered.opened().unwrap()), Some(&answer));
     for (who, mine, other) in [(0, "alice", "bob"), (1, "bob", "alice")] {
         let verdicts = sealed_verdicts(&net.agents[who]);
@@ -161,7 +162,7 @@ fn forgetful() -> Agent {
         let mut identity = identity("agent-alice", "alice");
         rotate(&mut identity, starts.get());
         let policy = Policy {
-            tier: 4,
+            tier: Tier::Restricted,
             ..Policy::default()
         };
         (identity, policy)
@@ -270,7 +271,7 @@ fn a_daemon_s_error_about_a_sealed_request_carries_nothing() {
         version: Version::CURRENT,
     };
     let mut draft = Draft::call(Method::Request, alice, forge::id("m"), json!(MARKER));
-    draft.data_tier = 3;
+    draft.data_tier = Tier::Sensitive;
     let carol = identity("agent-carol", "carol").keys.sealing_key;
     let (signed, _) = draft.seal_and_sign(&bob, stamp, carol, &mut rng()).unwrap();
     let (reason, effects) = hear(&mut net, 0, signed.bytes());
@@ -278,7 +279,7 @@ fn a_daemon_s_error_about_a_sealed_request_carries_nothing() {
     let (_, error) = published(&effects).remove(0);
     let message = message_of(&error);
     assert!(matches!(&message.form, Form::Failure { reason, .. } if reason == "unsealable"));
-    assert_eq!(message.headers.data_tier, 3);
+    assert_eq!(message.headers.data_tier, Tier::Sensitive);
     assert!(!message.has_body() && message.sealed.is_none() && message.summary.is_none());
     assert_nothing_leaked(&net);
 }
@@ -319,7 +320,7 @@ fn nothing_with_content_prints_it() {
         json!(MARKER),
     );
     draft.summary = Some(MARKER.into());
-    draft.data_tier = 3;
+    draft.data_tier = Tier::Sensitive;
     let mut clear = forge::in_session(&alice, "agent-bob", Method::Request, "m", 0, None);
     clear["params"]["body"] = MARKER.into();
     forge::headers(&mut clear).insert("data-tier".into(), 4.into());

@@ -5,6 +5,7 @@ use signet_json::{Limits, canonical, parse};
 use signet_proto::certificate::{Certificate, KeyStatement};
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::envelope::{Form, Method, Unverified};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{Digest, SessionId, Version};
 use signet_proto::keys::Purpose;
 use signet_proto::reject::Reason;
@@ -51,7 +52,7 @@ fn full(form: Form) -> Vec<u8> {
         body,
     );
     draft.summary = Some("Asks for free evenings next week".into());
-    draft.data_tier = 2;
+    draft.data_tier = Tier::Household;
     draft.capability = Some("calendar.free-busy".parse().unwrap());
     draft.conversation_id = Some("talk:1".parse().unwrap());
     draft.in_reply_to = Some(id("an earlier request"));

@@ -4,6 +4,7 @@ use signet_proto::carrier::CarrierId;
 use signet_proto::entry::{Did, Direction, Entry, OutcomeLine};
 use signet_proto::envelope::Form;
 use signet_proto::handoff::TaskState;
+use signet_proto::headers::Tier;
 use signet_proto::node::{Content, Notice, Sending, State};
 use std::time::Duration;
 
@@ -204,12 +205,12 @@ fn a_node_says_how_its_clock_stood_and_by_which_policy_it_goes() {
     assert_eq!(alice.policy(), &signet_proto::policy::Policy::default());
     let strict = Agent::with(|| {
         let policy = signet_proto::policy::Policy {
-            tier: 1,
+            tier: Tier::Public,
             ..Default::default()
         };
         (identity("agent-alice", "alice"), policy)
     });
-    assert_eq!(strict.node.policy().tier, 1);
+    assert_eq!(strict.node.policy().tier, Tier::Public);
     let mut node = strict.node;
     let outcome = node.turn(at(0)).handle_gap("the carrier dropped 7".into());
     assert!(matches!(&outcome.entries[..], [Entry::Gap(line)] if line.cause.contains('7')));

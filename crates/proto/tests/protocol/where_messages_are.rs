@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use signet_proto::entry::{Alarm, AlarmLine, Entry};
+use signet_proto::headers::Tier;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{
     CallerKey, Content, HandedOut, Sending, SentEnd, State, WaitsFor, Wanted,
@@ -74,7 +75,7 @@ fn a_draft_says_its_tier_and_an_alarm_says_whose_it_is() {
     net.restart(ALICE);
     assert!(!net.agents[ALICE].node.alarms().is_empty());
     let content = Content {
-        data_tier: Some(2),
+        data_tier: Some(Tier::Household),
         life: Some(Duration::from_secs(60)),
         ..Content::default()
     };
@@ -86,7 +87,7 @@ fn a_draft_says_its_tier_and_an_alarm_says_whose_it_is() {
     let name = made.id;
     let sent = node.sent();
     let status = sent.status(name).unwrap();
-    assert_eq!(status.tier, Some(2));
+    assert_eq!(status.tier, Some(Tier::Household));
     let ends = at.now.saturating_add(Duration::from_secs(60));
     assert_eq!(status.expires, Some(ends));
     assert_eq!(status.waits_for, Some(WaitsFor::Alarm));
@@ -176,7 +177,7 @@ fn a_change_of_the_policy_tells_whose_sessions_were_granted_under_the_old_one() 
     let (at, bob) = (net.at(ALICE), net.agents[BOB].id());
     let narrower = |agent: &Agent| {
         let rule = PeerRule {
-            tier: Some(1),
+            tier: Some(Tier::Public),
             ..PeerRule::default()
         };
         Policy {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use signet_json::canonical;
 use signet_proto::draft::{Draft, Stamp};
 use signet_proto::envelope::{Form, Method, Unverified};
-use signet_proto::headers::{Headers, Layers};
+use signet_proto::headers::{Headers, Layers, Tier};
 use signet_proto::ids::{Digest, SessionId, Version, encode_base64url};
 use signet_proto::keys::Purpose;
 use signet_proto::reject::Reason;
@@ -25,7 +25,11 @@ fn draft(form: Form, bits: u32) -> (Draft, Stamp) {
         form,
         summary: has(0).then(|| "\u{1f}\"Wie geht's?\" \u{1f600}".to_owned()),
         body: has(1).then_some(body),
-        data_tier: if has(2) { 2 } else { 1 },
+        data_tier: if has(2) {
+            Tier::Household
+        } else {
+            Tier::Public
+        },
         capability: has(3).then(|| "lamp.on".parse().unwrap()),
         conversation_id: has(4).then(|| "A:b_c-9".parse().unwrap()),
         in_reply_to: has(5).then(|| id("asked")),
@@ -166,7 +170,7 @@ fn what_is_sealed_is_written_once_as_well() {
     );
     for form in [Form::Call(Method::Request), Form::Success] {
         let (mut draft, stamp) = draft(form, 0b10_1011_1111);
-        draft.data_tier = 3;
+        draft.data_tier = Tier::Sensitive;
         let copy = draft.clone();
         let (sealed, _) = draft
             .seal_and_sign(&alice, stamp, bob.keys.sealing_key, &mut rng())

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use signet_proto::certificate::{Certificate, ControlCertificate, KeyStatement};
 use signet_proto::draft::Identity;
-use signet_proto::headers::Layers;
+use signet_proto::headers::{Layers, Tier};
 use signet_proto::ids::Digest;
 use signet_proto::keys::SealSecret;
 use signet_proto::node::Node;
@@ -60,7 +60,10 @@ pub fn identity(who: usize) -> Identity {
 /// Everybody takes `door.open`, and nobody `mail.send`.
 fn policy() -> Policy {
     Policy {
-        capabilities: vec![Capability::new("door.open".parse().unwrap(), 4)],
+        capabilities: vec![Capability::new(
+            "door.open".parse().unwrap(),
+            Tier::Restricted,
+        )],
         ..Policy::default()
     }
 }

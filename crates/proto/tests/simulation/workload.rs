@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use signet_proto::envelope::{Form, Method};
 use signet_proto::handoff::TaskState;
+use signet_proto::headers::Tier;
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Content, Handing, LocalError, Outcome, Sending};
 
@@ -37,7 +38,13 @@ impl World {
         let content = Content {
             body: json!({"n": self.dice.below(1_000)}),
             life,
-            data_tier: [None, None, None, Some(2), Some(3)][self.dice.below(5) as usize],
+            data_tier: [
+                None,
+                None,
+                None,
+                Some(Tier::Household),
+                Some(Tier::Sensitive),
+            ][self.dice.below(5) as usize],
             capability: match self.dice.below(10) {
                 0 => named("mail.send"),
                 1 | 2 => named("door.open"),

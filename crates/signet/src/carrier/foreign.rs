@@ -244,7 +244,7 @@ impl SharedForeign {
         let message = parcel.message();
         if !self
             .reach
-            .sees(parcel.recipient(), message.headers.data_tier)
+            .sees(parcel.recipient(), message.headers.data_tier.into())
         {
             let text = "it goes beyond what [carrier-socket] of config.toml allows";
             return Err(CarrierError(text.to_owned()));

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use signet_files::Within;
-use signet_proto::headers::{CapabilityName, Layers};
+use signet_proto::headers::{CapabilityName, Layers, Tier};
 use signet_proto::ids::AgentId;
 use signet_proto::policy::{
-    BodySchema, Capability, HIGHEST_TIER, NamePattern, PeerRule, Policy, SCHEMA_BYTES, TIERS, Table,
+    BodySchema, Capability, NamePattern, PeerRule, Policy, SCHEMA_BYTES, Table,
 };
 
 use super::section::{PerMinute, Source, WrittenTier};
 use super::{ConfigError, Sections, read};
 
-/// `[tiers]`: a key for each row of [`TIERS`].
+/// `[tiers]`: a key for each [`Tier`].
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TiersSection {
@@ -78,7 +78,7 @@ impl Sections {
         are_offered(grant.capabilities.as_deref(), &capabilities)
             .map_err(|fault| source.bad("grant.capabilities", &fault))?;
         let policy = Policy {
-            tier: grant.tier.map_or(HIGHEST_TIER, |tier| tier.0),
+            tier: grant.tier.map_or(Tier::Restricted, |tier| tier.0),
             granted: grant.capabilities.clone(),
             messages_per_minute: per_minute(grant.messages_per_minute, DEFAULT_PER_MINUTE),
             conversation_per_minute: per_minute(
@@ -92,7 +92,7 @@ impl Sections {
             // approves messages of the highest tier, the most private.
             approve: match &self.approve.tiers {
                 Some(tiers) => tiers.iter().map(|tier| tier.0).collect(),
-                None => vec![HIGHEST_TIER],
+                None => vec![Tier::Restricted],
             },
             table: self.table(source)?,
             capabilities,
@@ -104,22 +104,16 @@ impl Sections {
     }
 
     fn table(&self, source: Source<'_>) -> Result<Table, ConfigError> {
-        let written = &self.tiers;
-        let rows = [
-            written.public,
-            written.household,
-            written.sensitive,
-            written.restricted,
-        ];
-        let rows = TIERS.iter().zip(rows);
+        let own = &self.tiers;
+        let rows = [own.public, own.household, own.sensitive, own.restricted];
+        let rows = Tier::ALL.into_iter().zip(rows);
         let table = rows.fold(Table::default(), |table, (tier, row)| match row {
-            Some(layers) => table.with(tier.number, layers),
+            Some(layers) => table.with(tier, layers),
             None => table,
         });
-        let below = table.descends_at();
-        match TIERS.iter().find(|tier| Some(tier.number) == below) {
+        match table.descends_at() {
             Some(tier) => Err(source.bad(
-                &format!("tiers.{}", tier.name),
+                &format!("tiers.{}", tier.name()),
                 "it asks for less than the tier below it; add that one's layers",
             )),
             None => Ok(table),
@@ -165,7 +159,7 @@ impl Sections {
             let schema = schema.map(|text| schema_of(text, &path("schema"), source));
             capabilities.push(Capability {
                 name,
-                tier: section.tier.map_or(2, |tier| tier.0),
+                tier: section.tier.map_or(Tier::Household, |tier| tier.0),
                 description,
                 schema: schema.transpose()?,
             });

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use signet_files::{TomlFile, Within};
-use signet_proto::policy::{HIGHEST_TIER, MOST_PER_MINUTE};
+use signet_proto::headers::Tier;
+use signet_proto::policy::MOST_PER_MINUTE;
 
 use super::ConfigError;
 use crate::home::Home;
 
 /// A data tier.
-pub(super) type WrittenTier = Within<u8, 1, { HIGHEST_TIER as i64 }>;
+pub(super) type WrittenTier = Within<Tier, 1, { Tier::Restricted as i64 }>;
 /// So many messages a minute.
 pub(super) type PerMinute = Within<u32, 1, { MOST_PER_MINUTE as i64 }>;
 

@@ -8,8 +8,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use signet_api::May;
 use signet_proto::carrier::CarrierId;
+use signet_proto::headers::Tier;
 use signet_proto::ids::AgentId;
-use signet_proto::policy::HIGHEST_TIER;
 
 use super::ConfigError;
 use super::routes::own_addresses;
@@ -186,7 +186,7 @@ fn carriers(written: Option<Vec<String>>) -> Option<Vec<CarrierId>> {
 fn reach(peers: Option<BTreeSet<AgentId>>, tier: Option<WrittenTier>, may: Option<May>) -> Reach {
     Reach {
         peers: peers.map(Arc::new),
-        tier: tier.map_or(HIGHEST_TIER, |tier| tier.0),
+        tier: tier.map_or(Tier::Restricted, |tier| tier.0).number(),
         may: may.unwrap_or(May::Send),
     }
 }

@@ -1,5 +1,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
+use signet_proto::headers::Tier;
+
 use super::*;
 
 const MINIMAL: &str = "[agent]\nagent = \"agent-alice-001\"\nprincipal = \"alice\"\n";
@@ -23,7 +25,7 @@ fn two_ids_are_enough() {
     assert_eq!(config.nats.mailbox, MailboxMode::Jetstream);
     assert_eq!(config.audit_dir, Path::new("/home/audit/agent-alice-001"));
     assert_eq!(config.control_socket, Path::new("/home/control.sock"));
-    assert_eq!(config.policy.tier, 4);
+    assert_eq!(config.policy.tier, Tier::Restricted);
     assert_eq!(config.policy.messages_per_minute, Some(120));
     assert!(config.policy.capabilities.is_empty());
 }
@@ -83,14 +85,14 @@ fn everything_can_be_set() {
         Path::new("/var/log/signet/agent-alice-001")
     );
     assert_eq!(config.control_socket, Path::new("/run/signet.sock"));
-    assert_eq!(config.policy.tier, 1);
-    let tiers: Vec<u8> = config
+    assert_eq!(config.policy.tier, Tier::Public);
+    let tiers: Vec<Tier> = config
         .policy
         .capabilities
         .iter()
         .map(|capability| capability.tier)
         .collect();
-    assert_eq!(tiers, [2, 4]);
+    assert_eq!(tiers, [Tier::Household, Tier::Restricted]);
 }
 
 #[test]
@@ -112,11 +114,17 @@ fn a_peer_has_rules_of_its_own() {
             grant(agent).messages_per_minute,
         )
     };
-    assert_eq!(of("agent-bob"), (3, 2, Some(20)));
-    assert_eq!(of("agent-carol"), (2, 0, Some(10)));
-    assert_eq!(of("agent-dave"), (2, 1, Some(10)));
-    assert_eq!(config.policy.table.layers(3), Layers::of(&[0, 1, 2, 7]));
-    assert_eq!(config.policy.table.layers(2), Layers::of(&[0, 1]));
+    assert_eq!(of("agent-bob"), (Tier::Sensitive, 2, Some(20)));
+    assert_eq!(of("agent-carol"), (Tier::Household, 0, Some(10)));
+    assert_eq!(of("agent-dave"), (Tier::Household, 1, Some(10)));
+    assert_eq!(
+        config.policy.table.layers(Tier::Sensitive),
+        Layers::of(&[0, 1, 2, 7])
+    );
+    assert_eq!(
+        config.policy.table.layers(Tier::Household),
+        Layers::of(&[0, 1])
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ use signet_proto::certificate::{
 use signet_proto::draft::{Draft, Identity, Stamp};
 use signet_proto::entry::{Direction, DraftLine, Entry, Evidence, Ruling, Verdict};
 use signet_proto::envelope::Method;
-use signet_proto::headers::Layers;
+use signet_proto::headers::{Layers, Tier};
 use signet_proto::ids::{Digest, MessageId, SessionId, Version};
 use signet_proto::keys::{SealKey, SealSecret, SigningKey};
 use zeroize::Zeroizing;
@@ -85,7 +85,7 @@ fn write_log(dir: &Path, audit_key: SealKey, words: &str) {
         json!({ "what": words }),
     );
     draft.summary = Some(words.to_owned());
-    draft.data_tier = 4;
+    draft.data_tier = Tier::Restricted;
     let (message, copy) = draft.to_value(&alice, now, &mut rng).unwrap();
     let waits = Entry::Draft(DraftLine {
         peer: draft.recipient.clone(),

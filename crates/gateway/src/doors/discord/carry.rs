@@ -30,7 +30,7 @@ pub(super) async fn post(room: &DiscordDoor, parcel: &CarriedParcel, under_way: 
         to_principal: None,
         kind: kind.map_or("response", |method| method.as_str()),
         about: None,
-        tier: headers.data_tier,
+        tier: headers.data_tier.number(),
         time: &time,
         summary: claims.summary.as_deref(),
         envelope: &bytes,

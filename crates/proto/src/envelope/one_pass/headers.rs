@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use signet_json::CanonicalReader;
 
-use crate::headers::{Headers, Layers, MAX_SEQUENCE};
+use crate::headers::{Headers, Layers, MAX_SEQUENCE, Tier};
 use crate::ids::{Digest, SessionId};
 
 /// The headers that check V04 takes; nothing for any others.
@@ -14,9 +14,9 @@ pub(super) fn headers(reader: &mut CanonicalReader<'_>) -> Option<Headers> {
     let audit_head = text(reader, "audit-head", |hex| Digest::from_hex(hex).ok())?;
     let capability = optional(reader, "capability")?;
     let conversation_id = optional(reader, "conversation-id")?;
-    let data_tier = small(reader, "data-tier", 4)?;
+    let data_tier = Tier::parse(small(reader, "data-tier")?).ok()?;
     let expires_at = mandatory(reader, "expires-at")?;
-    let hops = small(reader, "hops", 255)?;
+    let hops = small(reader, "hops")?;
     let in_reply_to = optional(reader, "in-reply-to")?;
     let key_id = mandatory(reader, "key-id")?;
     let message_id = mandatory(reader, "message-id")?;
@@ -80,8 +80,8 @@ fn integer(reader: &mut CanonicalReader<'_>, name: &str, most: u64) -> Option<Op
     (1..=most).contains(&number).then_some(Some(number))
 }
 
-fn small(reader: &mut CanonicalReader<'_>, name: &str, most: u8) -> Option<u8> {
-    let number = integer(reader, name, u64::from(most))?.unwrap_or(1);
+fn small(reader: &mut CanonicalReader<'_>, name: &str) -> Option<u8> {
+    let number = integer(reader, name, 255)?.unwrap_or(1);
     u8::try_from(number).ok()
 }
 

@@ -75,7 +75,7 @@ impl fmt::Debug for LeaseId {
 pub struct Wanted {
     /// Only calls that ask for one of these; everything that waits when `None`.
     pub capabilities: Option<BTreeSet<CapabilityName>>,
-    /// The highest data tier that it may be handed.
+    /// The highest data tier that it may be handed; 0 for none: whoever serves it may have narrowed it so.
     pub tier: u8,
     /// Only what these agents sent; everybody's when `None`.
     pub peers: Option<BTreeSet<AgentId>>,
@@ -96,7 +96,7 @@ impl Wanted {
             message.form.method().is_some() && named.is_some_and(|name| names.contains(name))
         };
         let peers = self.peers.as_ref();
-        headers.data_tier <= self.tier
+        headers.data_tier.number() <= self.tier
             && peers.is_none_or(|peers| peers.contains(&headers.agent_id))
             && self.capabilities.as_ref().is_none_or(asks)
     }

@@ -136,7 +136,7 @@ impl Tried {
     pub(in crate::node) fn of(draft: &Draft) -> Self {
         Self {
             message_type: draft.form.message_type(),
-            tier: draft.data_tier,
+            tier: draft.data_tier.number(),
             capability: draft.capability.clone(),
             conversation: draft.conversation_id.clone(),
         }
@@ -151,7 +151,7 @@ impl Tried {
             Sending::Handoff(handing) => {
                 return Self {
                     message_type: MessageType::Handoff,
-                    tier: handing.data_tier.unwrap_or(1),
+                    tier: handing.data_tier.unwrap_or_default().number(),
                     capability: None,
                     conversation: handing
                         .parent
@@ -160,9 +160,10 @@ impl Tried {
             }
         };
         let ping = || PING.parse().ok();
+        let tier = content.and_then(|content| content.data_tier);
         Self {
             message_type,
-            tier: content.and_then(|content| content.data_tier).unwrap_or(1),
+            tier: tier.unwrap_or_default().number(),
             capability: content.map_or_else(ping, |content| content.capability.clone()),
             conversation: content.and_then(|content| content.conversation_id.clone()),
         }

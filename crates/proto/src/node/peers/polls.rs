@@ -16,7 +16,7 @@ use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
 use crate::node::LocalError;
 use crate::node::clock::after;
-use crate::node::rule::is_tiered;
+use crate::node::rule::has_session_headers;
 use crate::node::turn::PeersDoor;
 use crate::node::{Disposition, Polled};
 
@@ -143,7 +143,7 @@ impl PeersDoor<'_, '_> {
     /// Changes nothing.
     fn rule_poll(&self, message: &Message) -> Result<(), Reason> {
         let headers = &message.headers;
-        if headers.session.is_some() || headers.sequence.is_some() || is_tiered(message) {
+        if has_session_headers(message) {
             return Err(Reason::HeaderInvalid);
         }
         if headers.timestamp > self.turn.at.now.saturating_add(CLOCK_TOLERANCE) {

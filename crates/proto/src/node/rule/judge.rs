@@ -8,7 +8,7 @@ use crate::time::{CLOCK_TOLERANCE, Timestamp};
 use crate::verify::{Payload, Verified};
 
 use super::ruled::{Fault, Readable, Rejected, Ruled, Unsealed};
-use super::{admit_time, is_tiered};
+use super::{admit_time, has_session_headers};
 use crate::node::Node;
 use crate::node::peers::Peer;
 
@@ -63,7 +63,7 @@ impl<'n> Judge<'n> {
                 if is_reused {
                     return Err(Reason::MessageIdReuse.into());
                 }
-                if is_placed(message) || is_tiered(message) {
+                if has_session_headers(message) {
                     return Err(Reason::HeaderInvalid.into());
                 }
                 let payload = payload?;
@@ -73,7 +73,7 @@ impl<'n> Judge<'n> {
                 Ok((payload, None))
             }
             Some(method) if method.is_handshake() => {
-                if is_placed(message) || is_tiered(message) {
+                if has_session_headers(message) {
                     return Err(Reason::HeaderInvalid.into());
                 }
                 if is_reused {
@@ -140,7 +140,7 @@ impl<'n> Judge<'n> {
         if method.is_some_and(|method| session.version < method.since()) {
             return Err(Reason::VersionInsufficient.into());
         }
-        if method == Some(Method::Offer) && is_tiered(message) {
+        if method == Some(Method::Offer) && headers.data_tier.is_sealed() {
             return Err(Reason::HeaderInvalid.into());
         }
         if is_receipt {
@@ -176,14 +176,9 @@ impl<'n> Judge<'n> {
     }
 }
 
-/// Whether a message says that it has a place in a session: flights, polls and decrees have none.
-fn is_placed(message: &Message) -> bool {
-    message.headers.session.is_some() || message.headers.sequence.is_some()
-}
-
-/// A receipt has a session and no number. It is taken for an ended session as well.
+/// A receipt has a session and no number, and is no secret. It is taken for an ended session as well.
 fn admit_receipt(message: &Message, is_reused: bool) -> Result<(), Reason> {
-    if message.headers.sequence.is_some() || is_tiered(message) {
+    if message.headers.sequence.is_some() || message.headers.data_tier.is_sealed() {
         return Err(Reason::HeaderInvalid);
     }
     match is_reused {

@@ -8,7 +8,7 @@ use signet_json::Value;
 use crate::draft::Draft;
 use crate::envelope::{Message, Method};
 use crate::handshake::Grant;
-use crate::headers::{CapabilityName, Layers};
+use crate::headers::{CapabilityName, Layers, Tier};
 use crate::ids::{AgentId, Version};
 use crate::policy::{Finding, Terms, authorize, concerns, explain};
 use crate::reject::Reason;
@@ -38,7 +38,7 @@ impl<'n> Judge<'n> {
         &self,
         peer: &AgentId,
         way: Way,
-        tier: u8,
+        tier: Tier,
         capability: Option<&'n CapabilityName>,
     ) -> Option<Vec<Finding<'n>>> {
         let proven = self.node.trust().peer(peer)?.newest()?.layers;

@@ -79,7 +79,7 @@ impl DraftsDoor<'_, '_> {
             Finds::Offer => at.elapsed,
             Finds::OfferSince(since) => since,
         };
-        let (view, tier) = (self.turn.node.sent(), Some(waiting.draft.data_tier));
+        let (view, tier) = (self.turn.node.sent(), waiting.draft.data_tier);
         if let Some(found) = view.only_capability(at.now, peer, tier)? {
             return Ok(FoundCapability::Capability(found));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use signet_json::Value;
 
 use crate::handoff::{Limits, TaskId};
-use crate::headers::{CapabilityName, ConversationId};
+use crate::headers::{CapabilityName, ConversationId, Tier};
 use crate::ids::{AgentId, MessageId};
 
 /// A ping asks for a sign of life now, not in three days.
@@ -41,8 +41,8 @@ pub struct Content {
     pub finds_capability: bool,
     /// What it belongs to.
     pub conversation_id: Option<ConversationId>,
-    /// 1 to 4; 1 when absent. From 3 on, summary and body leave sealed for the recipient alone.
-    pub data_tier: Option<u8>,
+    /// Tier 1 when absent. From 3 on, summary and body leave sealed for the recipient alone.
+    pub data_tier: Option<Tier>,
     /// How long it may wait and live; 72 hours when absent.
     pub life: Option<Duration>,
     /// The call that this one follows from.
@@ -83,7 +83,7 @@ pub struct Handing {
     /// One line for people.
     pub summary: Option<String>,
     /// The data tier of goal and input; 1 when absent.
-    pub data_tier: Option<u8>,
+    pub data_tier: Option<Tier>,
 }
 
 /// A new message of ours.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::envelope::Message;
-use crate::headers::{Headers, MessageType};
+use crate::headers::{Headers, MessageType, Tier};
 use crate::ids::{AgentId, MessageId, Version};
-use crate::policy::{HIGHEST_CLEAR_TIER, PING};
+use crate::policy::PING;
 use crate::progress::Progress;
 use crate::reject::Reason;
 use crate::time::Timestamp;
@@ -30,7 +30,7 @@ pub(in crate::node) struct Requests(BTreeMap<MessageId, OpenRequest>);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::node) struct OpenRequest {
     peer: AgentId,
-    tier: u8,
+    tier: Tier,
     closes: Timestamp,
     /// Whether it was sent in a session in which the peer can tell of progress.
     #[serde(default)]
@@ -50,7 +50,7 @@ impl OpenRequest {
         &self.peer
     }
 
-    pub(in crate::node) fn tier(&self) -> u8 {
+    pub(in crate::node) fn tier(&self) -> Tier {
         self.tier
     }
 
@@ -168,8 +168,8 @@ impl Requests {
         if known.is_some_and(|known| known.since > headers.timestamp) {
             return;
         }
-        let is_clear = message.has_body() && headers.data_tier <= HIGHEST_CLEAR_TIER;
-        let told = told.filter(|_| is_clear);
+        let told = told.filter(|_| message.has_body());
+        let told = headers.data_tier.in_clear(told);
         open.progress = Some(Progressed {
             since: headers.timestamp,
             message_id: headers.message_id,

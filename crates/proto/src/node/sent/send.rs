@@ -129,7 +129,7 @@ impl SentDoor<'_, '_> {
         };
         let finds = method == Method::Request && content.finds_capability;
         if finds && content.capability.is_none() {
-            let tier = content.data_tier;
+            let tier = content.data_tier.unwrap_or_default();
             content.capability = node.sent().only_capability(now, peer, tier)?;
         }
         let finds = finds && content.capability.is_none() && node.sent().slot(now, peer).is_none();
@@ -141,7 +141,7 @@ impl SentDoor<'_, '_> {
         draft.conversation_id = traced.conversation;
         draft.in_reply_to = traced.chain;
         draft.hops = traced.hops;
-        draft.data_tier = content.data_tier.unwrap_or(1);
+        draft.data_tier = content.data_tier.unwrap_or_default();
         draft.life = content.life.unwrap_or(LIFE);
         node.tasks.keep_within(now, &mut draft)?;
         self.dispatch(draft, key)?;
@@ -169,7 +169,7 @@ impl SentDoor<'_, '_> {
             Ok(content) => {
                 let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
                 draft.summary = content.summary;
-                draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or(1));
+                draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or_default());
                 draft
             }
             Err(Declining { why, body }) => {

@@ -1,6 +1,6 @@
 //! Where our messages are, for whoever asks.
 
-use crate::headers::{CapabilityName, MessageType};
+use crate::headers::{CapabilityName, MessageType, Tier};
 use crate::ids::{AgentId, MessageId, SessionId};
 use crate::node::peers::Peer;
 use crate::node::rule::ruled::Accepted;
@@ -34,7 +34,7 @@ pub struct Outgoing {
     /// Whether a carrier has said that it holds it for the peer.
     pub stored: bool,
     /// Its data tier, while it is not settled, or is a request whose answer may still come.
-    pub tier: Option<u8>,
+    pub tier: Option<Tier>,
     /// Why an answer to it was refused here, while another may come.
     pub answer_refused: Option<Reason>,
 }
@@ -110,7 +110,7 @@ impl<'n> SentView<'n> {
     pub fn offers_beside(self, out: &Outgoing) -> Option<Vec<CapabilityName>> {
         let session = self.node.peers.session(&out.peer, out.since);
         let session = session.filter(|_| out.state.needs_capability())?;
-        Some(session.offers_for(1))
+        Some(session.offers_for(Tier::Public))
     }
 
     /// Everything that is not settled, by peer, oldest first.

@@ -1,7 +1,7 @@
 //! What we said, seen beside the rest of the node: where a message may go, and what keeps it.
 
 use crate::draft::{Draft, Stamp};
-use crate::headers::CapabilityName;
+use crate::headers::{CapabilityName, Tier};
 use crate::ids::{AgentId, KeyId, MessageId, SessionId, Version};
 use crate::keys::SealKey;
 use crate::policy::PING;
@@ -100,13 +100,12 @@ impl<'n> SentView<'n> {
         self,
         now: Timestamp,
         peer: &AgentId,
-        tier: Option<u8>,
+        tier: Tier,
     ) -> Result<Option<CapabilityName>, LocalError> {
         let Some(session) = self.node.peers.session(peer, now) else {
             return Ok(None);
         };
-        let names = session.offers_for(tier.unwrap_or(1));
-        match names.as_slice() {
+        match session.offers_for(tier).as_slice() {
             [] => Ok(None),
             [only] => Ok(Some(only.clone())),
             several => {

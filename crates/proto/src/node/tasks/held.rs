@@ -18,7 +18,7 @@ use crate::node::answers::declined;
 use crate::node::turn::TasksDoor;
 use crate::node::{Handing, LocalError};
 
-use super::offered::{in_clear, task_line};
+use super::offered::task_line;
 use super::{Task, Tasks};
 
 impl Tasks {
@@ -79,7 +79,7 @@ impl TasksDoor<'_, '_> {
     ) -> Result<(MessageId, Outcome), LocalError> {
         let held = self.turn.node.tasks.held(task);
         let held = held.ok_or(LocalError::TaskUnknown(task))?;
-        let (form, summary) = declined(held.given.tier, why);
+        let (form, summary) = declined(held.given.data_tier(), why);
         let id = self.decide(task, form, summary, None)?;
         Ok((id, self.turn.take()))
     }
@@ -100,16 +100,14 @@ impl TasksDoor<'_, '_> {
                 "the note has at most 500 characters",
             ));
         }
-        let (peer, given) = (held.peer.clone(), held.given.clone());
-        let form = Form::Call(Method::Notification);
-        let holding = held_by(&peer, report.task, &given);
-        let mut draft = self.word(&holding, form, Some(report.to_value()));
+        let (held, form) = (held.clone(), Form::Call(Method::Notification));
+        let mut draft = self.word(&held, form, Some(report.to_value()));
         draft.capability = TASK.parse().ok();
         let message_id = draft.message_id;
         let moved = TaskChange::Moved {
             to: report.state,
             reason: None,
-            note: in_clear(given.tier, report.note),
+            note: held.given.data_tier().in_clear(report.note),
         };
         self.say(draft, report.task, moved)?;
         Ok((message_id, self.turn.take()))
@@ -193,16 +191,16 @@ impl TasksDoor<'_, '_> {
             offering.to_value(),
         );
         draft.summary = handing.summary;
-        draft.data_tier = handing.data_tier.unwrap_or(1);
+        draft.data_tier = handing.data_tier.unwrap_or_default();
         draft.conversation_id = task.to_string().parse().ok();
         draft.hops = hops;
         draft.life = LIFE.min(chain.authority().not_after.since(now));
         self.turn.node.tasks.keep_within(now, &mut draft)?;
         let offered = Offered {
             chain,
-            tier: draft.data_tier,
+            tier: draft.data_tier.number(),
             hops,
-            goal: in_clear(draft.data_tier, Some(offering.goal)),
+            goal: draft.data_tier.in_clear(Some(offering.goal)),
         };
         let before = self.turn.out.entries.len();
         self.turn.sent().dispatch(draft, key)?;
@@ -227,7 +225,7 @@ impl TasksDoor<'_, '_> {
         if held.state(self.turn.at.now) != TaskState::Offered {
             return Err(closed(held, self.turn.at.now));
         }
-        let (peer, offer, given) = (held.peer.clone(), held.offer, held.given.clone());
+        let held = held.clone();
         let (to, reason, note) = match &form {
             Form::Failure {
                 reason, message, ..
@@ -238,11 +236,11 @@ impl TasksDoor<'_, '_> {
             ),
             Form::Call(_) | Form::Success => (TaskState::Accepted, None, None),
         };
-        let mut draft = self.word(&held_by(&peer, task, &given), form, body);
-        draft.in_reply_to = Some(offer);
+        let mut draft = self.word(&held, form, body);
+        draft.in_reply_to = Some(held.offer);
         draft.summary = summary;
         let message_id = draft.message_id;
-        let note = in_clear(given.tier, note);
+        let note = draft.data_tier.in_clear(note);
         let moved = TaskChange::Moved { to, reason, note };
         self.say(draft, task, moved)?;
         Ok(message_id)
@@ -273,18 +271,18 @@ impl TasksDoor<'_, '_> {
     }
 
     /// A message to the giver about a task.
-    fn word(&mut self, holding: &Holding<'_>, form: Form, body: Option<Value>) -> Draft {
+    fn word(&mut self, held: &Task, form: Form, body: Option<Value>) -> Draft {
         Draft {
             form,
-            recipient: holding.giver.clone(),
+            recipient: held.peer.clone(),
             message_id: self.turn.node.ids.fresh(self.turn.at.now),
             summary: None,
             body,
-            data_tier: holding.given.tier,
+            data_tier: held.given.data_tier(),
             capability: None,
-            conversation_id: holding.task.to_string().parse().ok(),
+            conversation_id: held.id().to_string().parse().ok(),
             in_reply_to: None,
-            hops: holding.given.hops.saturating_add(1),
+            hops: held.given.hops.saturating_add(1),
             life: LIFE,
         }
     }
@@ -298,17 +296,6 @@ impl TasksDoor<'_, '_> {
             .write(task_line(Direction::In, task, change, &peer, message_id));
         Ok(())
     }
-}
-
-/// What answers and reports need to know of a task.
-struct Holding<'a> {
-    giver: &'a AgentId,
-    task: TaskId,
-    given: &'a Offered,
-}
-
-fn held_by<'a>(giver: &'a AgentId, task: TaskId, given: &'a Offered) -> Holding<'a> {
-    Holding { giver, task, given }
 }
 
 fn within(task: TaskId, judged: Result<(), Overstep>) -> Result<(), LocalError> {

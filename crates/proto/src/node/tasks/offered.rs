@@ -4,7 +4,7 @@ use crate::entry::{Direction, Entry, HandoffLine, Offered, TaskChange};
 use crate::envelope::{Form, Method};
 use crate::handoff::{LONGEST_NOTE, Offering, Report, TaskId, TaskState, is_acceptance};
 use crate::ids::{AgentId, MessageId};
-use crate::policy::{HIGHEST_CLEAR_TIER, is_report};
+use crate::policy::is_report;
 use crate::reject::Reason;
 use crate::time::Timestamp;
 use crate::trust::TrustView;
@@ -55,9 +55,9 @@ impl Tasks {
         }
         let offered = Offered {
             chain,
-            tier: headers.data_tier,
+            tier: headers.data_tier.number(),
             hops: headers.hops,
-            goal: in_clear(headers.data_tier, Some(goal)),
+            goal: headers.data_tier.in_clear(Some(goal)),
         };
         let offered = TaskChange::Offered(Box::new(offered));
         Ok(Some(task_line(Direction::In, task, offered, peer, name)))
@@ -79,7 +79,7 @@ impl Tasks {
         let moved = TaskChange::Moved {
             to: report.state,
             reason: None,
-            note: in_clear(headers.data_tier, report.note),
+            note: headers.data_tier.in_clear(report.note),
         };
         let (peer, name) = (&headers.agent_id, headers.message_id);
         let line = task_line(Direction::Out, report.task, moved, peer, name);
@@ -110,7 +110,7 @@ impl Tasks {
         if task.last_said() != TaskState::Offered {
             return Ok(None);
         }
-        let note = in_clear(headers.data_tier, note);
+        let note = headers.data_tier.in_clear(note);
         let moved = TaskChange::Moved { to, reason, note };
         let (peer, name) = (&headers.agent_id, headers.message_id);
         let line = task_line(Direction::Out, task.id(), moved, peer, name);
@@ -134,9 +134,4 @@ pub(super) fn task_line(
         message_id,
         change,
     })
-}
-
-/// What the log may repeat outside the message: nothing of tier 3 or 4.
-pub(super) fn in_clear(tier: u8, text: Option<String>) -> Option<String> {
-    text.filter(|_| tier <= HIGHEST_CLEAR_TIER)
 }

@@ -4,7 +4,7 @@ use curve25519_dalek::constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION};
 use serde_json::{Map, Value, json};
 use signet_json::canonical;
 use signet_proto::envelope::{Method, Unverified};
-use signet_proto::headers::Headers;
+use signet_proto::headers::{Headers, Tier};
 use signet_proto::keys::SealSecret;
 use signet_proto::reject::Reason;
 use signet_proto::seal::{Sealed, plaintext};
@@ -94,7 +94,7 @@ impl Faults<'_> {
         );
         inner(
             "v12-sealed-in-a-higher-tier",
-            &|headers| headers.data_tier = 4,
+            &|headers| headers.data_tier = Tier::Restricted,
             "the tier outside was lowered",
         );
         let input = sealed(2, &|headers| within(headers, &bob));

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use signet_proto::certificate::{KEYS_LIFE, KeyStatement};
 use signet_proto::draft::Identity;
 use signet_proto::envelope::Method;
+use signet_proto::headers::Tier;
 use signet_proto::ids::{MessageId, SessionId};
 use signet_proto::node::{Content, Sending};
 use signet_proto::policy::Policy;
@@ -74,7 +75,7 @@ pub fn build() -> (Vec<(&'static str, Log)>, More) {
 fn tell() -> Sending {
     Sending::Notification(Content {
         body: json!({"week": "2026-W07"}),
-        data_tier: Some(1),
+        data_tier: Some(Tier::Public),
         ..Content::default()
     })
 }
@@ -159,7 +160,7 @@ fn two_peers() -> (Log, SessionId, SessionId, MessageId) {
     talk(&mut carol, &mut bob);
     let asking = Sending::Request(Content {
         body: json!({"week": "2026-W07"}),
-        data_tier: Some(1),
+        data_tier: Some(Tier::Public),
         ..Content::default()
     });
     let sent = bob

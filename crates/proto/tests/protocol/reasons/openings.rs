@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use signet_proto::certificate::{ControlCertificate, ControlRequest};
 use signet_proto::draft::Identity;
 use signet_proto::envelope::Method;
+use signet_proto::headers::Tier;
 use signet_proto::ids::{SessionId, Version};
 use signet_proto::keys::Purpose;
 use signet_proto::node::Sending;
@@ -35,7 +36,10 @@ pub struct Opened {
 /// The logs by name, and what inputs need to know of them.
 pub fn build() -> (Vec<(&'static str, Log)>, Opened) {
     let hers = Policy {
-        capabilities: vec![Capability::new("calendar.read".parse().unwrap(), 2)],
+        capabilities: vec![Capability::new(
+            "calendar.read".parse().unwrap(),
+            Tier::Household,
+        )],
         ..Policy::default()
     };
     let (offered, offering, _) = conversation_with(hers, Policy::default(), &Version::SPOKEN);

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use signet_proto::certificate::KeyStatement;
 use signet_proto::draft::Identity;
 use signet_proto::envelope::Method;
+use signet_proto::headers::Tier;
 use signet_proto::node::{Content, Sending};
 use signet_proto::reject::Reason;
 
@@ -203,7 +204,7 @@ pub fn flight_3() -> Value {
     let (mut alice, mut bob) = alice_and_bob();
     let sending = Sending::Notification(Content {
         body: json!({"week": "2026-W07"}),
-        data_tier: Some(1),
+        data_tier: Some(Tier::Public),
         ..Content::default()
     });
     let outcome = alice

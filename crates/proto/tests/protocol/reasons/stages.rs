@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use signet_proto::certificate::Certificate;
 use signet_proto::entry::{Direction, Entry};
+use signet_proto::headers::Tier;
 use signet_proto::ids::{MessageId, SessionId, Version};
 use signet_proto::node::{Content, Outcome, Sending};
 use signet_proto::policy::{Capability, Policy};
@@ -55,11 +56,11 @@ pub fn build() -> World {
         tier,
         ..Policy::default()
     };
-    let (public, public_session, _) = in_conversation(up_to(1));
-    let (private, private_session, _) = in_conversation(up_to(4));
+    let (public, public_session, _) = in_conversation(up_to(Tier::Public));
+    let (private, private_session, _) = in_conversation(up_to(Tier::Restricted));
     let (lamp, lamp_session, _) = in_conversation(Policy {
         capabilities: ["lamp", "door"]
-            .map(|name| Capability::new(name.parse().unwrap(), 1))
+            .map(|name| Capability::new(name.parse().unwrap(), Tier::Public))
             .to_vec(),
         granted: Some(vec!["lamp".parse().unwrap()]),
         ..Policy::default()
@@ -172,7 +173,7 @@ fn policy_in(log: &[(Timestamp, Entry)]) -> Policy {
         return Policy::default();
     };
     let offered = offered.iter().map(|one| {
-        let tier = u8::try_from(one["tier"].as_u64().unwrap()).unwrap();
+        let tier = Tier::parse(one["tier"].as_u64().unwrap()).unwrap();
         Capability::new(one["name"].as_str().unwrap().parse().unwrap(), tier)
     });
     let granted = granted.as_array().unwrap().iter();
@@ -202,7 +203,7 @@ pub fn then(log: Log, act: impl FnOnce(&mut Agent) -> Outcome) -> Log {
 fn content(tier: u8) -> Content {
     Content {
         body: json!({"week": "2026-W07"}),
-        data_tier: Some(tier),
+        data_tier: Tier::parse(tier).ok(),
         ..Content::default()
     }
 }

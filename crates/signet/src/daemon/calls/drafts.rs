@@ -99,7 +99,7 @@ fn draft(node: &Node, waiter: &Waiter<'_>) -> Draft {
         held_by: held_by(node, waiter.peer, waiter.waits_for),
         until: waiter.until.to_string(),
         message_type: draft.form.message_type().as_str().to_owned(),
-        data_tier: draft.data_tier,
+        data_tier: draft.data_tier.number(),
         capability: draft.capability.as_ref().map(ToString::to_string),
         summary: draft.summary.clone(),
         body: draft.body.clone().unwrap_or_default(),

@@ -14,7 +14,7 @@ use signet_proto::time::Timestamp;
 use crate::reach::{Reach, Sees as _};
 use crate::render::task;
 
-use super::sending::{SendRequest, send};
+use super::sending::{SendRequest, send, tier_of};
 use super::serve::{Handled, Serve, maybe_named, named, parse_wait, refused, shown};
 use super::{AnswerCall, Asker, Batch, DaemonState};
 
@@ -128,7 +128,7 @@ fn parse_handoff(call: SendHandoff, now: Timestamp) -> Result<SendRequest, ApiEr
         },
         parent: maybe_named("under", call.under.as_deref())?,
         summary: call.summary,
-        data_tier: call.data_tier,
+        data_tier: tier_of(call.data_tier)?,
     };
     Ok(SendRequest {
         peer: named("peer", &call.peer)?,

@@ -15,7 +15,6 @@ use signet_proto::entry::{Did, Direction, Entry, Ruling};
 use signet_proto::envelope::{Class, Form, Message, Method};
 use signet_proto::headers::ConversationId;
 use signet_proto::ids::{AgentId, MessageId};
-use signet_proto::policy::HIGHEST_CLEAR_TIER;
 use signet_proto::trust::TrustView;
 use tokio::sync::Semaphore;
 
@@ -274,8 +273,8 @@ impl HistoryQuery {
             Direction::Out => &headers.recipient_id,
         };
         let fits = message.form.class() == Class::Application
-            && headers.data_tier <= HIGHEST_CLEAR_TIER
-            && self.reach.sees(other, headers.data_tier)
+            && !headers.data_tier.is_sealed()
+            && self.reach.sees(other, headers.data_tier.number())
             && self.peer.as_ref().is_none_or(|peer| peer == other)
             && self
                 .conversation

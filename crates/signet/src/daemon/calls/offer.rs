@@ -1,6 +1,7 @@
 //! `offer`: what a program can do, for as long as it is there.
 
 use signet_api::{ApiError, OfferCapability, Offered};
+use signet_proto::headers::Tier;
 use signet_proto::policy::{BodySchema, Capability};
 
 use super::serve::{named, refused};
@@ -19,7 +20,7 @@ impl AnswerCall for OfferCapability {
             let program = state.consumers.watch(&asker.notifier);
             let offered = Offered {
                 capability: capability.name.to_string(),
-                tier: capability.tier,
+                tier: capability.tier.number(),
             };
             let peers = asker.caller.reach.peers.as_deref().cloned();
             let outcome = node.turn(at).offers().offer(program, peers, capability);
@@ -48,7 +49,8 @@ fn capability(asked: OfferCapability) -> Result<Capability, ApiError> {
     });
     Ok(Capability {
         name: named("capability", &asked.capability)?,
-        tier: asked.tier.unwrap_or(1),
+        // A program may not offer the highest tier, and hears the same of what is none.
+        tier: Tier::parse(asked.tier.unwrap_or(1)).unwrap_or(Tier::Restricted),
         description: asked.description,
         schema: schema.transpose()?,
     })

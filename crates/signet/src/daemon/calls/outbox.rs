@@ -44,7 +44,7 @@ impl AnswerCall for FindMessage {
         let (at, node, reach) = (state.at(), &state.node, &asker.caller.reach);
         let found = parse_key(&self.key).map(|key| {
             let is_seen = |name: &MessageId| match node.sent().status(*name) {
-                Some(out) => reach.sees(&out.peer, out.tier.unwrap_or(1)),
+                Some(out) => reach.sees(&out.peer, out.tier.unwrap_or_default().number()),
                 // The state of the message was forgotten before its key: nobody knows its peer and tier, so only a
                 // caller without a ceiling sees it.
                 None => reach.sees_everything(),
@@ -62,7 +62,7 @@ fn outbox(state: &DaemonState, call: &ListOutbox, reach: &Reach) -> Result<Outbo
     let peer = maybe_named::<AgentId>("peer", call.peer.as_deref())?;
     let (node, connected) = (&state.node, state.connections.is_any_connected());
     let fits = |out: &Outgoing| {
-        reach.sees(&out.peer, out.tier.unwrap_or(1))
+        reach.sees(&out.peer, out.tier.unwrap_or_default().number())
             && peer.as_ref().is_none_or(|peer| *peer == out.peer)
     };
     let listed = node.sent().outbox().filter(fits).skip(call.skip);

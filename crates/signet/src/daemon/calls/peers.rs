@@ -3,6 +3,7 @@
 use signet_api::{AddPeer, ApiError, Bound, CheckPolicy, ListPeers, ShowPeer, ShowPolicy};
 use signet_json::Value;
 use signet_proto::certificate::Certificate;
+use signet_proto::headers::Tier;
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{LocalError, Node, Turn};
 use signet_proto::time::Timestamp;
@@ -51,12 +52,10 @@ impl Serve for ShowPolicy {
 
 impl Serve for CheckPolicy {
     fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        if !(1..=4).contains(&self.tier) {
-            return Err(ApiError::invalid_params("tier is a number from 1 to 4"));
-        }
+        let unfit = |_| ApiError::invalid_params("tier is a number from 1 to 4");
         let question = PolicyQuery {
+            tier: Tier::parse(self.tier).map_err(unfit)?,
             peer: peer_named(turn.node(), reach, &self.peer)?,
-            tier: self.tier,
             capability: maybe_named("capability", self.capability.as_deref())?,
             way: self.way,
         };

@@ -97,7 +97,7 @@ impl Admission<'_> {
 
     fn admit_message(&self, message: &Message) -> Result<(), ApiError> {
         self.admit_agent(&message.headers.agent_id)?;
-        self.admit_tier(message.headers.data_tier)
+        self.admit_tier(message.headers.data_tier.number())
     }
 
     fn admit_ours(&self, name: &str) -> Result<(), ApiError> {
@@ -107,7 +107,7 @@ impl Admission<'_> {
         // Whoever has nothing to do with the peer is not told who it is.
         let words = "the peer of that message";
         self.reach.admit_peer(&out.peer, words).map_err(beyond)?;
-        self.admit_tier(out.tier.unwrap_or(1))
+        self.admit_tier(out.tier.unwrap_or_default().number())
     }
 
     fn admit_task(&self, name: &str) -> Result<(), ApiError> {

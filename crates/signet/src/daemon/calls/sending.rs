@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signet_api::{ApiError, Kind, Send, Sent};
+use signet_proto::headers::Tier;
 use signet_proto::ids::AgentId;
 use signet_proto::node::{
-    Accepted, CallerKey, Content, Continues, Node, Sending, SentEnd, SentMessage, State, Turn,
-    WaitsFor,
+    Accepted, CallerKey, Content, Continues, LocalError, Node, Sending, SentEnd, SentMessage,
+    State, Turn, WaitsFor,
 };
 use signet_proto::time::Timestamp;
 use tokio::sync::oneshot;
@@ -22,7 +23,7 @@ use crate::daemon::action::{Action, SendResult, SendWaiter};
 use super::history::answer_in_log;
 use super::nearest::{refused_of, refused_to_introduce};
 use super::outbox::SendReport;
-use super::serve::{maybe_named, named, parse_key, parse_wait, value_of};
+use super::serve::{maybe_named, named, parse_key, parse_wait, refused, value_of};
 use super::{AnswerCall, Asker, Batch, DaemonState};
 
 /// What a caller wants to be sent, and how long it waits.
@@ -44,7 +45,8 @@ pub(super) fn parse_send(call: Send) -> Result<SendRequest, ApiError> {
         body: call.body,
         capability: maybe_named("capability", call.capability.as_deref())?,
         conversation_id: maybe_named("conversation-id", call.conversation_id.as_deref())?,
-        data_tier: call.data_tier,
+        // Of a ping, only the peer and the wait count.
+        data_tier: tier_of(call.data_tier.filter(|_| call.kind != Kind::Ping))?,
         life: call.life.map(Duration::from_secs),
         continues: continues(call.continues.as_deref(), call.continues_from.as_deref())?,
         finds_capability: !call.for_people,
@@ -61,6 +63,12 @@ pub(super) fn parse_send(call: Send) -> Result<SendRequest, ApiError> {
         introduce: call.introduce,
         mailbox_after: call.mailbox_after.map(parse_wait).transpose()?,
     })
+}
+
+/// The data tier that a call names. A number that is none is what it would be in the message: a header at fault.
+pub(super) fn tier_of(number: Option<u8>) -> Result<Option<Tier>, ApiError> {
+    let tier = number.map(Tier::parse).transpose();
+    tier.map_err(|reason| refused(LocalError::Message(reason)))
 }
 
 fn continues(name: Option<&str>, from: Option<&str>) -> Result<Option<Continues>, ApiError> {

@@ -165,8 +165,8 @@ impl TransparencyView {
             Direction::In => ("in", &headers.agent_id),
             Direction::Out => ("out", &headers.recipient_id),
         };
-        let is_shown =
-            message.form.class() == Class::Application && self.reach.sees(other, headers.data_tier);
+        let is_shown = message.form.class() == Class::Application
+            && self.reach.sees(other, headers.data_tier.number());
         let method = message.form.method();
         is_shown.then(|| Transparent {
             line: line.seq,
@@ -179,7 +179,7 @@ impl TransparencyView {
             message_type: headers.message_type.as_str().to_owned(),
             message_id: headers.message_id.to_string(),
             timestamp: headers.timestamp.to_string(),
-            data_tier: headers.data_tier,
+            data_tier: headers.data_tier.number(),
             capability: headers.capability.as_ref().map(ToString::to_string),
             conversation_id: headers.conversation_id.as_ref().map(ToString::to_string),
             summary: message.summary.clone(),

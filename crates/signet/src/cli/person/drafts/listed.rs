@@ -126,7 +126,7 @@ fn says(value: &Value, shown: &Draft) -> bool {
     shown.peer == headers.recipient_id.as_str()
         && shown.message_id == headers.message_id.to_string()
         && shown.message_type == message.form.message_type().as_str()
-        && shown.data_tier == headers.data_tier
+        && shown.data_tier == headers.data_tier.number()
         && (message.sealed.is_some() || (shown.summary == message.summary && shown.body == *body))
 }
 
