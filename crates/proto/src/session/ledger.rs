@@ -245,7 +245,8 @@ impl Ledger {
             }
             self.forget(*number, waiting);
         }
-        // Of what was given up, the peer names as missing what never came: for that, the end that was told stands.
+        // A message that we gave up and that the peer names as missing never came: its sender was told that it expired, and
+        // that stays true.
         let late = late.into_iter();
         let late = late.filter(|(number, _)| !is_missing(receipt, *number));
         let late = late.map(|(number, old)| (number, old.name));

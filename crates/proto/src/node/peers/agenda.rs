@@ -116,7 +116,7 @@ impl Agenda {
         now: Timestamp,
         elapsed: Duration,
     ) -> Option<BTreeSet<AgentId>> {
-        // When our certificate begins, what waits with any peer may leave, and no time of a peer's own says so.
+        // Whether we may sign has changed since the last look: messages that waited for that may leave to any peer now.
         if std::mem::take(&mut self.is_all_due) {
             return None;
         }
