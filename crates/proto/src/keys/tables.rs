@@ -31,7 +31,7 @@ pub struct TableBudget {
 }
 
 impl TableBudget {
-    /// What a daemon and a proof of a log use: 64 tables are 2.6 MiB, and a table is paid back after about six messages.
+    /// What a daemon and a proof of a log use: 64 tables are 5.2 MiB, and a table is paid back after about seven messages.
     pub const STANDARD: Self = Self {
         tables: 64,
         uses: 3,
@@ -47,7 +47,7 @@ impl TableBudget {
 
 /// Tables of public keys, by which verifying costs half: one owner's, shared by those who verify for it.
 ///
-/// Whoever calls has admitted the key (a certificate that is bound, or that a log pinned). A table is 40 KiB and a tenth of a
+/// Whoever calls has admitted the key (a certificate that is bound, or that a log pinned). A table is 80 KiB and a tenth of a
 /// millisecond, and a stranger's word shall not cost that.
 pub struct KeyTables {
     budget: TableBudget,
