@@ -13,10 +13,11 @@ use crate::custody::Custody;
 use crate::disk::Disk;
 use crate::error::{LogError, broken};
 use crate::file::{month_of, months, refuse_open_folders};
+use crate::frame::LineFrame;
 use crate::known_tree::KnownTree;
 use crate::months::{last_known, look, record_of};
 use crate::read::{RawLine, RawLines};
-use crate::record::{LineFrame, LogLine};
+use crate::record::LogLine;
 use crate::repair::{FoundEnd, LogEnd};
 use crate::tail::holds_line;
 

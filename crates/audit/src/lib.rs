@@ -23,6 +23,7 @@ mod error;
 mod file;
 mod file_identity;
 mod filter;
+mod frame;
 mod judge;
 mod keys;
 mod known_tree;

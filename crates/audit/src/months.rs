@@ -18,10 +18,11 @@ use crate::checkpoint::checkpoints_of;
 use crate::disk::Disk;
 use crate::error::{LogError, at, broken};
 use crate::file::{month_of, months, replace};
+use crate::frame::LineFrame;
 use crate::merkle::{self, Tree};
 use crate::note::{Note, last_note};
 use crate::read::{RawLine, RawLines};
-use crate::record::{LineFrame, LogLine, Mark};
+use crate::record::{LogLine, Mark};
 use crate::tail::last_line;
 
 /// Where what is known of finished months stands, beside the anchor.

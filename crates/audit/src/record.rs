@@ -1,13 +1,14 @@
 //! One line: `v`, `seq`, `ts`, `prev`, and then the members of its kind.
 
 use signet_json::{Limits, Map, Value, write_string};
-use signet_proto::entry::{Entry, LineVersion};
+use signet_proto::entry::{Entry, LineVersion, Verdict};
 use signet_proto::ids::Digest;
 use signet_proto::keys::VerifyKey;
 use signet_proto::time::Timestamp;
 
 use crate::chain::Tip;
 use crate::error::RecordError;
+use crate::frame::{LineFrame, digest, preamble, text};
 use crate::reserved::Reserved;
 use signet_text::write_escaped;
 
@@ -78,6 +79,50 @@ impl LogLine {
     /// # Errors
     /// Names the member at fault. Whether it fits the chain is not looked at.
     pub fn parse(raw: Vec<u8>) -> Result<Self, RecordError> {
+        let hash = Digest::of(&[&raw]);
+        Self::parse_written(raw, hash).or_else(|raw| Self::parse_any(raw, hash))
+    }
+
+    /// Reads the line of a whole message, spelt as a log writes it, by its message alone; gives back any other `raw`, for
+    /// [`LogLine::parse_any`].
+    ///
+    /// What such a line says beside its message follows from the message, but for a few words. These are guessed, and the
+    /// line is written anew: where it comes out as it was, it says just that, for no two lines are written alike.
+    pub(crate) fn parse_written(raw: Vec<u8>, hash: Digest) -> Result<Self, Vec<u8>> {
+        let frame = LineFrame::scan(&raw).ok();
+        // The strict parser takes no number that some program reads as another.
+        let frame = frame.filter(|frame| frame.kind == "message" && frame.seq < 1 << 53);
+        let Some((frame, verdict)) = frame.zip(Verdict::skim(&raw)) else {
+            return Err(raw);
+        };
+        let line = Self {
+            entry: Some(Entry::Message(verdict)),
+            ..Self::of(frame, hash, raw)
+        };
+        match line.rewrite() == line.raw {
+            true => Ok(line),
+            false => Err(line.raw),
+        }
+    }
+
+    fn of(frame: LineFrame, hash: Digest, raw: Vec<u8>) -> Self {
+        Self {
+            version: frame.version,
+            seq: frame.seq,
+            ts: frame.ts,
+            prev: frame.prev,
+            kind: frame.kind,
+            hash,
+            entry: None,
+            mark: None,
+            checkpoint_key: None,
+            reserved: Reserved::default(),
+            raw,
+        }
+    }
+
+    /// As [`LogLine::parse`], whatever kind it is of and however it is spelt; `hash` is that of `raw`.
+    pub(crate) fn parse_any(raw: Vec<u8>, hash: Digest) -> Result<Self, RecordError> {
         let (frame, members) = LineFrame::parse(&raw)?;
         let mark = Mark::parse(&frame.kind, &members)?;
         let checkpoint_key = checkpoint_key(&frame.kind, &members)?;
@@ -90,25 +135,12 @@ impl LogLine {
         if entry.is_none() && mark.is_none() {
             return Err(RecordError::Kind);
         }
-        let LineFrame {
-            version,
-            seq,
-            ts,
-            prev,
-            kind,
-        } = frame;
         Ok(Self {
-            version,
-            seq,
-            ts,
-            prev,
-            kind,
-            hash: Digest::of(&[&raw]),
             entry,
             mark,
             checkpoint_key,
             reserved,
-            raw,
+            ..Self::of(frame, hash, raw)
         })
     }
 
@@ -207,78 +239,6 @@ impl Mark {
     }
 }
 
-/// What every line has, whatever its kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LineFrame {
-    pub(crate) version: LineVersion,
-    pub(crate) seq: u64,
-    pub(crate) ts: Timestamp,
-    pub(crate) prev: Digest,
-    pub(crate) kind: String,
-}
-
-impl LineFrame {
-    /// Reads the frame alone, and nothing behind it.
-    pub(crate) fn scan(raw: &[u8]) -> Result<Self, RecordError> {
-        let version = version_of(raw)?;
-        Self::scan_rest(version, raw).ok_or(RecordError::Spelling)
-    }
-
-    fn scan_rest(version: LineVersion, raw: &[u8]) -> Option<Self> {
-        let start = raw.get(..raw.len().min(LONGEST_FRAME))?;
-        let start = std::str::from_utf8(start).or_else(|error| {
-            std::str::from_utf8(start.get(..error.valid_up_to()).unwrap_or_default())
-        });
-        let begin = format!("{{\"v\":{},\"seq\":", version.number());
-        let text = start.ok()?.strip_prefix(&begin)?;
-        let (seq, text) = text.split_once(",\"ts\":\"")?;
-        let (ts, text) = text.split_once("\",\"prev\":\"")?;
-        let (prev, text) = text.split_once("\",\"kind\":\"")?;
-        let (kind, _) = text.split_once('"')?;
-        let frame = Self {
-            version,
-            seq: seq.parse().ok()?,
-            ts: ts.parse().ok()?,
-            prev: Digest::from_hex(prev).ok()?,
-            kind: kind.to_owned(),
-        };
-        let is_whole = !seq.starts_with(['0', '+']) && is_spelt(ts) && raw.ends_with(b"}");
-        is_whole.then_some(frame)
-    }
-
-    /// Reads the frame and gives all members, the frame's among them.
-    pub(crate) fn parse(raw: &[u8]) -> Result<(Self, Map<String, Value>), RecordError> {
-        // The version is looked at before anything else: a line of a newer version may be no JSON that this release can
-        // read.
-        if let Err(newer @ RecordError::Newer(_)) = version_of(raw) {
-            return Err(newer);
-        }
-        let Value::Object(members) = signet_json::parse(raw, Limits::LINE)? else {
-            return Err(RecordError::Member("v"));
-        };
-        let version = members.get("v").and_then(Value::as_u64);
-        let version = version.ok_or(RecordError::Member("v"))?;
-        let version = LineVersion::of(version).ok_or(RecordError::Newer(version))?;
-        let frame = Self {
-            version,
-            seq: members
-                .get("seq")
-                .and_then(Value::as_u64)
-                .ok_or(RecordError::Member("seq"))?,
-            ts: text(&members, "ts")?
-                .parse()
-                .map_err(|_| RecordError::Member("ts"))?,
-            prev: digest(&members, "prev")?,
-            kind: text(&members, "kind")?.to_owned(),
-        };
-        let rest = raw.strip_prefix(preamble(version, frame.seq, frame.ts, &frame.prev).as_bytes());
-        match rest.is_some_and(|rest| rest.starts_with(b"\"kind\":\"")) {
-            true => Ok((frame, members)),
-            false => Err(RecordError::Spelling),
-        }
-    }
-}
-
 impl Tip {
     /// The end that a line makes.
     pub(crate) fn of(frame: &LineFrame, raw: &[u8]) -> Self {
@@ -329,12 +289,6 @@ fn checkpoint_key(
         .map_err(|_| RecordError::Member(CHECKPOINT_KEY))
 }
 
-/// Whether a time that parses is written as a log writes it: `2026-02-08T17:00:00.000Z`.
-pub(crate) fn is_spelt(ts: &str) -> bool {
-    let ts = ts.as_bytes();
-    ts.len() == 24 && ts.get(19) == Some(&b'.') && ts.ends_with(b"Z")
-}
-
 /// Appends the line after `tip` to `out`, without its newline.
 pub(crate) fn write_line(
     version: LineVersion,
@@ -348,42 +302,7 @@ pub(crate) fn write_line(
     out.push(b'}');
 }
 
-/// The start of a line, up to its kind.
-fn preamble(version: LineVersion, seq: u64, ts: Timestamp, prev: &Digest) -> String {
-    format!(
-        "{{\"v\":{},\"seq\":{seq},\"ts\":\"{ts}\",\"prev\":\"{}\",",
-        version.number(),
-        prev.to_hex()
-    )
-}
-
-/// The version that a line begins with.
-fn version_of(raw: &[u8]) -> Result<LineVersion, RecordError> {
-    let digits = |raw: &'_ [u8]| {
-        let rest = raw.strip_prefix(b"{\"v\":")?;
-        let rest = rest.get(..rest.len().min(LONGEST_VERSION))?;
-        let end = rest.iter().position(|byte| *byte == b',')?;
-        let digits = std::str::from_utf8(rest.get(..end)?).ok()?;
-        let is_spelt = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
-        digits.parse::<u64>().ok().filter(|_| is_spelt)
-    };
-    let number = digits(raw).ok_or(RecordError::Member("v"))?;
-    LineVersion::of(number).ok_or(RecordError::Newer(number))
-}
-
-fn text<'a>(members: &'a Map<String, Value>, name: &'static str) -> Result<&'a str, RecordError> {
-    members
-        .get(name)
-        .and_then(Value::as_str)
-        .ok_or(RecordError::Member(name))
-}
-
-fn digest(members: &Map<String, Value>, name: &'static str) -> Result<Digest, RecordError> {
-    Digest::from_hex(text(members, name)?).map_err(|_| RecordError::Member(name))
-}
-
-/// In bytes: more than the longest version and the comma behind it.
-const LONGEST_VERSION: usize = 21;
 const CHECKPOINT_KEY: &str = "checkpoint-key";
-/// In bytes: no frame with its kind is longer.
-const LONGEST_FRAME: usize = 256;
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,8 @@ use crate::chain::{LogPosition, Tip};
 use crate::disk::Disk;
 use crate::error::{LogError, RecordError, at, broken, unread};
 use crate::file::month_of;
-use crate::record::{LineFrame, MAX_LINE, Mark};
+use crate::frame::LineFrame;
+use crate::record::{MAX_LINE, Mark};
 
 /// The end of one file.
 #[derive(Debug)]

@@ -9,12 +9,13 @@ use crate::chain::{LogPosition, Tip};
 use crate::disk::Disk;
 use crate::error::{LogError, broken};
 use crate::file_identity::REMOVED;
+use crate::frame::LineFrame;
 use crate::known_tree::KnownTree;
 use crate::merkle::{self, Tree};
 use crate::month_file::MonthFile;
 use crate::note::{Checkpoint, CheckpointSecret, NextNote, Note, Notes, last_note_before};
 use crate::read::{RawLine, RawLines};
-use crate::record::{LineFrame, Mark};
+use crate::record::Mark;
 use crate::unread::OTHER_LINES;
 
 /// A checkpoint is due after so many lines: two full groups, so that under load each shares its two waits for the disk.

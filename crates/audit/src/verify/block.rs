@@ -14,9 +14,10 @@ use super::Depth;
 use super::batch::NumberedLine;
 use super::examine::{Examined, examine};
 use crate::error::{LogError, at};
+use crate::frame::is_spelt;
 use crate::merkle;
 use crate::plain;
-use crate::record::{MAX_LINE, Mark, is_spelt};
+use crate::record::{MAX_LINE, Mark};
 
 /// Reads a file from its beginning, as long as it is made of whole lines that are no longer than a log writes.
 pub(super) struct Blocks {

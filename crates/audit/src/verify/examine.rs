@@ -8,8 +8,9 @@ use super::Depth;
 use super::agreement::forged_member;
 use super::batch::NumberedLine;
 use crate::error::RecordError;
+use crate::frame::LineFrame;
 use crate::merkle;
-use crate::record::{LineFrame, LogLine, Mark};
+use crate::record::{LogLine, Mark};
 
 /// What one line shows without the lines around it.
 pub(super) struct Examined {
@@ -47,15 +48,16 @@ pub(super) fn examine(raw: NumberedLine, depth: Depth) -> Examined {
             read: Err(UnreadLine::TooLong),
         };
     };
+    let (hash, leaf) = (Digest::of(&[&bytes]), merkle::leaf(&bytes));
     Examined {
         place: raw.place,
-        hash: Digest::of(&[&bytes]),
-        leaf: merkle::leaf(&bytes),
-        read: read(bytes, depth).map_err(UnreadLine::Record),
+        hash,
+        leaf,
+        read: read(bytes, hash, depth).map_err(UnreadLine::Record),
     }
 }
 
-fn read(bytes: Vec<u8>, depth: Depth) -> Result<LineContent, RecordError> {
+fn read(bytes: Vec<u8>, hash: Digest, depth: Depth) -> Result<LineContent, RecordError> {
     if depth == Depth::Links {
         let frame = LineFrame::scan(&bytes)?;
         if !Mark::ALL.contains(&frame.kind.as_str()) {
@@ -68,16 +70,26 @@ fn read(bytes: Vec<u8>, depth: Depth) -> Result<LineContent, RecordError> {
             });
         }
     }
-    let line = LogLine::parse(bytes)?;
+    let line = match LogLine::parse_written(bytes, hash) {
+        // It is spelt as a log writes it, and holds no mandate.
+        Ok(line) => return Ok(LineContent::of(line, Vec::new())),
+        Err(bytes) => LogLine::parse_any(bytes, hash)?,
+    };
     let mut faults: Vec<String> = forged_member(&line).into_iter().collect();
     faults.extend(broken_chain(&line).map(str::to_owned));
-    Ok(LineContent {
-        frame: line.frame(),
-        entry: line.entry,
-        mark: line.mark,
-        checkpoint_key: line.checkpoint_key,
-        faults,
-    })
+    Ok(LineContent::of(line, faults))
+}
+
+impl LineContent {
+    fn of(line: LogLine, faults: Vec<String>) -> Self {
+        Self {
+            frame: line.frame(),
+            entry: line.entry,
+            mark: line.mark,
+            checkpoint_key: line.checkpoint_key,
+            faults,
+        }
+    }
 }
 
 /// What is wrong with the chain of mandates in a line, if anything is. It needs no other line: every mandate and every

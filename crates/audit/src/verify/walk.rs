@@ -27,8 +27,9 @@ use crate::chain::{Head, Tip};
 use crate::claim::ClaimTeller;
 use crate::error::{LogError, RecordError, unread};
 use crate::file::month_of;
+use crate::frame::LineFrame;
 use crate::read::{RawLine, RawLines};
-use crate::record::{LineFrame, Mark};
+use crate::record::Mark;
 
 pub(super) struct Walk<'a, 'p> {
     depth: Depth,

@@ -80,6 +80,19 @@ impl Ruling {
         }
     }
 
+    /// The ruling of this name, with the reason that `rest` begins with where it needs one.
+    pub(super) fn skim(name: &str, rest: &str) -> Option<Self> {
+        match name {
+            "accepted" => Some(Self::Accepted),
+            "sent" => Some(Self::Sent),
+            "rejected" => {
+                let (reason, _) = rest.strip_prefix('"')?.split_once('"')?;
+                reason.parse().ok().map(Self::Rejected)
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn parse(text: &str, reason: Option<&Value>) -> Result<Self, EntryError> {
         match text {
             "accepted" => Ok(Self::Accepted),

@@ -6,7 +6,7 @@ use signet_proto::envelope::Message;
 use super::Walk;
 use crate::chain::Head;
 use crate::claim::Told;
-use crate::record::LineFrame;
+use crate::frame::LineFrame;
 use crate::verify::prove::{FollowedLine, Proof};
 use crate::verify::report::LogFault;
 use crate::verify::witness::SeenHead;

@@ -7,7 +7,8 @@ use signet_proto::time::Timestamp;
 
 use super::Walk;
 use crate::file::{measure, month_of};
-use crate::record::{LineFrame, Mark};
+use crate::frame::LineFrame;
+use crate::record::Mark;
 
 impl Walk<'_, '_> {
     pub(super) fn prove_place(&mut self, frame: &LineFrame, faults: &mut Vec<String>) {

@@ -1,0 +1,96 @@
+//! Of the two readers of a line, the one of lines as a log writes them says nothing that the strict parser does not say.
+
+use std::path::Path;
+
+use super::*;
+
+fn files(dir: &str) -> Vec<Vec<u8>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(dir);
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+        .iter()
+        .map(|path| std::fs::read(path).unwrap())
+        .collect()
+}
+
+/// The lines of all logs among the vectors, of this version and the one before.
+fn lines() -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for vector in files("../../vectors/log") {
+        let vector: serde_json::Value = serde_json::from_slice(&vector).unwrap();
+        let lines = vector["lines"].as_array().unwrap().iter();
+        found.extend(lines.map(|line| line.as_str().unwrap().as_bytes().to_vec()));
+    }
+    for log in files("tests/vectors/v1") {
+        found.extend(log.split(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+    }
+    found
+}
+
+/// Whether this reader speaks of the line; if so, the strict parser says the same.
+fn speaks(raw: &[u8]) -> bool {
+    let hash = Digest::of(&[raw]);
+    let Ok(line) = LogLine::parse_written(raw.to_vec(), hash) else {
+        return false;
+    };
+    assert_eq!(line, LogLine::parse_any(raw.to_vec(), hash).unwrap());
+    true
+}
+
+fn spoken() -> Vec<u8> {
+    lines().into_iter().find(|raw| speaks(raw)).unwrap()
+}
+
+#[test]
+fn the_strict_parser_says_the_same() {
+    let all = lines();
+    let spoken = all.iter().filter(|raw| speaks(raw)).count();
+    assert!(spoken > 10, "{spoken} of {}", all.len());
+}
+
+/// A byte changed, put in or taken out anywhere.
+#[test]
+fn no_line_is_read_that_no_log_writes() {
+    let raw = spoken();
+    let mut count = 0;
+    for at in 0..raw.len() {
+        for byte in *b"\",:}7a\x7f" {
+            let mut changed = raw.clone();
+            changed[at] = byte;
+            let mut longer = raw.clone();
+            longer.insert(at, byte);
+            count += [changed, longer].iter().filter(|raw| speaks(raw)).count();
+        }
+        let mut shorter = raw.clone();
+        shorter.remove(at);
+        count += usize::from(speaks(&shorter));
+    }
+    // A name or a number may be another one, and then the line is as good.
+    assert!(count > raw.len() / 10);
+}
+
+#[test]
+fn nothing_is_passed_over_beside_the_message() {
+    let text = String::from_utf8(spoken()).unwrap();
+    for (from, to) in [
+        ("\"dir\":", "\"message\":{},\"dir\":"),
+        ("\"dir\":", "\"headers\":{},\"dir\":"),
+        ("\"dir\":", "\"raw\":\"\",\"dir\":"),
+        ("\"dir\":\"", "\"dir\":\"in\",\"dir\":\""),
+        ("\"kind\":\"message\"", "\"kind\":\"message\",\"seq\":1"),
+        (",\"bytes\":", ",\"bytes\":1,\"bytes\":"),
+        (",\"bytes\":", ",\"bytes\":+"),
+        (",\"bytes\":", ",\"bytes\":99999999999999999999"),
+        ("{\"v\":2,\"seq\":", "{\"v\":2,\"seq\":9007199254740992"),
+    ] {
+        let forged = text.replacen(from, to, 1);
+        assert_ne!(forged, text, "{from}");
+        assert!(!speaks(forged.as_bytes()), "{to}");
+    }
+    let open = text.strip_suffix('}').unwrap();
+    for end in [",\"carrier\":\"nats\"}", ",\"message\":{}}", " }", "}}", ""] {
+        assert!(!speaks(format!("{open}{end}").as_bytes()), "{end}");
+    }
+}
