@@ -1,6 +1,5 @@
-//! The lines of a file in batches: as many at a time as every core can be given, and no more in memory.
+//! The lines of a file in batches: few enough that every core has some, and that they are in memory at the same time.
 
-use super::parallel;
 use crate::error::LogError;
 use crate::read::{RawLine, RawLines};
 
@@ -11,31 +10,44 @@ pub(super) struct NumberedLine {
     pub(super) bytes: Option<Vec<u8>>,
 }
 
-/// The next lines of a file, and what ends them when the file does.
-pub(super) fn take_batch(
-    lines: &mut RawLines,
-) -> Result<(Vec<NumberedLine>, Option<RawLine>), LogError> {
-    let (mut batch, mut bytes) = (Vec::new(), 0);
-    let most = BATCH * parallel::workers();
-    while bytes < most {
-        let bytes_of_line = match lines.next_line()? {
-            RawLine::Whole(line) => {
-                bytes += line.len();
-                Some(line)
-            }
-            RawLine::TooLong => None,
-            end => return Ok((batch, Some(end))),
-        };
-        bytes += LEAST;
-        batch.push(NumberedLine {
-            place: lines.number,
-            bytes: bytes_of_line,
-        });
-    }
-    Ok((batch, None))
+/// Lines that are worked on together.
+pub(super) struct LineBatch {
+    pub(super) lines: Vec<NumberedLine>,
+    /// What they cost, in bytes.
+    pub(super) cost: usize,
+    /// The bytes of whole lines, with their newlines.
+    pub(super) read: u64,
 }
 
-/// Bytes that are read for each core before they are proven.
-const BATCH: usize = 512 * 1024;
+/// The next lines of a file, and what ends them when the file does.
+pub(super) fn take_batch(lines: &mut RawLines) -> Result<(LineBatch, Option<RawLine>), LogError> {
+    let mut batch = LineBatch {
+        lines: Vec::new(),
+        cost: 0,
+        read: 0,
+    };
+    let mut end = None;
+    while batch.cost < BATCH {
+        let bytes = match lines.next_line()? {
+            RawLine::Whole(line) => Some(line),
+            RawLine::TooLong => None,
+            other => {
+                end = Some(other);
+                break;
+            }
+        };
+        batch.cost += LEAST + bytes.as_ref().map_or(0, Vec::len);
+        batch.lines.push(NumberedLine {
+            place: lines.number,
+            bytes,
+        });
+    }
+    batch.read = std::mem::take(&mut lines.read);
+    Ok((batch, end))
+}
+
+/// Bytes that are read before they are given to a core: some fifty lines, so that waking a thread for them costs nothing
+/// beside the work.
+const BATCH: usize = 64 * 1024;
 /// What a line costs at least, in bytes.
 const LEAST: usize = 64;

@@ -47,7 +47,7 @@ impl Repeats {
         };
         let place = headers.session.zip(headers.sequence);
         let is_number_new = place.is_none_or(|(session, number)| sessions.take(session, number));
-        let again = content_signed_anew(message).filter(|_| is_own);
+        let again = is_own.then(|| content_signed_anew(message)).flatten();
         let is_id_new = self.remember(is_own, headers.message_id, again);
         let is_head_newer = head.is_none_or(|head| self.head <= head);
         self.head = self.head.max(head.unwrap_or_default());

@@ -2,10 +2,12 @@
 //! their order between.
 
 mod conclude;
+mod lines;
 mod links;
 mod place;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use signet_proto::entry::{Claim, Direction, Entry, Evidence, Ruling, TrustLine, Verdict};
 use signet_proto::keys::{KeyTables, TableBudget};
@@ -13,12 +15,10 @@ use signet_text::counted;
 
 use super::agreement::prove_parties;
 use super::authority::KnownTrust;
-use super::batch::{NumberedLine, take_batch};
 use super::decisions::DraftDecisions;
-use super::examine::{Examined, LineContent, UnreadLine, examine};
+use super::examine::{Examined, LineContent, UnreadLine};
 use super::month::MonthCheckpoints;
-use super::parallel;
-use super::prove::{FollowedLine, ProofWork, prove};
+use super::prove::{FollowedLine, ProofWork};
 use super::repeats::Repeats;
 use super::report::LogReport;
 use super::witness::{RecentLines, Testimony, WalkTelling};
@@ -37,7 +37,7 @@ pub(super) struct Walk<'a, 'p> {
     report: LogReport,
     authority: KnownTrust,
     /// Tables of the keys of certificates that the log made known.
-    tables: KeyTables,
+    tables: Arc<KeyTables>,
     tip: Option<Tip>,
     first: Option<u64>,
     /// The two last lines without a fault, the newer one second.
@@ -81,7 +81,7 @@ impl<'a, 'p> Walk<'a, 'p> {
                 ..LogReport::default()
             },
             authority: KnownTrust::default(),
-            tables: KeyTables::new(TableBudget::STANDARD),
+            tables: Arc::new(KeyTables::new(TableBudget::STANDARD)),
             tip: None,
             first: None,
             sound: [None; 2],
@@ -130,27 +130,20 @@ impl<'a, 'p> Walk<'a, 'p> {
             Depth::Links => self.read_links(file)?,
             Depth::Signatures => RawLines::open(file)?,
         };
-        loop {
-            let (batch, end) = take_batch(&mut lines)?;
-            self.prove(batch)?;
-            self.progress.advance(lines.read);
-            lines.read = 0;
-            match end {
-                None => {}
-                Some(RawLine::Torn(bytes)) if is_last => {
-                    break self.report.note(format!(
-                        "{}: {} after the last newline are no line yet: the log is being written, or a crash tore them",
-                        file.display(),
-                        counted(bytes, "byte")
-                    ));
-                }
-                Some(RawLine::Torn(_)) => break self.fault(
-                    lines.number,
-                    None,
-                    "behind this line the file ends within a line, and yet another file follows",
-                ),
-                Some(_) => break,
+        match self.read_lines(&mut lines)? {
+            RawLine::Torn(bytes) if is_last => {
+                self.report.note(format!(
+                    "{}: {} after the last newline are no line yet: the log is being written, or a crash tore them",
+                    file.display(),
+                    counted(bytes, "byte")
+                ));
             }
+            RawLine::Torn(_) => self.fault(
+                lines.number,
+                None,
+                "behind this line the file ends within a line, and yet another file follows",
+            ),
+            _ => {}
         }
         if !is_last && self.before.as_deref() != Some(Mark::CLOSE) {
             self.fault(
@@ -177,27 +170,6 @@ impl<'a, 'p> Walk<'a, 'p> {
             self.report.unpromised.push(name.into_owned());
         }
         Ok(())
-    }
-
-    fn prove(&mut self, batch: Vec<NumberedLine>) -> Result<(), LogError> {
-        let depth = self.depth;
-        let examined = parallel::map(batch, |raw| examine(raw, depth));
-        let mut followed = Vec::with_capacity(examined.len());
-        let mut ended = Ok(());
-        for line in examined {
-            match self.follow(line) {
-                Ok(line) => followed.push(line),
-                Err(error) => {
-                    ended = Err(error);
-                    break;
-                }
-            }
-        }
-        let tables = &self.tables;
-        for (line, proof) in parallel::map(followed, |line| prove(line, tables)) {
-            self.conclude(line, proof);
-        }
-        ended
     }
 
     fn follow(&mut self, line: Examined) -> Result<FollowedLine, LogError> {
