@@ -1,11 +1,37 @@
 //! The Merkle tree of a month's lines (RFC 6962, 2.1): its root, kept as lines come, and proofs that a
 //! line is in it.
 
+use sha2::{Digest as _, Sha256};
 use signet_proto::ids::Digest;
 
 /// The hash of one line, given without its newline.
 pub(crate) fn leaf(line: &[u8]) -> Digest {
-    Digest::of(&[&[0], line])
+    Digest::of(&[&[LEAF], line])
+}
+
+/// The SHA-256 of a line, and its [`leaf`].
+///
+/// Each block of a hash waits for the block before it, and an instruction of it for the one before. Of two hashes, block by
+/// block in turn, the processor works on one while the other waits.
+pub(crate) fn hash_and_leaf(line: &[u8]) -> (Digest, Digest) {
+    let (mut hash, mut leaf) = (Sha256::new(), Sha256::new());
+    let (first, mut ahead) = line.split_at(line.len().min(BLOCK - 1));
+    leaf.update([LEAF]);
+    leaf.update(first);
+    let mut rest = line;
+    while let Some((block, behind)) = ahead.split_first_chunk::<BLOCK>()
+        && let Some((own, left)) = rest.split_first_chunk::<BLOCK>()
+    {
+        hash.update(own);
+        leaf.update(block);
+        (rest, ahead) = (left, behind);
+    }
+    hash.update(rest);
+    leaf.update(ahead);
+    (
+        Digest(hash.finalize().into()),
+        Digest(leaf.finalize().into()),
+    )
 }
 
 /// A tree that grows at its end and keeps no more than a hash for each bit of its size.
@@ -114,9 +140,24 @@ fn node(left: &Digest, right: &Digest) -> Digest {
     Digest::of(&[&[1], left.as_bytes(), right.as_bytes()])
 }
 
+/// In front of a line, so that no line is hashed as a node.
+const LEAF: u8 = 0;
+/// In bytes, of SHA-256.
+const BLOCK: usize = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_hashes_in_turn_are_those_of_one_after_the_other() {
+        let line: Vec<u8> = (0..700_u16).map(|byte| byte.to_le_bytes()[0]).collect();
+        for length in (0..300).chain([447, 448, 511, 512, 639, 640, 699, 700]) {
+            let line = &line[..length];
+            let expected = (Digest::of(&[line]), leaf(line));
+            assert_eq!(hash_and_leaf(line), expected, "{length} bytes");
+        }
+    }
 
     /// MTH as RFC 6962, 2.1 defines it.
     fn defined(leaves: &[Digest]) -> Digest {

@@ -95,7 +95,7 @@ pub(super) fn hash_block(block: LineBlock) -> HashedBlock {
     while let Some(line) = next_line(&mut rest) {
         let linked = before.as_ref().and_then(|before| before.next(line));
         if let (Some(ts), Some(before)) = (linked, &mut before) {
-            let (hash, leaf) = (Digest::of(&[line]), merkle::leaf(line));
+            let (hash, leaf) = merkle::hash_and_leaf(line);
             before.advance(hash, ts, line);
             lines.push(HashedLine::Linked { hash, leaf, ts });
             continue;

@@ -48,7 +48,7 @@ pub(super) fn examine(raw: NumberedLine, depth: Depth) -> Examined {
             read: Err(UnreadLine::TooLong),
         };
     };
-    let (hash, leaf) = (Digest::of(&[&bytes]), merkle::leaf(&bytes));
+    let (hash, leaf) = merkle::hash_and_leaf(&bytes);
     Examined {
         place: raw.place,
         hash,
