@@ -454,6 +454,39 @@ fn a_thousand_faults_are_counted_and_a_hundred_told() {
     );
 }
 
+/// Its lines are worked on in many batches at the same time.
+#[test]
+fn faults_of_a_long_log_are_told_in_order_up_to_a_line_of_a_newer_signet() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(conversation(dir.path(), 600));
+    let path = dir.path().join(FEBRUARY);
+    let mut lines = lines_of(&path);
+    let changed: Vec<usize> = (10..550).step_by(30).collect();
+    for (count, at) in changed.iter().enumerate() {
+        // The one is found before a signature is proven, the other by it alone.
+        if count % 2 == 0 {
+            lines[*at] = "garbage".to_owned();
+            continue;
+        }
+        let (_, signature) = lines[*at].split_once("\"signature\":\"").unwrap();
+        let begin = lines[*at].len() - signature.len();
+        let other = if signature.starts_with('A') { "B" } else { "A" };
+        lines[*at].replace_range(begin..=begin, other);
+    }
+    lines[550] = lines[550].replacen("{\"v\":2,", "{\"v\":3,", 1);
+    lines[560] = "garbage".to_owned();
+    write_lines(&path, &lines);
+    let report = prove(dir.path());
+    let told: Vec<u64> = report.faults.iter().map(|fault| fault.line).collect();
+    assert!(told.is_sorted(), "{told:?}");
+    for at in changed {
+        assert!(told.contains(&(at as u64 + 1)), "{at}: {told:?}");
+    }
+    let last = report.faults.last().unwrap();
+    assert_eq!((last.line, report.lines), (550, 550));
+    assert!(last.what.contains("behind this line"), "{}", last.what);
+}
+
 #[test]
 fn a_line_without_end_does_not_fill_the_memory_and_is_found() {
     let dir = log();
