@@ -23,7 +23,7 @@ use crowd::{crowded, in_session, one_more, send, shake_hands, who_knows};
 use household::{Agent, at, published};
 use signet_proto::node::{Judged, Wanted};
 
-/// Bound peers beside the one who speaks.
+/// Known peers beside the one who speaks.
 const CROWDS: [usize; 4] = [0, 99, 999, 1_999];
 /// Peers that are known when one more is added.
 const KNOWN: usize = 5_400;
@@ -95,7 +95,7 @@ fn main() {
     );
     // With a few peers, pages and not peers are counted.
     let each = held / crowds[3] as f64;
-    bench.held("a bound peer in memory, KiB", each, Limit::Most(10.0));
+    bench.held("a known peer in memory, KiB", each, Limit::Most(10.0));
     bench.end();
 }
 
