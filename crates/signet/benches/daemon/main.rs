@@ -21,6 +21,7 @@ mod inbound;
 mod latency;
 mod memory;
 mod reading;
+mod whole;
 mod yardsticks;
 
 use std::process::Command;
@@ -29,7 +30,7 @@ use signet_testkit::bench::{Bench, measures};
 
 type Part = (&'static str, fn(Bench));
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("inbound", inbound::run),
     ("latency", latency::run),
     ("reading", reading::run),
@@ -39,6 +40,7 @@ const PARTS: [Part; 9] = [
     ("clients", clients::run),
     ("flood", flood::run),
     ("memory", memory::run),
+    ("whole", whole::run),
 ];
 
 /// The word by which this program tells itself that it is the process of one part.

@@ -48,10 +48,14 @@ pub fn place(home: &Home) -> signet::home::Home {
     signet::home::Home::at(home.dir.clone())
 }
 
+pub fn config(home: &Home) -> Config {
+    Config::load(&place(home)).unwrap()
+}
+
 impl Daemon {
     /// Starts the daemon of `home` and waits until it answers and is connected.
     pub fn start(mut home: Home) -> Self {
-        let config = Config::load(&place(&home)).unwrap();
+        let config = config(&home);
         let start = Instant::now();
         let mut command: Command = home.command(&["run"]);
         command.env("SIGNET_LOG", "warn");

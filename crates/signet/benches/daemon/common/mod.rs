@@ -70,6 +70,17 @@ fn time<T>(step: impl Fn() -> T) -> f64 {
     median(&(0..15).map(round).collect::<Vec<f64>>())
 }
 
+/// Seconds that a process has spent on processors, also those of its threads that have ended. The kernel tells hundredths.
+pub fn cpu_seconds(pid: u32) -> f64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = text.rsplit_once(") ").unwrap();
+    let ticks = fields.split(' ').skip(11).take(2);
+    ticks
+        .map(|ticks| ticks.parse::<f64>().unwrap())
+        .sum::<f64>()
+        / 100.0
+}
+
 /// Nanoseconds that this thread has spent on a processor. The kernel counts when a thread pauses.
 pub fn thread_cpu() -> f64 {
     std::thread::sleep(Duration::from_micros(1));

@@ -1,4 +1,4 @@
-//! A past that is played in this process: two nodes talk, and one of them has written it all down.
+//! A past that is played in this process: two nodes talk, and both write it all down.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use signet_proto::node::{At, Judged, Outcome};
 
 use super::peer;
 
-/// Messages that come and are taken from the inbox, two lines each, and receipts.
+/// Messages that come and are taken from the inbox, two lines each in the log of `near`, and receipts. Each message names the
+/// newest durable line of its sender's log, as those of a daemon do: the two logs can be held against each other.
 pub fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
     let to = near.node.identity().agent().clone();
     // Receipts leave when a timeout is handled, fifty a second at most by the clock that nobody sets: for the reader it goes on
@@ -18,24 +19,21 @@ pub fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
     let mut clock = clock::elapsed();
     while near.log.commit().unwrap().seq < lines {
         for _ in 0..100 {
-            let sent = far
-                .node
-                .turn(peer::at())
-                .sent()
-                .send(&to, peer::notification());
-            let taken = exchange(clock, near, far, sent.unwrap().outcome);
-            let outcome = near
-                .node
-                .turn(by(clock))
-                .inbox()
-                .acknowledge(&taken)
-                .unwrap();
+            let at = by(far, clock::elapsed());
+            let sent = far.node.turn(at).sent().send(&to, peer::notification());
+            let outcome = sent.unwrap().outcome;
+            keep(far, &outcome);
+            let taken = exchange(clock, near, far, outcome);
+            let at = by(near, clock);
+            let outcome = near.node.turn(at).inbox().acknowledge(&taken).unwrap();
             keep(near, &outcome);
         }
         clock += Duration::from_secs(1);
-        let outcome = near.node.turn(by(clock)).handle_timeout();
+        let at = by(near, clock);
+        let outcome = near.node.turn(at).handle_timeout();
         keep(near, &outcome);
         hear(far, peer::published(outcome));
+        far.log.commit().unwrap();
         // A short history shows by this what a long one would come to, whose sender has room for 4,096.
         let open = far.node.standing(&to, clock::now()).unconfirmed;
         assert_eq!(open, 0, "messages that no receipt covers");
@@ -43,10 +41,11 @@ pub fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
 }
 
 /// Now, where the clock that nobody sets has come so far.
-fn by(clock: Duration) -> At {
+fn by(memory: &Memory, elapsed: Duration) -> At {
     At {
-        elapsed: clock,
-        ..peer::at()
+        now: clock::now(),
+        elapsed,
+        head: memory.log.head().map(|line| line.hash),
     }
 }
 
@@ -62,7 +61,8 @@ fn exchange(
         let mut to_far = Vec::new();
         for bytes in to_near.drain(..) {
             let judged = Judged::of(&bytes, near.node.trust());
-            let outcome = near.node.turn(by(clock)).handle_inbound(judged);
+            let at = by(near, clock);
+            let outcome = near.node.turn(at).handle_inbound(judged);
             keep(near, &outcome);
             to_far.extend(peer::published(outcome));
         }
@@ -81,7 +81,10 @@ fn exchange(
 fn hear(far: &mut Memory, messages: Vec<Bytes>) -> Vec<Bytes> {
     let mut hear = |bytes: Bytes| {
         let judged = Judged::of(&bytes, far.node.trust());
-        peer::published(far.node.turn(peer::at()).handle_inbound(judged))
+        let at = by(far, clock::elapsed());
+        let outcome = far.node.turn(at).handle_inbound(judged);
+        keep(far, &outcome);
+        peer::published(outcome)
     };
     messages.into_iter().flat_map(&mut hear).collect()
 }
