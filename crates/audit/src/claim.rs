@@ -146,3 +146,6 @@ impl Drop for ClaimTeller {
 
 /// So many claims are passed on together.
 const TOGETHER: usize = 256;
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -222,7 +222,8 @@ impl Reconciliation {
                 }
                 Some((head, None)) if !other.may_precede(claim.signed) => {
                     // The head may be a line that the other log got after it was read: look at the lines since then.
-                    let newer = newer.get_or_insert_with(|| grown(&other.files, other.count));
+                    let newer =
+                        newer.get_or_insert_with(|| grown(&other.files, other.lines.len() as u64));
                     if !newer.contains(&head) {
                         let found =
                             side.difference(DifferenceKind::UnknownHead, claim, Direction::In, "-");

@@ -290,41 +290,4 @@ const NEWEST: usize = 16_384;
 const IN_ORDER: usize = 2_048;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_that_came_in_another_order_name_heads_in_the_order_of_their_numbers() {
-        let mut heads = HeadOrder::default();
-        for (number, line) in [(1, 10), (3, 12), (2, 11), (4, 12), (2, 11)] {
-            assert!(heads.take(number, line).is_ok(), "{number}");
-        }
-        for (number, line) in [(5, 11), (1, 12), (3, 10), (2, 12)] {
-            assert!(heads.take(number, line).is_err(), "{number} names {line}");
-        }
-    }
-
-    #[test]
-    fn a_session_without_end_costs_no_memory_without_end_and_nothing_comes_from_behind() {
-        let mut heads = HeadOrder::default();
-        let end = 3 * IN_ORDER as u64;
-        for number in 0..end {
-            assert!(heads.take(number, number).is_ok());
-        }
-        assert_eq!(heads.newest.len(), IN_ORDER);
-        assert!(heads.take(1, 1).is_err());
-        assert!(heads.take(end, 1).is_err(), "an older head");
-        assert!(heads.take(end, end).is_ok());
-    }
-
-    #[test]
-    fn of_what_stands_in_both_logs_the_newest_is_remembered() {
-        let mut ring = MatchedRing::default();
-        for number in 0..2 * NEWEST {
-            ring.push(number, ());
-            ring.push(number, ());
-        }
-        assert_eq!((ring.order.len(), ring.known.len()), (NEWEST, NEWEST));
-        assert!(ring.get(&0).is_none() && ring.get(&(2 * NEWEST - 1)).is_some());
-    }
-}
+mod tests;

@@ -133,3 +133,37 @@ fn witnessed(
 
 /// So many times the claims that are passed on together may wait.
 const WAITING: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use signet_proto::ids::Digest;
+
+    use super::*;
+    use crate::claim::tests::claim;
+    use crate::claim::{Claim, Learned};
+
+    /// Who reads on in the log that is ahead keeps all of it in memory.
+    #[test]
+    fn the_log_that_is_behind_is_read_on() {
+        let mut halves =
+            ["agent-alice-001", "agent-bob-001"].map(|name| Half::new(&name.parse().unwrap()));
+        let (mine, my_told) = sync_channel(WAITING);
+        let (theirs, their_told) = sync_channel(WAITING);
+        let sent = |number| Told::Sent(claim(number), None);
+        let came = |number| Told::Came(claim(number), Learned::default(), true);
+        mine.send(vec![sent(1), sent(2)]).unwrap();
+        // It names a head that is no line, with which the reading ends.
+        let irregular = Claim {
+            head: Some(Digest([1; 32])),
+            ..claim(3)
+        };
+        mine.send(vec![Told::Sent(irregular, None)]).unwrap();
+        theirs.send(vec![came(3), came(1), came(2)]).unwrap();
+        drop((mine, theirs));
+        assert!(read_both(&mut halves, [my_told, their_told]).is_err());
+        assert_eq!(
+            halves[0].agreed, 3,
+            "what the first lines say was held against the other log before"
+        );
+    }
+}

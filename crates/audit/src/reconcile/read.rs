@@ -127,7 +127,48 @@ fn hear(report: &mut LogReport, ours: &Side, witness: &Side, unproven: &[u64]) {
     let mut statement = ask(&HashSet::new());
     if statement.unknown_count > 0 {
         // Ask again with the lines that were written since the log was read: the witness may remember those.
-        statement = ask(&grown(&ours.files, ours.count));
+        statement = ask(&grown(&ours.files, ours.lines.len() as u64));
     }
     hear_one(report, &ours.files, witness.agent.as_ref(), statement);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::tests::claim;
+
+    /// A daemon writes on while its log is read, and a peer may know the new lines already.
+    #[test]
+    fn a_head_that_was_written_since_the_log_was_read_is_no_unknown_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("inter-agent-2026-02.jsonl");
+        std::fs::write(&file, "first\nsecond\n").unwrap();
+        let [first, second, third] =
+            ["first", "second", "third"].map(|line| Digest::of(&[line.as_bytes()]));
+        let mut ours = Side::of("agent-alice-001".parse().unwrap());
+        ours.files = vec![file];
+        ours.lines.insert(first, 1);
+        let hearing = |heads: &[Digest], unproven: &[u64]| {
+            let mut witness = Side::of("agent-bob-001".parse().unwrap());
+            witness.came = (1..)
+                .zip(heads)
+                .map(|(number, head)| Claim {
+                    head: Some(*head),
+                    ..claim(number)
+                })
+                .collect();
+            let mut report = LogReport::default();
+            hear(&mut report, &ours, &witness, unproven);
+            let confirmed = report.witnesses.iter().map(|witness| witness.head.seq);
+            (confirmed.collect::<Vec<_>>(), report.left_out)
+        };
+        assert_eq!(hearing(&[first], &[]), (vec![1], 0));
+        assert_eq!(hearing(&[first, second], &[]), (vec![1], 0));
+        assert_eq!(hearing(&[first, second, third], &[]), (vec![1], 1));
+        assert_eq!(
+            hearing(&[third, first], &[1]),
+            (vec![1], 0),
+            "nobody signed that"
+        );
+    }
 }

@@ -26,7 +26,6 @@ pub(super) struct Side {
     pub(super) withheld: HashSet<Digest>,
     /// Every line and its number, for the heads that the peer logged.
     pub(super) lines: HashMap<Digest, u64>,
-    pub(super) count: u64,
     /// When the first line was written, when it is not the first of the log.
     pub(super) begins: Option<Timestamp>,
     departed: HashSet<Digest>,
@@ -116,7 +115,6 @@ impl Side {
         if self.lines.is_empty() {
             self.begins = (line.seq != 1).then_some(line.ts);
         }
-        self.count += 1;
         self.lines.insert(line.hash, line.seq);
         let told = line.entry.as_ref();
         let told = told.and_then(|entry| Told::by(line.seq, line.ts, entry, peer));

@@ -1,0 +1,109 @@
+use serde_json::json;
+use signet_proto::reject::Reason;
+
+use super::*;
+use crate::claim::tests::{claim, refused};
+
+#[test]
+fn messages_that_came_in_another_order_name_heads_in_the_order_of_their_numbers() {
+    let mut heads = HeadOrder::default();
+    for (number, line) in [(1, 10), (3, 12), (2, 11), (4, 12), (2, 11)] {
+        assert!(heads.take(number, line).is_ok(), "{number}");
+    }
+    for (number, line) in [(5, 11), (1, 12), (3, 10), (2, 12)] {
+        assert!(heads.take(number, line).is_err(), "{number} names {line}");
+    }
+}
+
+#[test]
+fn a_session_without_end_costs_no_memory_without_end_and_nothing_comes_from_behind() {
+    let mut heads = HeadOrder::default();
+    let end = 3 * IN_ORDER as u64;
+    for number in 0..end {
+        assert!(heads.take(number, number).is_ok());
+    }
+    assert_eq!(heads.newest.len(), IN_ORDER);
+    assert!(heads.take(1, 1).is_err());
+    assert!(heads.take(end, 1).is_err(), "an older head");
+    assert!(heads.take(end, end).is_ok());
+}
+
+#[test]
+fn of_what_stands_in_both_logs_the_newest_is_remembered() {
+    let mut ring = MatchedRing::default();
+    for number in 0..2 * NEWEST {
+        ring.push(number, ());
+        ring.push(number, ());
+    }
+    assert_eq!((ring.order.len(), ring.known.len()), (NEWEST, NEWEST));
+    assert!(ring.get(&0).is_none() && ring.get(&(2 * NEWEST - 1)).is_some());
+}
+
+fn session() -> SessionId {
+    SessionId(Digest([9; 32]))
+}
+
+fn halves() -> [Half; 2] {
+    ["agent-alice-001", "agent-bob-001"].map(|name| Half::new(&name.parse().unwrap()))
+}
+
+/// A receipt of the peer's that came, and excepts these numbers.
+fn receipt(through: u64, except: &[(u64, &str)]) -> Told {
+    let except: Vec<_> = except
+        .iter()
+        .map(|(number, reason)| json!({"sequence": number, "reason": reason}))
+        .collect();
+    let body = match except.is_empty() {
+        true => json!({"through": through}),
+        false => json!({"through": through, "except": except}),
+    };
+    let learned = Learned {
+        answered: None,
+        receipt: Receipt::parse(&body).map(|receipt| (session(), receipt)),
+    };
+    assert!(learned.receipt.is_some(), "{body}");
+    Told::Came(claim(50), learned, true)
+}
+
+/// What the log of Alice and then that of Bob say, in turns; whether the two simply agree.
+fn agree(told: [(&str, Told); 4]) -> bool {
+    let [mut alice, mut bob] = halves();
+    let said = told.into_iter().try_for_each(|(whose, told)| match whose {
+        "alice" => take(&mut alice, &mut bob, vec![told]),
+        _ => take(&mut bob, &mut alice, vec![told]),
+    });
+    said.is_ok() && alice.finish().is_ok() && bob.finish().is_ok()
+}
+
+#[test]
+fn what_a_receipt_refuses_has_to_be_refused_in_both_logs_whichever_says_so_first() {
+    let full = Ruling::Rejected(Reason::InboxFull);
+    for (except, ruling, agrees) in [
+        (None, Ruling::Accepted, true),
+        (Some("inbox-full"), full, true),
+        (Some("inbox-full"), Ruling::Accepted, false),
+        // A number that was used twice: the message that was accepted is another than the refused one.
+        (Some(SEQUENCE_REUSE), Ruling::Accepted, true),
+        (Some(MISSING), Ruling::Accepted, true),
+        (None, full, true),
+    ] {
+        let except: Vec<_> = except.into_iter().map(|reason| (3, reason)).collect();
+        let went = || ("alice", Told::Sent(claim(3), None));
+        let came = || {
+            (
+                "bob",
+                Told::Came(refused(3, ruling), Learned::default(), true),
+            )
+        };
+        let told = || ("alice", receipt(3, &except));
+        let receipted = || ("bob", Told::Sent(claim(50), None));
+        for order in [
+            [went(), came(), receipted(), told()],
+            [went(), told(), receipted(), came()],
+            [receipted(), told(), came(), went()],
+        ] {
+            let text = format!("{order:?}");
+            assert_eq!(agree(order), agrees, "{ruling:?} {except:?}: {text}");
+        }
+    }
+}
