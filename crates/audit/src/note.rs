@@ -332,6 +332,33 @@ mod tests {
         assert!(!Note::parse(&renamed).unwrap().is_signed_by(mine.public()));
     }
 
+    /// A witness may sign a checkpoint as well; what it signs says nothing about the log's own key.
+    #[test]
+    fn signatures_of_other_keys_and_under_other_names_do_not_count() {
+        let (mine, other) = (secret(1), secret(2));
+        let note = mine.sign(&checkpoint());
+        let signature = |note: &str| note.lines().last().unwrap().to_owned() + "\n";
+        let spoilt = |signature: &str| {
+            let (start, bytes) = signature.trim_end().rsplit_once(' ').unwrap();
+            let mut bytes = BASE64.decode(bytes.as_bytes()).unwrap();
+            *bytes.last_mut().unwrap() ^= 1;
+            format!("{start} {}\n", BASE64.encode(&bytes))
+        };
+        let (own, theirs) = (signature(&note), signature(&other.sign(&checkpoint())));
+        let elsewhere = spoilt(&own).replace("signet/", "witness/");
+        let holds = |more: &str, key: &CheckpointSecret| {
+            let note = Note::parse(&format!("{note}{more}")).unwrap();
+            note.is_signed_by(key.public())
+        };
+        assert!(holds(&theirs, &mine) && holds(&theirs, &other));
+        assert!(holds(&spoilt(&theirs), &mine) && !holds(&spoilt(&theirs), &other));
+        assert!(holds(&elsewhere, &mine));
+        assert!(
+            !holds(&spoilt(&own), &mine),
+            "one of its own spoils the note"
+        );
+    }
+
     #[test]
     fn a_note_spelt_otherwise_is_none() {
         let note = secret(1).sign(&checkpoint());

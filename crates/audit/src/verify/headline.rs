@@ -142,6 +142,58 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use signet_proto::ids::Digest;
+
+    use super::super::report::Witness;
+    use super::*;
+    use crate::chain::Head;
+
+    #[test]
+    fn a_headline_says_up_to_where_and_by_what_a_log_is_proven() {
+        let head = |seq| Head {
+            seq,
+            hash: Digest([7; 32]),
+        };
+        let witness = Witness {
+            agent: "agent-bob-001".parse().unwrap(),
+            head: head(1_200),
+        };
+        let chain = "fit together by their chain alone, which does not show a log cut off at its end or written anew";
+        let own = "are complete and unchanged up to line 1,234 by its own checkpoints";
+        let without = " (but for 2026-02, 2026-03, which has none)";
+        let theirs = "up to line 1,200 by the log of agent-bob-001";
+        for (proven, unpromised, witnessed, words) in [
+            (None, vec![], false, chain.to_owned()),
+            (None, vec!["2026-02"], false, chain.to_owned()),
+            (Some(1_234), vec![], false, own.to_owned()),
+            (
+                Some(1_234),
+                vec!["2026-02", "2026-03"],
+                false,
+                format!("{own}{without}"),
+            ),
+            (Some(1_234), vec![], true, format!("{own} and {theirs}")),
+            (
+                None,
+                vec!["2026-02"],
+                true,
+                format!("are complete and unchanged {theirs}"),
+            ),
+        ] {
+            let report = LogReport {
+                agent: "agent-alice-001".parse().ok(),
+                lines: 1_240,
+                first: Some(1),
+                proven: proven.map(head),
+                unpromised: unpromised.into_iter().map(str::to_owned).collect(),
+                witnesses: witnessed.then(|| witness.clone()).into_iter().collect(),
+                ..LogReport::default()
+            };
+            let clause = format!("1,240 lines of agent-alice-001 {words}");
+            assert_eq!(report.clause(), clause);
+        }
+    }
+
     #[test]
     fn thousands_are_told_apart() {
         for (number, text) in [

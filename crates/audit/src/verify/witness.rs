@@ -173,3 +173,100 @@ impl RecentLines {
 const WINDOW: usize = 65_536;
 /// How many unknown heads are told by their line.
 const TOLD: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn hash(number: u64) -> Digest {
+        Digest::of(&[&number.to_be_bytes()])
+    }
+
+    fn moment(number: u64) -> Timestamp {
+        Timestamp::from_millis(1_770_570_000_000).saturating_add(Duration::from_millis(number))
+    }
+
+    /// What a witness says, in whose line `n` stands the head `n`, signed at that moment.
+    fn asked(log: &Testimony, heads: &[u64]) -> WitnessStatement {
+        let seen = heads.iter().map(|number| SeenHead {
+            sender: "agent-alice-001".parse().unwrap(),
+            head: hash(*number),
+            signed: moment(*number),
+            seq: *number,
+        });
+        let witness = Testimony {
+            agent: "agent-bob-001".parse().ok(),
+            seen: seen.collect(),
+            ..Testimony::default()
+        };
+        log.ask(&witness, &[hash(100)].into())
+    }
+
+    /// A log of which the lines 11 to 14 were given, the first of them written at moment 11.
+    fn part() -> Testimony {
+        Testimony {
+            agent: "agent-alice-001".parse().ok(),
+            lines: (11..15).map(hash).collect(),
+            first: 11,
+            begins: Some(moment(11)),
+            seen: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_head_may_stand_before_the_lines_that_were_given_but_not_behind_their_first_moment() {
+        let mut log = part();
+        log.lines.remove(0);
+        log.first = 12;
+        let said = asked(&log, &[3, 10, 11, 12, 14, 20, 100]);
+        assert_eq!((said.unknown, said.unknown_count), (vec![20], 1));
+        let confirmed = said.confirmed.unwrap();
+        let head = Head {
+            seq: 14,
+            hash: hash(14),
+        };
+        assert_eq!(confirmed.head, head, "the newest");
+        log.begins = None;
+        let said = asked(&log, &[3, 10, 11, 12]);
+        assert_eq!(said.unknown, [3, 10, 11], "the whole log was given");
+    }
+
+    #[test]
+    fn of_many_unknown_heads_the_first_are_told_and_all_are_counted() {
+        let mut statement = WitnessStatement::default();
+        (1..=7).for_each(|seq| statement.doubt(seq));
+        assert_eq!(statement.unknown, [1, 2, 3, 4, 5]);
+        assert_eq!(statement.unknown_count, 7);
+    }
+
+    #[test]
+    fn two_logs_of_one_agent_differ_from_the_first_line_that_both_have_and_that_is_not_the_same() {
+        let (log, mut other) = (part(), part());
+        assert_eq!(log.differs_from(&other), None);
+        other.lines[2] = hash(99);
+        assert_eq!(log.differs_from(&other), Some(13));
+        other.lines.remove(0);
+        other.first = 12;
+        assert_eq!(log.differs_from(&other), Some(13));
+        assert_eq!(other.differs_from(&log), Some(13));
+        other.agent = "agent-bob-001".parse().ok();
+        assert_eq!(log.differs_from(&other), None, "logs of two agents");
+    }
+
+    #[test]
+    fn a_head_is_refuted_only_where_every_line_that_could_be_it_was_seen() {
+        let mut recent = RecentLines::default();
+        (1..=3).for_each(|number| recent.push(hash(number)));
+        assert_eq!(recent.place(&hash(2)), Some(2));
+        let refuted = |head, is_partial| recent.refutes(&hash(head), is_partial);
+        assert_eq!((refuted(2, false), refuted(2, true)), (false, false));
+        assert_eq!((refuted(9, false), refuted(9, true)), (true, false));
+        let end = WINDOW as u64 + 1;
+        (4..=end).for_each(|number| recent.push(hash(number)));
+        assert_eq!(recent.place(&hash(1)), None);
+        assert_eq!(recent.place(&hash(2)), Some(2));
+        assert!(recent.refutes(&hash(1), true), "it was seen, long ago");
+    }
+}
