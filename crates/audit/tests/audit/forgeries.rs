@@ -3,7 +3,7 @@
 
 mod forge;
 mod rows;
-mod story;
+pub(crate) mod story;
 
 use std::path::Path;
 

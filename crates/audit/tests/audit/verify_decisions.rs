@@ -16,12 +16,12 @@ use signet_proto::statement::{Approval, Decision, PauseStatement};
 
 use crate::common::*;
 
-const FOREIGN: &str =
+pub(crate) const FOREIGN: &str =
     "its control certificate does not stand under the root key of this agent's person";
 const UNAPPROVED: &str = "it was sent without the approval that its draft asks for";
 
 /// The report on Alice's log, in which Bob is bound, with these lines more (from the third on).
-fn prove(entries: &[Entry]) -> LogReport {
+pub(crate) fn prove(entries: &[Entry]) -> LogReport {
     let dir = tempfile::tempdir().unwrap();
     let mut log = conversation(dir.path(), 0);
     for (number, entry) in (1..).zip(entries) {
@@ -31,14 +31,14 @@ fn prove(entries: &[Entry]) -> LogReport {
     verify(&[dir.path().to_owned()]).logs.remove(0)
 }
 
-fn faults(report: &LogReport) -> Vec<(u64, &str)> {
+pub(crate) fn faults(report: &LogReport) -> Vec<(u64, &str)> {
     let faults = report.faults.iter();
     faults
         .map(|fault| (fault.line, fault.what.as_str()))
         .collect()
 }
 
-fn control(principal: &str, serial: u64, root: &SigningKey) -> ControlCertificate {
+pub(crate) fn control(principal: &str, serial: u64, root: &SigningKey) -> ControlCertificate {
     let request = ControlRequest {
         principal: principal.parse().unwrap(),
         control_key: key(80).public().clone(),
@@ -51,12 +51,12 @@ fn control(principal: &str, serial: u64, root: &SigningKey) -> ControlCertificat
     request.sign(root).unwrap()
 }
 
-fn id(number: u64) -> MessageId {
+pub(crate) fn id(number: u64) -> MessageId {
     MessageId::from_parts(1_770_570_000_000 + number, [number as u8; 10])
 }
 
 /// What waits under a number.
-fn waiting(number: u64, summary: &str) -> Value {
+pub(crate) fn waiting(number: u64, summary: &str) -> Value {
     let mut value = draft(&alice(), &bob(), number, summary);
     let headers = value["params"]["headers"].as_object_mut().unwrap();
     for name in ["timestamp", "expires-at", "key-id", "session", "sequence"] {
@@ -65,7 +65,7 @@ fn waiting(number: u64, summary: &str) -> Value {
     value
 }
 
-fn draft_line(number: u64, summary: &str, asks: bool) -> Entry {
+pub(crate) fn draft_line(number: u64, summary: &str, asks: bool) -> Entry {
     Entry::Draft(DraftLine {
         peer: bob().certificate.agent,
         message_id: id(number),
@@ -77,8 +77,23 @@ fn draft_line(number: u64, summary: &str, asks: bool) -> Entry {
     })
 }
 
-fn decided(number: u64, summary: &str, decision: Decision, control: &ControlCertificate) -> Entry {
-    let draft = hash_of_draft(&waiting(number, summary));
+pub(crate) fn decided(
+    number: u64,
+    summary: &str,
+    decision: Decision,
+    control: &ControlCertificate,
+) -> Entry {
+    decided_about(&waiting(number, summary), number, decision, control)
+}
+
+/// What a person decided about what waits under that number.
+pub(crate) fn decided_about(
+    waiting: &Value,
+    number: u64,
+    decision: Decision,
+    control: &ControlCertificate,
+) -> Entry {
+    let draft = hash_of_draft(waiting);
     Entry::Approval(ApprovalLine {
         peer: bob().certificate.agent,
         message_id: id(number),
@@ -86,12 +101,12 @@ fn decided(number: u64, summary: &str, decision: Decision, control: &ControlCert
     })
 }
 
-fn approved(number: u64, summary: &str) -> Entry {
+pub(crate) fn approved(number: u64, summary: &str) -> Entry {
     let own = control("alice", 1, &alice().root);
     decided(number, summary, Decision::Approved, &own)
 }
 
-fn paused(paused: bool, serial: u64, control: &ControlCertificate) -> Entry {
+pub(crate) fn paused(paused: bool, serial: u64, control: &ControlCertificate) -> Entry {
     let said = PauseStatement::sign(paused, serial, second(1), control, &key(80));
     Entry::Pause(said.unwrap())
 }
@@ -186,7 +201,7 @@ fn decisions_under_another_root_or_for_another_person_are_found() {
 }
 
 /// Alice's own certificate under a root that names `next`.
-fn own_under(root: &SigningKey, serial: u64, next: &SigningKey) -> Certificate {
+pub(crate) fn own_under(root: &SigningKey, serial: u64, next: &SigningKey) -> Certificate {
     let own = alice().certificate;
     let request = CertificateRequest {
         agent: own.agent,

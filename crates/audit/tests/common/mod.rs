@@ -231,3 +231,41 @@ pub fn relink_all(lines: &mut [String]) {
         prev = Digest::of(&[line.as_bytes()]);
     }
 }
+
+/// A request, signed: the same as a notification but for what makes it one.
+pub fn request(from: &Party, to: &Party, number: u64, summary: &str) -> Message {
+    sign(request_draft(from, to, number, summary), &from.key)
+}
+
+/// The same, unsigned.
+pub fn request_draft(from: &Party, to: &Party, number: u64, summary: &str) -> Value {
+    let mut value = draft(from, to, number, summary);
+    value["id"] = value["params"]["headers"]["message-id"].clone();
+    value["method"] = "agent.request".into();
+    value["params"]["headers"]["message-type"] = "request".into();
+    value
+}
+
+/// The answer to the request of that number.
+pub fn answer(from: &Party, to: &Party, number: u64, request: u64) -> Message {
+    let mut value = draft(from, to, number, &format!("Answer to {request}"));
+    let mut result = value["params"].take();
+    let asked = MessageId::from_parts(1_770_570_000_000 + request, [request as u8; 10]);
+    result["headers"]["message-type"] = "response".into();
+    result["headers"]["in-reply-to"] = asked.to_string().into();
+    let mut value = json!({"jsonrpc": "2.0", "id": asked.to_string(), "result": result});
+    let signature = from.key.sign(Purpose::Message, &[&canonical(&value)]);
+    value["result"]["signature"] = encode_base64url(&signature).into();
+    Message::from_value(value).unwrap()
+}
+
+/// A receipt, which only the protocol needs.
+pub fn receipt(from: &Party, to: &Party, number: u64, body: Value) -> Message {
+    let mut value = draft(from, to, number, "");
+    value["method"] = "agent.receipt".into();
+    value["params"]["body"] = body;
+    value["params"].as_object_mut().unwrap().remove("summary");
+    let headers = &mut value["params"]["headers"];
+    headers.as_object_mut().unwrap().remove("sequence");
+    sign(value, &from.key)
+}
