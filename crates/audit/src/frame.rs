@@ -7,7 +7,7 @@ use signet_proto::time::Timestamp;
 
 use crate::error::RecordError;
 
-/// What every line has, whatever its kind.
+/// The members that every line has, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LineFrame {
     pub(crate) version: LineVersion,

@@ -86,8 +86,9 @@ impl LogLine {
     /// Reads the line of a whole message, spelt as a log writes it, by its message alone; gives back any other `raw`, for
     /// [`LogLine::parse_any`].
     ///
-    /// What such a line says beside its message follows from the message, but for a few words. These are guessed, and the
-    /// line is written anew: where it comes out as it was, it says just that, for no two lines are written alike.
+    /// The members beside the message follow from the message, but for a few words. These words are taken as they stand, and
+    /// the line is written anew from them and the message. Where the same bytes come out, the line says just that: no two
+    /// lines are written alike.
     pub(crate) fn parse_written(raw: Vec<u8>, hash: Digest) -> Result<Self, Vec<u8>> {
         let frame = LineFrame::scan(&raw).ok();
         // The strict parser takes no number that some program reads as another.

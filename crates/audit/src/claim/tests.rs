@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// What a log says of the accepted message of that number, in one session.
+/// The claim of a log about the accepted message of that number, in one session.
 pub(crate) fn claim(number: u64) -> Claim {
     let moment =
         Timestamp::from_millis(1_770_570_000_000).saturating_add(Duration::from_millis(number));

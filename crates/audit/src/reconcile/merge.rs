@@ -142,7 +142,7 @@ mod tests {
     use crate::claim::tests::claim;
     use crate::claim::{Claim, Learned};
 
-    /// Who reads on in the log that is ahead keeps all of it in memory.
+    /// Reading on in the log that is ahead would keep all of that log in memory.
     #[test]
     fn the_log_that_is_behind_is_read_on() {
         let mut halves =

@@ -13,7 +13,7 @@ pub(super) struct NumberedLine {
 /// Lines that are worked on together.
 pub(super) struct LineBatch {
     pub(super) lines: Vec<NumberedLine>,
-    /// What they cost, in bytes.
+    /// The cost of these lines, in bytes of memory: each costs a little beside its own bytes.
     pub(super) cost: usize,
     /// The bytes of whole lines, with their newlines.
     pub(super) read: u64,

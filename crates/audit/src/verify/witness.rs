@@ -188,7 +188,7 @@ mod tests {
         Timestamp::from_millis(1_770_570_000_000).saturating_add(Duration::from_millis(number))
     }
 
-    /// What a witness says, in whose line `n` stands the head `n`, signed at that moment.
+    /// The statement of a witness in whose line `n` stands the head `n`, signed at the moment `n`.
     fn asked(log: &Testimony, heads: &[u64]) -> WitnessStatement {
         let seen = heads.iter().map(|number| SeenHead {
             sender: "agent-alice-001".parse().unwrap(),

@@ -1,4 +1,4 @@
-//! What is told of a bundle: to people, to programs, and whose root keys stand behind it.
+//! The report on a bundle: for people, for programs, and whose root keys stand behind it.
 
 use std::fs;
 

@@ -65,7 +65,7 @@ fn receipt(through: u64, except: &[(u64, &str)]) -> Told {
     Told::Came(claim(50), learned, true)
 }
 
-/// What the log of Alice and then that of Bob say, in turns; whether the two simply agree.
+/// Takes claims of Alice's log and of Bob's in turns, and says whether the two simply agree.
 fn agree(told: [(&str, Told); 4]) -> bool {
     let [mut alice, mut bob] = halves();
     let said = told.into_iter().try_for_each(|(whose, told)| match whose {

@@ -25,7 +25,7 @@ use crate::verify::prove::{FollowedLine, Proof, prove};
 struct Underway<'w, 'env> {
     pool: &'w CorePool<'env>,
     batches: VecDeque<BatchAtWork>,
-    /// What all of them cost, in bytes.
+    /// The cost of all of them, in bytes.
     cost: usize,
 }
 
@@ -124,7 +124,7 @@ impl<'w, 'env> Underway<'w, 'env> {
         self.batches.push_back(BatchAtWork { stage, cost, read });
     }
 
-    /// What is behind an error is not looked at.
+    /// Lines behind an error are not looked at: drops the batches that are not followed yet.
     fn forget_examined(&mut self) {
         self.batches
             .retain(|batch| matches!(batch.stage, Stage::Proven(_)));
