@@ -193,8 +193,8 @@ impl Writer {
             {
                 count += self.append(next, &mut allowed)?;
             }
-            let head = self.commit()?;
-            self.durable.send_replace(Some(head));
+            self.patiently(Log::commit)?;
+            self.tell_head()?;
             self.answer();
             if let Some(kept) = allowed.kept {
                 offer(&self.snapshots, kept);
@@ -273,21 +273,14 @@ impl Writer {
     fn checkpoint(&mut self) -> Result<(), LogError> {
         self.patiently(Log::checkpoint)?;
         self.due = None;
-        let head = self.note_room()?;
-        self.durable.send_replace(head);
-        Ok(())
+        self.tell_head()
     }
 
-    /// Makes everything durable.
-    fn commit(&mut self) -> Result<Head, LogError> {
-        let head = self.patiently(Log::commit)?;
-        Ok(self.note_room()?.unwrap_or(head))
-    }
-
-    /// After a full disk, the line that tells of it, durable.
-    fn note_room(&mut self) -> Result<Option<Head>, LogError> {
+    /// Tells up to which line all is durable; after a full disk, behind the line that tells of it.
+    fn tell_head(&mut self) -> Result<(), LogError> {
         let Some(since) = *self.is_full.borrow() else {
-            return Ok(self.log.head());
+            self.durable.send_replace(self.log.head());
+            return Ok(());
         };
         let now = clock::now();
         let seconds = now.since(since).as_secs();
@@ -298,9 +291,11 @@ impl Writer {
         let before = self.log.time();
         self.patiently(|log| log.append(before, &entry))?;
         let head = self.patiently(Log::commit)?;
+        // Before it is told that there is room: whoever waits for that finds the lines durable.
+        self.durable.send_replace(Some(head));
         self.is_full.send_replace(None);
         info!(seconds, "there is room on the disk again: going on");
-        Ok(Some(head))
+        Ok(())
     }
 
     /// Tries until there is room, or until the daemon stops.
