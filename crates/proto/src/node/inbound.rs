@@ -108,10 +108,11 @@ impl<'t, 'n> Arrival<'t, 'n> {
         };
         let message = Arc::clone(message);
         let peer = &message.headers.agent_id;
-        let bytes = self.turn.node.peers.entry(peer).bytes();
+        let link = self.turn.node.peers.entry(peer);
+        link.hear_time(now, message.headers.timestamp);
         let paid = match reason.is_some_and(|reason| can_be_a_replay(&message, reason)) {
             true => Some(Paid::AsStrangers),
-            false => bytes.admit(now, &message, reason.is_some()),
+            false => link.bytes().admit(now, &message, reason.is_some()),
         };
         let Some(paid) = paid else {
             // Without room for its line the message is counted and not judged: its sender sends it again, or it was

@@ -112,7 +112,7 @@ impl World {
                 }
             }
             Effect::Deliver(taken) => self.watch_handed(who, taken),
-            Effect::Answer(taken) => {
+            Effect::Answer(taken) | Effect::Pong(taken) => {
                 self.watch_handed(who, taken);
                 let request = taken.message().headers.in_reply_to;
                 if let Some(sent) = request.and_then(|name| self.sent.get_mut(&name)) {

@@ -23,16 +23,17 @@ const ASKED: Duration = Duration::from_secs(24 * 3600);
 /// What one peer shows of its clock and ours. Not lasting.
 #[derive(Debug, Default)]
 pub(in crate::node) struct PeerClock {
-    /// When its last flight 1 or 3 was signed, where that came late, and how many in a row did.
+    /// When its last flight was signed, where that came late, and how many in a row did.
     late: Option<(Timestamp, u8)>,
     /// When it was last noted that the two are far apart.
     noted: Option<Timestamp>,
 }
 
 impl AlarmsDoor<'_, '_> {
-    /// What flights 1 and 3 say of their sender's clock. From the future they prove that one of us is
-    /// wrong; from the past one was perhaps only late: it says something when no flight lives so long
-    /// and none waited for us, or when three in a row are late.
+    /// What flights 1 to 3 say of their sender's clock. From the future they prove that one of us is
+    /// wrong; from the past one was perhaps only late: where none waited for us, two in a row say
+    /// something that are older than a flight lives, or three that are late, with nothing of the peer's
+    /// in time between them.
     pub(in crate::node) fn suspect_clock(&mut self, flight: &Message) {
         let signed_at = flight.headers.timestamp;
         if signed_at > self.turn.at.now.saturating_add(CLOCK_TOLERANCE) {
@@ -43,11 +44,9 @@ impl AlarmsDoor<'_, '_> {
         let age = self.turn.at.now.since(signed_at);
         let link = self.turn.node.peers.entry(&flight.headers.agent_id);
         let (last, times) = link.clock.late.unwrap_or((signed_at, 0));
-        if age <= CLOCK_TOLERANCE {
-            link.clock.late = None;
-        } else if drained && (times == 0 || last != signed_at) {
+        if age > CLOCK_TOLERANCE && drained && (times == 0 || last != signed_at) {
             link.clock.late = Some((signed_at, times.saturating_add(1)));
-            if times >= 2 || age > FLIGHT_LIFE + CLOCK_TOLERANCE {
+            if times >= 2 || (times == 1 && age > FLIGHT_LIFE + CLOCK_TOLERANCE) {
                 self.note_clock(flight);
             }
         }
@@ -56,16 +55,13 @@ impl AlarmsDoor<'_, '_> {
     /// Writes down that a peer's time is far from ours: at most once in five minutes, for a slow clock
     /// as for a fast one.
     pub(in crate::node) fn note_clock(&mut self, message: &Message) {
-        let peer = message.headers.agent_id.clone();
-        let difference_ms = message.headers.timestamp.as_millis() - self.turn.at.now.as_millis();
+        let (peer, now) = (message.headers.agent_id.clone(), self.turn.at.now);
+        let difference_ms = message.headers.timestamp.as_millis() - now.as_millis();
         let far = u128::from(difference_ms.unsigned_abs()) > CLOCK_TOLERANCE.as_millis();
-        let link = self.turn.node.peers.entry(&peer);
-        let lately = link
-            .clock
-            .noted
-            .is_some_and(|last| self.turn.at.now.is_within(FLIGHT_LIFE, last));
+        let noted = &mut self.turn.node.peers.entry(&peer).clock.noted;
+        let lately = noted.is_some_and(|last| now.is_within(FLIGHT_LIFE, last));
         if far && !lately {
-            link.clock.noted = Some(self.turn.at.now);
+            *noted = Some(now);
             let notice = Notice::Clock {
                 peer: peer.clone(),
                 difference_ms,
@@ -134,6 +130,12 @@ impl Peer {
     pub(in crate::node) fn last_announced(&self, now: At) -> Option<Timestamp> {
         let since = self.last_announce.map(|made| now.time_of(made));
         self.announced.max(since)
+    }
+
+    /// It signed something at that time: in time now, it shows that what came late before was only late.
+    pub(in crate::node) fn hear_time(&mut self, now: Timestamp, signed_at: Timestamp) {
+        let late = &mut self.clock.late;
+        late.take_if(|_| now.since(signed_at) <= CLOCK_TOLERANCE);
     }
 
     /// Whether the peer's clock was far from ours since the start.
