@@ -108,6 +108,8 @@ impl Anchor {
             line: record.position.head.seq,
             record,
             counter: 1,
+            // The first slot of records and the first one of trees were just written, so the next of each goes into
+            // the second.
             synced: 1,
             trees: 1,
         })
@@ -158,6 +160,7 @@ impl Anchor {
     /// Writes that a line is durable, and does not wait for the disk: the record outlives this process, but not a
     /// power cut.
     pub(crate) fn note(&mut self, record: AnchorRecord) -> Result<(), LogError> {
+        // The last slot is for these records alone: one that a power cut tears takes no synced record with it.
         self.write(record, SLOTS - 1)
     }
 
@@ -197,6 +200,7 @@ fn parse(slot: &[u8]) -> Option<(u64, AnchorRecord)> {
         return None;
     }
     let words: Vec<&str> = signed.split(' ').collect();
+    // The text before the sum ends with a space, hence the empty last word.
     let [NAME, counter, state, file, offset, seq, hash, covered, ""] = words.as_slice() else {
         return None;
     };

@@ -62,6 +62,7 @@ impl Checkpoints {
         is_anchored: bool,
     ) -> Result<VerifyKey, LogError> {
         let checkpoints = checkpoints_of(path);
+        // A new month has no checkpoints. Where a file of them waits, its lines were there and somebody removed them.
         if checkpoints.metadata().is_ok_and(|facts| facts.len() > 0) {
             return Err(broken(
                 &checkpoints,
@@ -116,6 +117,7 @@ impl Checkpoints {
             origin: origin(&self.agent, month),
             path: checkpoints_of(path),
             is_promised: true,
+            // Another key than the one that is named is as good as none: every reader would refuse what it signs.
             secret: self
                 .keys
                 .read(&self.disk, month)?
@@ -161,6 +163,7 @@ impl Checkpoints {
         if let Some(end) = end {
             set_aside(&self.disk, &self.month.path, end, next)?;
         }
+        // Checkpoints of a month whose lines are lost would stop `begin` when that month is begun again.
         for path in checkpoint_files(dir)? {
             if !path.with_extension("jsonl").exists() {
                 set_aside(&self.disk, &path, 0, next)?;
@@ -254,6 +257,7 @@ impl Checkpoints {
         };
         let line = LogLine::parse(raw).map_err(|source| lines.fault(source))?;
         match &line.entry {
+            // The chain of another agent's log holds as well; only this name tells that it was put here.
             Some(Entry::Genesis(own)) if own.agent != self.agent => {
                 Err(broken(path, "it is the log of another agent"))
             }

@@ -105,6 +105,8 @@ impl Disk {
     pub(crate) fn create_with(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         self.before(Operation::Create(path))?;
         let Some(readers) = self.readers_of(path.parent()) else {
+            // `create_new` refuses whatever stands at the path, a link too: nothing is written into a file that
+            // somebody put there.
             return options.create_new(true).mode(0o600).open(path);
         };
         let file = options.create_new(true).mode(0o640).open(path)?;
@@ -179,6 +181,8 @@ impl Disk {
 
     /// Reserves the bytes of `room`, without making the file longer.
     pub(crate) fn reserve(&self, file: &File, path: &Path, room: Range<u64>) -> io::Result<()> {
+        // The length stays as it is (KEEP_SIZE): a start looks for the last line at the file's end, and reserved
+        // zeros are none.
         self.before(Operation::Reserve(path))?;
         Ok(rustix::fs::fallocate(
             file,

@@ -82,6 +82,7 @@ pub(crate) fn make_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
         return refuse_open_dir(dir);
     }
     disk.make_dir(dir).map_err(at(dir))?;
+    // Without this a power cut may take the directory's name away, and the durable lines below it with it.
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
     sync_dir(disk, parent.unwrap_or(Path::new(".")))
 }
@@ -136,6 +137,8 @@ fn refuse_open_folder_above(dir: &Path) -> Result<(), LogError> {
 
 /// Takes the directory for one writer, until the file is dropped or the process dies.
 pub(crate) fn lock_dir(disk: &Disk, dir: &Path) -> Result<File, LogError> {
+    // The directory itself is locked: a lock's file could be removed and made anew beside a writer, and this lock
+    // ends with its process.
     let lock = disk.open_dir(dir).map_err(at(dir))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
@@ -158,6 +161,7 @@ pub(crate) fn replace(
     new: &Path,
     bytes: &[u8],
 ) -> Result<File, LogError> {
+    // Asked without following: `exists` calls a dangling link absent, and the new file could then not be made.
     if let Err(error) = fs::symlink_metadata(new).and_then(|_| disk.remove(new))
         && error.kind() != io::ErrorKind::NotFound
     {
@@ -228,6 +232,7 @@ fn create_torn(disk: &Disk, path: &Path, seq: u64) -> Result<(File, PathBuf), Lo
         }
         name = path.with_extension(format!("torn-{seq}-{number}"));
     }
+    // Not reached: the loop has no end of its own.
     Err(LogError::Stopped)
 }
 

@@ -26,6 +26,7 @@ impl LineFrame {
 
     fn scan_rest(version: LineVersion, raw: &[u8]) -> Option<Self> {
         let start = raw.get(..raw.len().min(LONGEST_FRAME))?;
+        // The cut may fall into a character behind the frame: what is whole before it is enough.
         let start = std::str::from_utf8(start).or_else(|error| {
             std::str::from_utf8(start.get(..error.valid_up_to()).unwrap_or_default())
         });
@@ -42,6 +43,7 @@ impl LineFrame {
             prev: Digest::from_hex(prev).ok()?,
             kind: kind.to_owned(),
         };
+        // `parse` alone takes `+7` and `07` for numbers, and a torn line may have a whole frame.
         let is_whole = !seq.starts_with(['0', '+']) && is_spelt(ts) && raw.ends_with(b"}");
         is_whole.then_some(frame)
     }
@@ -71,6 +73,7 @@ impl LineFrame {
             prev: digest(&members, "prev")?,
             kind: text(&members, "kind")?.to_owned(),
         };
+        // The parser takes members in any order and spacing, and a log knows one spelling of a frame.
         let rest = raw.strip_prefix(preamble(version, frame.seq, frame.ts, &frame.prev).as_bytes());
         match rest.is_some_and(|rest| rest.starts_with(b"\"kind\":\"")) {
             true => Ok((frame, members)),
@@ -101,6 +104,7 @@ fn version_of(raw: &[u8]) -> Result<LineVersion, RecordError> {
         let rest = rest.get(..rest.len().min(LONGEST_VERSION))?;
         let end = rest.iter().position(|byte| *byte == b',')?;
         let digits = std::str::from_utf8(rest.get(..end)?).ok()?;
+        // `parse` would take `+2`.
         let is_spelt = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
         digits.parse::<u64>().ok().filter(|_| is_spelt)
     };

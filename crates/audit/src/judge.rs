@@ -80,6 +80,7 @@ impl Judgement {
         let record = record.flatten();
         let anchored = record.as_ref().map(|record| record.position.clone());
         let mut remembered: Vec<LogPosition> = anchored.into_iter().chain(known).collect();
+        // Looked for from the newest on: a loss is named by the newest line that the home remembers.
         remembered.sort_by_key(|position| position.head.seq);
         for position in remembered.iter().rev() {
             if !holds_line(&self.disk, &self.dir, position)? {
@@ -97,6 +98,8 @@ impl Judgement {
             self.known_tree = self.believed_tree(path, record)?;
         }
         let mut newest = remembered.pop();
+        // Behind a clean stop nothing may stand. Behind a crash lines may, and those that nobody signed go. Without
+        // an anchor the checkpoints are asked first, below.
         match (&record, &newest) {
             (Some(record), _) if record.is_clean => {
                 demand_end(&self.dir, &self.found, &record.position)?;
@@ -109,6 +112,8 @@ impl Judgement {
         if record.is_none() {
             let path = self.anchor.as_deref().map(record_of);
             let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
+            // Each of them is kept or signed apart from the lines; the newest one vouches for everything before it,
+            // by the chain.
             let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
             newest = witnesses.max_by_key(|witness| witness.head.seq);
             self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
@@ -162,6 +167,7 @@ impl Judgement {
         }
         self.loss = Some(end.tip.head());
         self.cut(&unsigned)?;
+        // The tree holds the lines that were just cut, so it is made anew.
         self.resume_checkpoints(Required::Loss).map(drop)
     }
 
@@ -171,6 +177,7 @@ impl Judgement {
         if let Some(covered) = self.resume_checkpoints(Required::Loss)? {
             self.trusted = covered.head.seq;
             self.cut_behind(&covered)?;
+            // Once more, since the tree of the first time may hold lines that are cut now.
             self.resume_checkpoints(Required::Loss)?;
         }
         Ok(())
@@ -185,6 +192,8 @@ impl Judgement {
     }
 
     fn cut(&mut self, unsigned: &Unsigned) -> Result<(), LogError> {
+        // Only in the newest file can such a line be the torn end of a group: a writer anchors and covers a month
+        // before it begins the next.
         let end = self.found.end.as_ref().map(|end| &end.path);
         if end != Some(&unsigned.path) {
             let what = "a line that bears no signature, and that this home does not vouch for, \
@@ -200,6 +209,7 @@ impl Judgement {
             return Ok(None);
         };
         let files = months(&self.dir)?;
+        // The names of months sort as the months do; the empty name of `nowhere` is before all of them.
         let begins = |path: &&PathBuf| path.file_name().is_none_or(|name| *name < *base.file);
         let mut tip = None;
         for path in files.iter().skip_while(begins) {
@@ -209,6 +219,7 @@ impl Judgement {
             let is_end = *path == end.path;
             loop {
                 let start = lines.offset;
+                // What stands behind the last whole line is torn, and is set aside anyhow.
                 if is_end && start >= end.bytes {
                     return Ok(None);
                 }
@@ -272,6 +283,8 @@ impl Judgement {
         };
         let month = month_of(&end.path).unwrap_or_default();
         let is_anchored = matches!(expected, Required::Anchored { .. });
+        // Without an anchored line nobody vouches for the tree, and a command in a stopped home reads the month at
+        // once: both hash every line.
         let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
         checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }
@@ -306,6 +319,7 @@ fn went_back(dir: &Path, end: Option<&LogEnd>, missing: Head) -> LogError {
 fn demand_end(dir: &Path, found: &FoundEnd, last: &LogPosition) -> Result<(), LogError> {
     let end = found.end.as_ref();
     let is_end = end.is_some_and(|end| end.tip.head() == last.head);
+    // A clean stop leaves no torn bytes either: half a line behind it is somebody else's.
     match is_end && found.torn_bytes()? == 0 {
         true => Ok(()),
         false => Err(LogError::Appended {

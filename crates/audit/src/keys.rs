@@ -54,6 +54,7 @@ impl CheckpointKeys {
         if facts.mode() & 0o077 != 0 {
             return Err(LogError::OpenKey(path));
         }
+        // The buffer never grows, since growing leaves a copy of the secret behind.
         let mut text = Zeroizing::new(String::with_capacity(TEXT));
         match (&mut file).take(TEXT as u64).read_to_string(&mut text) {
             Ok(_) => Ok(parse(&text)),
@@ -66,6 +67,7 @@ impl CheckpointKeys {
     pub(crate) fn make(&mut self, disk: &Disk, month: &str) -> Result<CheckpointSecret, LogError> {
         make_dir(disk, &self.dir)?;
         if let Some(made) = self.read(disk, month)? {
+            // The start that made this key may have died before its name was durable.
             sync_dir(disk, &self.dir)?;
             return Ok(made);
         }
@@ -133,16 +135,21 @@ fn is_key(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let rest = name.and_then(|name| name.strip_prefix(PREFIX));
     rest.and_then(|rest| rest.split_at_checked(7))
+        // The file of a start that died while it made a key may hold a whole secret.
         .is_some_and(|(month, end)| is_month(month) && [SUFFIX, HALF_MADE].contains(&end))
 }
 
 fn destroy(disk: &Disk, path: &Path) -> Result<(), LogError> {
+    // A link is removed, and what it leads to is not overwritten.
     if path.symlink_metadata().map_err(at(path))?.is_file() {
         let file = disk.open(path, OpenOptions::new().write(true));
         let file = file.map_err(at(path))?;
         let length = file.metadata().map_err(at(path))?.len();
+        // Never more than a key's length: somebody may have put a huge file under this name.
         let zeros = vec![0; usize::try_from(length).unwrap_or(0).min(TEXT)];
         disk.write(&file, path, &zeros).map_err(at(path))?;
+        // The zeros reach the disk before the name goes: of a removed file the system need not write anything any
+        // more.
         disk.sync_all(&file, path).map_err(unsynced(path))?;
     }
     disk.remove(path).map_err(at(path))

@@ -83,6 +83,8 @@ impl Log {
         ways: &Reserved,
     ) -> Result<(), LogError> {
         self.keep_up()?;
+        // The buffer is taken out and put back because `append_members` needs the whole log; so one buffer serves
+        // every line.
         let mut members = std::mem::take(&mut self.members);
         members.clear();
         entry.write(&mut members);
@@ -90,6 +92,8 @@ impl Log {
         let appended = self.append_members(now, &members);
         self.members = members;
         if appended.is_ok() {
+            // Raised only behind the line: the end of a month within `append_members` commits the lines before and
+            // resets the weight, and this line is not among them.
             self.weight = self.weight.max(entry.weight());
         }
         appended
@@ -115,10 +119,15 @@ impl Log {
             self.group.clear();
             self.group.shrink_to(GROUP_KEPT);
             self.written = self.position();
+            // Only durable lines go into the tree: where a power cut took back a line that a checkpoint covers, the
+            // next start would refuse the log.
             self.checkpoints.iter_mut().for_each(Checkpoints::settle);
         }
+        // The lines come first: an anchor that names a line which the disk never got looks like a log that went back.
         let anchored = self.anchor_written();
         self.stop_unless_full(anchored)?;
+        // Asked behind the write and before anything counts as durable: a file that was moved away takes writes as
+        // before, and no start finds them.
         self.demand_in_place()?;
         self.durable = self.written.head;
         Ok(self.durable)
@@ -250,6 +259,7 @@ impl Log {
     fn sync_anchor(&mut self) -> Result<(), LogError> {
         let (record, tree) = (self.record(false), self.known_tree());
         match &mut self.anchor {
+            // A commit without new lines waits for no disk.
             Some(anchor) if anchor.synced_line() < record.position.head.seq => {
                 anchor.sync(record, tree.as_ref())
             }
@@ -279,8 +289,11 @@ impl Log {
             return Err(LogError::Stopped);
         }
         // `month_end` is compared first because that is cheap: it settles every line but those at a month's end.
+        // `is_closed` is asked as well: a full disk may have stopped the end of the month behind `close`, and it goes
+        // on from there.
         if self.ts(now) >= self.month_end && self.ts(now).month() != self.month || self.is_closed {
             self.roll_over(self.ts(now))?;
+        // The month's first checkpoint failed on a full disk; it comes before any further line.
         } else if self.is_unproven {
             self.prove_month()?;
         }
@@ -334,6 +347,8 @@ impl Log {
             &mut self.group,
         );
         let line = self.group.get(start..).unwrap_or_default();
+        // The length is known only when the line is written, since escapes make it longer; a line that is too long
+        // leaves no trace.
         if line.len() > MAX_LINE {
             let len = line.len();
             self.group.truncate(start);
@@ -362,10 +377,13 @@ impl Log {
 impl Drop for Log {
     fn drop(&mut self) {
         let is_lost = self.anchor.is_some() && !self.stopped && self.cover().is_err();
+        // A log that is not at its paths did not stop cleanly, even when its last writes succeeded.
         let is_lost = is_lost || self.look_in_place().is_err();
         if self.stopped || is_lost || self.give_back().is_err() {
             return;
         }
+        // "stopped" is written last: after an error in any step before it the next start has to write the newest file
+        // anew.
         let (record, tree) = (self.record(true), self.known_tree());
         if let Some(anchor) = &mut self.anchor {
             // Where this last record cannot be written, the next start takes this stop for a crash and looks more

@@ -15,6 +15,7 @@ pub(crate) fn leaf(line: &[u8]) -> Digest {
 /// block in turn, the processor works on one while the other waits.
 pub(crate) fn hash_and_leaf(line: &[u8]) -> (Digest, Digest) {
     let (mut hash, mut leaf) = (Sha256::new(), Sha256::new());
+    // The leaf's hash begins with a byte of its own, so its first block holds one byte less of the line.
     let (first, mut ahead) = line.split_at(line.len().min(BLOCK - 1));
     leaf.update([LEAF]);
     leaf.update(first);
@@ -60,6 +61,7 @@ impl Tree {
 
     pub(crate) fn push(&mut self, leaf: Digest) {
         let mut grown = leaf;
+        // As a binary counter carries: each bit that is set at the low end is a full subtree as large as `grown`.
         for _ in 0..self.size.trailing_ones() {
             if let Some(left) = self.peaks.pop() {
                 grown = node(&left, &grown);
@@ -122,6 +124,8 @@ pub(crate) fn root_from(leaf: Digest, index: u64, size: u64, path: &[Digest]) ->
         }
         if place & 1 == 1 || place == last {
             root = node(neighbour, &root);
+            // At the right edge a node rises without a neighbour until it is a right child; the proof has no hash for
+            // these steps.
             let rises = if place == 0 {
                 0
             } else {

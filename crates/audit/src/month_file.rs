@@ -31,6 +31,7 @@ impl MonthFile {
     /// [`LogError::Full`] leaves no file.
     pub(crate) fn create(disk: &Disk, path: PathBuf) -> Result<Self, LogError> {
         let file = disk.create(&path).map_err(at(&path))?;
+        // The name has to be on the disk before a line counts as durable in the file.
         if let Some(dir) = path.parent() {
             sync_dir(disk, dir)?;
         }
@@ -85,6 +86,7 @@ impl MonthFile {
         self.disk
             .sync_data(&self.file, &self.path)
             .map_err(unsynced(&self.path))?;
+        // Raised only now: `cut_back` cuts to this length, and so takes away whatever a failed write left.
         self.len += bytes.len() as u64;
         Ok(())
     }
@@ -123,6 +125,7 @@ impl MonthFile {
             Ok(()) => room.end,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => needed,
             Err(error) => match at(&self.path)(error) {
+                // Such a file system refuses each time, so it is asked once.
                 LogError::Io { source, .. } if !is_broken(&source) => u64::MAX,
                 error => return Err(error),
             },
@@ -136,6 +139,7 @@ impl MonthFile {
         if let LogError::Full(_) = error {
             self.reserved = 0;
             let cut = self.disk.truncate(&self.file, &self.path, self.len);
+            // Half a line may be in the file now, so this is no full disk any more: the log stops.
             if let Err(error) = cut {
                 return unsynced(&self.path)(error);
             }

@@ -105,6 +105,7 @@ pub(crate) fn remember(
     newest: &Path,
     anew: bool,
 ) -> Result<(), LogError> {
+    // After an accepted loss the record speaks of months that are gone, and would stop every start from now on.
     let mut known = match anew {
         true => BTreeMap::new(),
         false => read(disk, record)?,
@@ -118,6 +119,7 @@ pub(crate) fn remember(
             known.insert(name_of(&month.path), month.known());
         }
     }
+    // A start without a newly finished month waits for no disk.
     if known.len() == before && !anew {
         return Ok(());
     }
@@ -141,6 +143,7 @@ pub fn inspect_months(
         return Ok(0);
     };
     let record = record_of(anchor);
+    // What costs nothing comes first: a month that is missing is told before the long reading.
     look(&disk, dir, &record, newest)?;
     let known = read(&disk, &record)?;
     let mut whole = 0;
@@ -149,6 +152,7 @@ pub fn inspect_months(
         if !ends.inspect(&mut pace)? {
             break;
         }
+        // The reading takes its time, and the month may have been exchanged since `look`.
         if known
             .get(&name_of(path))
             .is_some_and(|known| *known != ends.known())
@@ -272,6 +276,7 @@ fn read(disk: &Disk, path: &Path) -> Result<BTreeMap<String, KnownMonth>, LogErr
     };
     let text = io::read_to_string(file).map_err(at(path))?;
     let known = text.lines().map(|line| {
+        // Refused, and not made anew: otherwise it would be enough to damage the record before a month is changed.
         let what = "what the home keeps of finished months is damaged: move this file away";
         parse(line).ok_or_else(|| broken(path, what))
     });

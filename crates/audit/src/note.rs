@@ -125,6 +125,7 @@ impl Note {
     pub(crate) fn is_signed_by(&self, key: &VerifyKey) -> bool {
         let origin = &self.checkpoint.origin;
         let hash = key_hash(origin, key);
+        // Name and key hash only say whose a signature claims to be: four bytes of a hash can be made to fit.
         let mut claimed = self
             .signatures
             .iter()
@@ -150,6 +151,7 @@ impl NoteSignature {
         let (name, encoded) = line.strip_prefix(SIGNATURE)?.split_once(' ')?;
         let bytes = BASE64.decode(encoded.as_bytes()).ok()?;
         let (hash, bytes) = bytes.split_first_chunk()?;
+        // The form of signed notes has no `+` in a name, since it parts name and key in a written key.
         let is_name = !name.is_empty() && !name.contains('+');
         is_name.then_some(Self {
             name: name.to_owned(),
@@ -265,6 +267,7 @@ pub(crate) fn last_note_before(path: &Path, end: u64) -> Result<Option<Note>, Lo
     file.take(len - start)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
+    // The first of these bytes may lie within a character (`—`); that note is not the last one, and is not looked at.
     let text = String::from_utf8_lossy(&bytes);
     // A note is two pieces, its text and its signatures, and each of them ends with an empty line.
     let pieces: Vec<&str> = text.split_inclusive("\n\n").collect();

@@ -59,7 +59,10 @@ impl LogOpening {
             disk.share(dir, readers);
         }
         make_dir(&disk, dir)?;
+        // Asked before anything is read: in a folder where others may write, the judged files could be exchanged
+        // before they are signed on.
         refuse_open_folders(dir)?;
+        // Locked before the look: half a line of a writer that is still at work would be taken for torn and cut off.
         let lock = lock_dir(&disk, dir)?;
         readers.map_or(Ok(()), |readers| readers.admit(dir))?;
         let found = FoundEnd::look(&disk, dir)?;

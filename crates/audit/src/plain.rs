@@ -18,9 +18,11 @@ pub(crate) struct NotPlain(pub(crate) &'static str);
 /// Opens a plain file as `options` say. [`NotPlain`] is inside the error when it is anything else.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> io::Result<File> {
     // Open without blocking: the opening of a pipe would wait for somebody at its other end.
+    // A terminal in the file's place does not become that of this process (NOCTTY).
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     match options.clone().custom_flags(flags).open(path) {
+        // Asked of the open file: at its path another one may stand by now.
         Ok(file) => match other_than_plain(file.metadata()?.file_type()) {
             None => Ok(file),
             Some(what) => Err(io::Error::other(what)),

@@ -114,6 +114,7 @@ impl Iterator for Chained {
             return None;
         }
         let next = self.advance().transpose();
+        // After a fault nothing more is given: no later line hangs on a proven one.
         self.is_over = !matches!(next, Some(Ok(_)));
         next
     }
@@ -207,6 +208,7 @@ impl RawLines {
     /// The next line; at the end it may be asked again, when the file has grown.
     pub(crate) fn next_line(&mut self) -> Result<RawLine, LogError> {
         let mut raw = Vec::new();
+        // The longest line and its line feed.
         let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);
         limited
             .read_until(b'\n', &mut raw)
@@ -221,6 +223,7 @@ impl RawLines {
                 RawLine::Whole(raw)
             }
             Some(_) if length <= MAX_LINE => {
+                // A writer may be in the midst of this line: the next call reads it from its beginning again.
                 let back = i64::try_from(length).unwrap_or(0);
                 self.input.seek_relative(-back).map_err(at(&self.path))?;
                 self.offset -= length as u64;

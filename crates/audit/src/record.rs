@@ -177,11 +177,13 @@ impl LogLine {
         if let Some(key) = &self.checkpoint_key {
             write_checkpoint_key(key, &mut members);
         }
+        // In a line of version 1 such members are forged: written anew without them, the line differs from its bytes.
         if self.version >= LineVersion::V2 {
             self.reserved.write(&mut members);
         }
         let before = Tip {
             version: self.version,
+            // A forged line may say 0.
             seq: self.seq.saturating_sub(1),
             hash: self.prev,
             ts: self.ts,
@@ -258,6 +260,7 @@ impl Tip {
 
     /// Why `frame` cannot be the next line, if so.
     pub(crate) fn misfit(&self, frame: &LineFrame) -> Option<&'static str> {
+        // A forged line may have the largest number there is.
         if self.seq.checked_add(1) != Some(frame.seq) {
             Some("`seq` is not one more than the line before has")
         } else if frame.prev != self.hash {
@@ -281,6 +284,7 @@ fn checkpoint_key(
     kind: &str,
     members: &Map<String, Value>,
 ) -> Result<Option<VerifyKey>, RecordError> {
+    // Beside other kinds the member is not read: so the line that is written anew lacks it, and the forgery shows.
     let begins_file = [Mark::GENESIS, Mark::OPEN].contains(&kind);
     if !begins_file || !members.contains_key(CHECKPOINT_KEY) {
         return Ok(None);

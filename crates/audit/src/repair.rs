@@ -38,6 +38,8 @@ impl FoundEnd {
         };
         while let Some(path) = files.pop() {
             let tail = examine(disk, &path, files.last())?;
+            // A file without a sound line is torn from its first byte: a crash came between its name and its first
+            // line.
             found.torn.push((path.clone(), tail.end));
             if let Some((tip, kind)) = tail.last {
                 found.end = Some(LogEnd {
@@ -83,6 +85,7 @@ impl FoundEnd {
         if let (Some(end), true) = (&self.end, rewrites) {
             rewrite(disk, &end.path, end.bytes)?;
             let checkpoints = checkpoints_of(&end.path);
+            // A month without checkpoints has no such file.
             if let Ok(facts) = checkpoints.metadata() {
                 rewrite(disk, &checkpoints, facts.len())?;
             }
@@ -95,6 +98,7 @@ impl FoundEnd {
 pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let copied = dir.join(COPY);
+    // A start that died left its half-made copy under this name.
     if copied.try_exists().map_err(at(&copied))? {
         disk.remove(&copied).map_err(at(&copied))?;
     }
@@ -106,6 +110,7 @@ pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogErr
         let _ = disk.remove(&copied);
         return Err(error);
     }
+    // Only now, since `copy` waited for the disk: a power cut leaves the old file or a whole new one under the name.
     disk.rename(&copied, path).map_err(at(path))?;
     sync_dir(disk, dir)
 }

@@ -76,6 +76,7 @@ pub(crate) fn holds_line(
     dir: &Path,
     position: &LogPosition,
 ) -> Result<bool, LogError> {
+    // Line 0 stands for an empty log, which every log once was.
     if position.head.seq == 0 {
         return Ok(true);
     }
@@ -152,7 +153,10 @@ impl<'a> TailEnds<'a> {
             return Ok(Err(TailFault::Unreadable));
         };
         let fits = match (self.before(start)?, previous) {
+            // `open` begins a file: behind another line somebody put it in.
             (Before::Line(tip, _), _) => tip.misfit(&frame).is_none() && frame.kind != Mark::OPEN,
+            // A file with none before it may begin with `open`, where the first months were archived; `months::look`
+            // refuses a month that the home knows and that is missing.
             (Before::Nothing, None) => {
                 frame.kind == Mark::OPEN || Tip::NONE.misfit(&frame).is_none()
             }
@@ -224,6 +228,7 @@ impl<'a> TailEnds<'a> {
             if from == 0 {
                 return Ok(Some((0, bytes)));
             }
+            // A bound for memory: of a file whose line feeds somebody removed, all of it would be read otherwise.
             if reach > MAX_LINE as u64 {
                 return Ok(None);
             }
@@ -251,6 +256,7 @@ fn continues(disk: &Disk, frame: &LineFrame, previous: &Path) -> Result<bool, Lo
     let ends = TailEnds::open(disk, previous)?;
     let end = ends.after_last_newline()?;
     Ok(match ends.before(end)? {
+        // A finished month ends with `close` and its line feed; bytes behind them are no crash's.
         Before::Line(tip, kind) if end == ends.len => {
             kind == Mark::CLOSE && frame.kind == Mark::OPEN && tip.misfit(frame).is_none()
         }

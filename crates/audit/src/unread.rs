@@ -43,6 +43,7 @@ impl UnreadMonth {
         let mut next = self.next_note(notes.as_mut())?;
         let mut lines = RawLines::open(&self.path)?;
         let mut tree = Tree::default();
+        // Lines behind the anchored one were read by the start, or are being written just now.
         while lines.offset < self.known.position.offset
             && let RawLine::Whole(raw) = lines.next_line()?
         {

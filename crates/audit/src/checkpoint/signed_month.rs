@@ -109,6 +109,8 @@ impl SignedMonth {
         while lines.offset < bytes
             && let RawLine::Whole(raw) = lines.next_line()?
         {
+            // Only an unbroken row from the first line on counts: a `recovery` line in the midst of the month belongs
+            // to no beginning.
             if beginning == self.tree.size() && begins_month(&raw) {
                 beginning += 1;
             }
@@ -120,6 +122,8 @@ impl SignedMonth {
         }
         let fault = |what: &str| Err(broken(path, what));
         self.demand(path, notes.next.is_some(), expected)?;
+        // One signature is enough here: every root was held against the lines, and the last checkpoint covers what
+        // all the others do.
         if notes.last.is_some_and(|note| !note.is_signed_by(key)) {
             return fault("its last checkpoint is not signed by the key that its first line names");
         }
@@ -166,6 +170,8 @@ impl SignedMonth {
             Required::Loss => false,
             Required::Anchored { least, .. } => self.covered < least,
             Required::Unknown => {
+                // A month that lost its key goes on without checkpoints, so that some are missing tells nothing
+                // there.
                 self.secret.is_some() && are_missing(self.tree.size(), beginning, self.covered)
             }
         }
@@ -182,6 +188,8 @@ impl SignedMonth {
         let note = last_note_before(&self.path, known.notes)?;
         Ok(note.is_some_and(|note| {
             let Checkpoint { origin, size, root } = &note.checkpoint;
+            // A root can be compared only where the tree ends with the checkpoint; else the reading behind the start
+            // compares it.
             let is_whole = known.tree.size() != *size || known.tree.root() == *root;
             *origin == self.origin && *size == known.covered && is_whole && note.is_signed_by(key)
         }))
@@ -200,12 +208,14 @@ impl SignedMonth {
             return Ok(());
         };
         let mut note = secret.sign(&self.checkpoint());
+        // An empty line behind each note: readers split the file at every second one.
         note.push('\n');
         let month_file = match &mut self.month_file {
             Some(month_file) => month_file,
             none if self.path.exists() => {
                 none.insert(MonthFile::resume(disk, self.path.clone())?.sparing())
             }
+            // Checkpoints were made and their file is gone: a new file with the next ones would hide that.
             None if self.covered > 0 => {
                 return Err(LogError::Gone {
                     path: self.path.clone(),

@@ -40,6 +40,8 @@ impl Log {
             ..
         } = judgement;
         let is_clean = record.as_ref().is_some_and(|record| record.is_clean);
+        // The anchor says "writing" before anything is mended, so that a crash during the mending looks like a crash
+        // to the next start.
         let anchor = match (&path, record) {
             (Some(path), Some(record)) => {
                 let record = AnchorRecord {
@@ -69,6 +71,8 @@ impl Log {
         path: Option<PathBuf>,
     ) -> Result<(), LogError> {
         if let Some(checkpoints) = &mut self.checkpoints {
+            // Torn checkpoints go before a line is appended: the next checkpoint would stand behind their bytes,
+            // where nobody can read it.
             let next = end.as_ref().map_or(0, |end| end.tip.seq) + 1;
             checkpoints.mend(&self.dir, lost.map(|_| next))?;
         }
@@ -81,6 +85,7 @@ impl Log {
             self.append(now, &Entry::Loss(LossLine { line, hash }))?;
         }
         if let (None, Some(path)) = (&self.anchor, &path) {
+            // A first anchor names durable lines alone, so they are committed before it is made.
             self.commit()?;
             let (record, tree) = (self.record(false), self.known_tree());
             self.anchor = Some(Anchor::create(&self.disk, path, record, tree.as_ref())?);
@@ -97,6 +102,8 @@ impl Log {
         let path = self.dir.join(file::month_name(&self.month));
         let mut members = Vec::new();
         genesis.write(&mut members);
+        // The key is on the disk before the first line names it: a month whose named key never existed could have no
+        // checkpoints.
         if let Some(checkpoints) = &mut self.checkpoints {
             let key = checkpoints.begin(&self.month, &path, self.is_guarded)?;
             write_checkpoint_key(&key, &mut members);
@@ -112,6 +119,8 @@ impl Log {
         self.tip = end.tip;
         self.written = self.position();
         self.durable = self.written.head;
+        // A crash came between `close` and the next month's first line: the end of the month goes on at the missing
+        // step.
         if end.is_closed {
             self.is_closed = true;
             self.roll_over(self.ts(now))?;
