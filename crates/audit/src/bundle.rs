@@ -85,6 +85,7 @@ pub fn export(path: &Path, span: &Span, out: &mut impl Write) -> Result<Exported
         return Err(ExportError::DoesNotHold);
     }
     let mut selection = Selection::new(span);
+    // The header counts the lines, so every month is read before the first byte is written.
     let mut months = Vec::new();
     for file in &files {
         months.push(ExportedMonth::read(file, &mut selection)?);
@@ -168,6 +169,7 @@ impl ExportedMonth {
             writeln!(out, "{checkpoint}")?;
         }
         let covered = usize::try_from(size).unwrap_or(usize::MAX);
+        // The note's root is over the covered lines alone.
         let leaves = self.leaves.get(..covered).unwrap_or_default().to_vec();
         self.write_lines(out, Some((Levels::of(leaves), size)))
     }

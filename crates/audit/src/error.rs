@@ -282,6 +282,7 @@ impl LogError {
 /// The next step for a person when the newest lines of the log in `dir` are gone.
 #[must_use]
 pub fn put_the_log_back(dir: &Path) -> String {
+    // The log's own folder may be what is gone: the nearest one above it is shown.
     let mut places = dir.ancestors().filter(|place| place.is_dir());
     format!(
         "ls -la {}  # put the newest copy of the log back there; only if there is none: signet state accept-loss",

@@ -161,6 +161,7 @@ impl Reconciliation {
             if other.may_precede(claim.signed) {
                 self.not_compared += 1;
             } else if claim.is_receipt {
+                // Not every receipt is a line in the log of its sender, so its absence contradicts nothing.
                 let open = side.difference(DifferenceKind::NeverSent, claim, Direction::In, "sent");
                 self.open.extend(open);
             } else {
@@ -176,6 +177,7 @@ impl Reconciliation {
         let text = state.to_string();
         let out = Direction::Out;
         match (came, &state) {
+            // `sequence-reuse` is said of another message with the same number: this one was taken.
             (Some(came), SentState::Refused(reason))
                 if came.ruling == Ruling::Accepted && reason != SEQUENCE_REUSE =>
             {
@@ -234,6 +236,7 @@ impl Reconciliation {
             }
         }
         for mut heads in by_session.into_values() {
+            // Messages arrive in any order; their numbers tell in which order the peer signed them.
             heads.sort_unstable_by_key(|(number, line, _)| (*number, *line));
             let mut highest = 0;
             for (_, line, claim) in heads {

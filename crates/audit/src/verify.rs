@@ -137,6 +137,8 @@ pub fn verify_with(
         }
         match log_files(path) {
             Ok(files) => files.into_iter().for_each(|file| {
+                // Only a directory claims to hold a log from its first line on; of files that are named one by one
+                // earlier months may lie elsewhere.
                 if path.is_dir() {
                     whole.insert(log_of(&file));
                 }
@@ -147,6 +149,7 @@ pub fn verify_with(
     }
     for files in logs.values_mut() {
         files.sort_unstable();
+        // A file may be given twice, by itself and by its directory.
         files.dedup();
         let sizes = files.iter().filter_map(|file| fs::metadata(file).ok());
         progress.total += sizes.map(|facts| facts.len()).sum::<u64>();
@@ -155,6 +158,7 @@ pub fn verify_with(
     let mut testimonies = Vec::new();
     for (name, files) in logs {
         let is_whole = whole.contains(&name);
+        // A testimony costs 32 bytes a line, and a log that stands alone is asked by nobody.
         let telling = match several {
             true => WalkTelling::Testimony,
             false => WalkTelling::Nothing,
@@ -170,6 +174,7 @@ pub fn verify_with(
             Err(error) => report.unreadable.push(error),
         }
     }
+    // `hear` pairs reports and testimonies by their places; a single log has no testimony.
     if testimonies.len() == report.logs.len() {
         hear(&mut report.logs, &testimonies);
     }

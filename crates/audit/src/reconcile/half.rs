@@ -175,6 +175,7 @@ impl Half {
         let Some(hash) = sent.head else {
             return Ok(());
         };
+        // A head that is none of the newest lines may still be an older one: only the whole log tells.
         let seq = head.ok_or(Irregular)?;
         if is_proven && self.confirmed.is_none_or(|known| known.seq < seq) {
             self.confirmed = Some(Head { seq, hash });
@@ -209,6 +210,7 @@ impl Half {
             let place = (session, *number);
             let reason = why.reason.as_str();
             let is_known = self.side.refusal(session, *number) == Some(reason);
+            // `missing` refuses nothing, and `sequence-reuse` speaks of another message with that number.
             if is_known || [MISSING, SEQUENCE_REUSE].contains(&reason) {
                 continue;
             }

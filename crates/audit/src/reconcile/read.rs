@@ -60,6 +60,7 @@ impl LogsRead {
             }
         };
         let mut logs = Vec::from(reports);
+        // In the order in which `verify` reports them.
         logs.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(Self {
             verification: VerifyReport {
@@ -89,6 +90,7 @@ fn together(paths: [&Path; 2], agents: [&AgentId; 2]) -> Result<Option<Merged>, 
         given(mine, &my_files, me),
         given(theirs, &their_files, them),
     ];
+    // The error is not lost: the reading of the whole logs meets it again.
     Ok(merge(logs).ok())
 }
 

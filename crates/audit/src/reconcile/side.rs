@@ -158,6 +158,7 @@ impl Side {
             .and_then(|(session, number)| self.receipts.get(&session).map(|known| (known, number)));
         let refused = known.and_then(|(known, number)| known.except.get(&number));
         let is_through = known.is_some_and(|(known, number)| number <= known.through);
+        // The strongest word comes first: whoever answered a message had it, whatever a receipt from before says.
         if self.answered.contains(&claim.message_id) {
             SentState::Answered
         } else if let Some(reason) = refused.filter(|reason| *reason != MISSING) {

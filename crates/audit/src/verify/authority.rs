@@ -86,6 +86,7 @@ impl KnownTrust {
             | TrustChange::Withdrawn
             | TrustChange::Revoked => Ok(()),
             TrustChange::RootReplaced => {
+                // Here the person's word replaces a root key that had named no such successor.
                 let pinned = Principal::of(certificate);
                 self.roots.insert(certificate.principal.clone(), pinned);
                 self.bind(certificate)
@@ -163,6 +164,7 @@ impl KnownTrust {
             .or_insert_with(|| Principal::of(certificate));
         let same = *pinned.root() == certificate.root;
         let succeeds = !same && pinned.is_succeeded_by(&certificate.root);
+        // An older certificate of the same root key must not bring back the successor that the root key named before.
         if succeeds || (same && certificate.serial >= pinned.seen()) {
             *pinned = Principal::of(certificate);
         }

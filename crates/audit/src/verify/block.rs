@@ -145,6 +145,7 @@ impl LineBefore {
     /// The time of `line`, if its frame is the one that a log writes behind this line, and it is no mark.
     fn next(&self, line: &[u8]) -> Option<Timestamp> {
         let (first, seq, rest) = digits(line, self.version)?;
+        // A leading zero is another spelling than a log's.
         if first == b'0' || seq.checked_sub(1)? != self.seq {
             return None;
         }

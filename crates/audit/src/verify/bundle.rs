@@ -104,6 +104,8 @@ struct BundleProof {
 
 impl BundleReader {
     fn take(&mut self, raw: Vec<u8>) {
+        // The line behind a proof is one of the log, whatever it looks like: its own words cannot make it a proof or
+        // a checkpoint.
         if let Some(proof) = self.next.take() {
             return self.take_line(raw, &proof);
         }
@@ -144,6 +146,8 @@ impl BundleReader {
         let expected = self.report.agent.as_ref().map(|agent| origin(agent, month));
         match note {
             Some(note) if Some(&note.checkpoint.origin) == expected.as_ref() => {
+                // The month's first line proves the key of one note; a second note behind it would be believed
+                // without a signature.
                 if self.months.insert(month.to_owned(), note).is_some() {
                     self.fault("a second checkpoint of one month");
                 }
@@ -174,6 +178,7 @@ impl BundleReader {
         if let Some(what) = broken_chain(&line) {
             self.fault(what);
         }
+        // A bundle without a readable span counts no line, and so proves nothing.
         let is_within = self
             .span
             .is_some_and(|(from, to)| (from..to).contains(&line.ts));
@@ -339,6 +344,8 @@ fn parse_proof(members: &Map<String, Value>) -> Option<BundleProof> {
         bytes.try_into().ok().map(Digest)
     };
     let place = match members.get("path") {
+        // Only a line that was announced as a certificate may come without a path: it counts for its own signatures
+        // and for nothing else.
         None if members.get("kind")?.as_str()? == CERTIFICATE => None,
         path => {
             let path: Option<Vec<Digest>> = path?.as_array()?.iter().map(hash).collect();

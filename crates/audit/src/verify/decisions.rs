@@ -99,6 +99,7 @@ impl DraftDecisions {
     ) -> Result<(), &'static str> {
         self.take_control(authority.is_own_control(&line.approval.control))?;
         let control = line.approval.control.serial;
+        // A control certificate older than the one that was obeyed last decides nothing any more.
         if self.obeyed.is_some_and(|(serial, _)| control < serial) {
             return Err(OUTRANKED);
         }
@@ -131,6 +132,7 @@ impl DraftDecisions {
         self.take_control(authority.is_own_control(&statement.control))?;
         let rank = (statement.control.serial, statement.serial);
         let is_newer = self.obeyed.is_none_or(|obeyed| obeyed < rank);
+        // The highest rank stays, so that a repeated word lets no older one pass behind it.
         self.obeyed = self.obeyed.max(Some(rank));
         match is_newer {
             true => Ok(()),
@@ -145,6 +147,7 @@ impl DraftDecisions {
         authority: &KnownTrust,
     ) -> Option<&'static str> {
         let headers = &message.headers;
+        // Taken out: a draft leaves once, and a second message of its id is found by `Repeats`.
         let Some(draft) = self.drafts.remove(&headers.message_id) else {
             self.count_unasked(message);
             return None;
@@ -155,6 +158,7 @@ impl DraftDecisions {
                 return Some("it was sent without the approval that its draft asks for");
             }
             (Some(root), DraftState::Approved) => {
+                // Where the line that made the recipient known was not given, there is no root key to compare.
                 let bound = authority.root_of(&headers.recipient_id);
                 if bound.is_some_and(|bound| bound != root) {
                     return Some(

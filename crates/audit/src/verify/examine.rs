@@ -43,6 +43,7 @@ pub(super) fn examine(raw: NumberedLine, depth: Depth) -> Examined {
     let Some(bytes) = raw.bytes else {
         return Examined {
             place: raw.place,
+            // Such a line is never in memory whole. No line has this hash, so the line behind it does not fit either.
             hash: Digest([0; 32]),
             leaf: Digest([0; 32]),
             read: Err(UnreadLine::TooLong),

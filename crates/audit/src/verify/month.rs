@@ -42,6 +42,8 @@ impl MonthCheckpoints {
         let path = checkpoints_of(file);
         Ok(Self {
             name: month.to_owned(),
+            // A link that leads nowhere counts as there: opening it names it, where it would pass for absent
+            // otherwise.
             notes: path
                 .symlink_metadata()
                 .is_ok()
@@ -152,6 +154,7 @@ impl MonthCheckpoints {
     fn hold(&mut self, head: Option<Head>, agent: Option<&AgentId>) -> Option<String> {
         let (note, key) = (self.next.take()?, self.key.as_ref()?);
         let found = &note.checkpoint;
+        // Without the log's first line nobody knows the agent, so the month alone is compared.
         let is_ours = match agent {
             Some(agent) => found.origin == origin(agent, &self.name),
             None => found.origin.ends_with(&format!("/{}", self.name)),

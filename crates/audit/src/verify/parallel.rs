@@ -28,6 +28,7 @@ impl<'env> CorePool<'env> {
         &self,
         work: impl FnOnce() -> R + Send + 'env,
     ) -> Receiver<R> {
+        // Room for the one result: a worker never waits for the thread that takes it.
         let (done, result) = sync_channel(1);
         // Where nobody waits for the result any more, an error has ended the whole.
         let job: PoolJob<'env> = Box::new(move || drop(done.send(work())));
@@ -53,6 +54,7 @@ pub(super) fn with_pool<'env, O>(serve: impl FnOnce(&CorePool<'env>) -> O) -> O 
 
 fn work_off(queue: &Mutex<Receiver<PoolJob<'_>>>) {
     let next = || {
+        // One idle worker waits with the lock held, and the others wait for the lock; each job wakes one of them.
         let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.recv().ok()
     };

@@ -36,6 +36,7 @@ impl Repeats {
         head: Option<u64>,
     ) -> Option<&'static str> {
         let is_own = verdict.direction == Direction::Out;
+        // A refused message may come as often as its sender likes.
         if let Ruling::Rejected(_) = verdict.ruling {
             return None;
         }
@@ -127,6 +128,7 @@ impl SessionNumbers {
     /// Whether the number is new in the session.
     fn take(&mut self, session: SessionId, number: u64) -> bool {
         self.clock += 1;
+        // Half of them at once: each search for the oldest passes over all.
         if self.numbers.len() >= SESSIONS && !self.numbers.contains_key(&session) {
             self.forget_half();
         }

@@ -54,6 +54,7 @@ impl Walk<'_, '_> {
                 report.note_wrong_clock(line.seq, &message);
                 self.witness(&message, Direction::Out, line.seq);
             }
+            // The line that certified the key may stand in a part of the log that was not given.
             Proof::Uncertified if self.first != Some(1) => report.uncertified += 1,
             Proof::Uncertified => {
                 faults.push("no line before certifies the key that signed the message".to_owned());
@@ -88,6 +89,7 @@ impl Walk<'_, '_> {
             Direction::In => (&headers.recipient_id, &headers.agent_id),
             Direction::Out => (&headers.agent_id, &headers.recipient_id),
         };
+        // Where `genesis` was not given, the first proven message says whose log it is.
         testimony.agent.get_or_insert_with(|| ours.clone());
         if let (Direction::In, Some(head)) = (direction, headers.audit_head) {
             testimony.seen.push(SeenHead {

@@ -69,6 +69,7 @@ impl Walk<'_, '_> {
                 };
                 match stage {
                     Stage::Examined(result) => {
+                        // A worker that panicked gives no result; `with_pool` passes its panic on.
                         let Ok(examined) = result.recv() else { break };
                         let (followed, done) = self.follow_all(examined);
                         if let Err(error) = done {

@@ -59,6 +59,7 @@ impl Walk<'_, '_> {
         leaf: Digest,
         ts: Timestamp,
     ) -> Result<(), LogError> {
+        // A linked line always follows another, so there is a tip.
         let Some(tip) = &mut self.tip else {
             return Ok(());
         };
@@ -69,6 +70,8 @@ impl Walk<'_, '_> {
             hash,
             ts,
         };
+        // Lines of the kinds that shape files are never linked ones, and of all other kinds nothing here needs the
+        // name.
         self.before = Some(String::new());
         if let Some(testimony) = &mut self.testimony {
             testimony.lines.push(hash);

@@ -72,6 +72,7 @@ impl Walk<'_, '_> {
     /// The torn bytes need not be kept; if they are, they must be those that were recorded.
     fn prove_recovery(&mut self, name: &str, bytes: u64, hash: Digest) -> Option<String> {
         self.report.recoveries += 1;
+        // A forged name such as `../../file` must not lead out of the log's folder.
         let is_plain = Path::new(name)
             .file_name()
             .is_some_and(|plain| plain == name);
