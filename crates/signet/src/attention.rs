@@ -102,6 +102,7 @@ pub(crate) fn standing(node: &Node, now: Timestamp) -> Vec<Attention> {
     let all = introductions.chain(drafts).chain(alarms).chain(roots);
     let all = all.chain(quarantine).chain(certificate(node, now));
     let mut all: Vec<Attention> = all.collect();
+    // All times are in UTC and of one length, so they sort as texts.
     all.sort_by(|one, other| (one.kind, &one.time).cmp(&(other.kind, &other.time)));
     for one in &mut all {
         one.still = true;
@@ -142,9 +143,11 @@ pub(crate) fn steps_passed(left: Duration) -> usize {
 /// Two records of one kind as one, which tells of both.
 pub(crate) fn merged(held: Attention, newer: Attention) -> Attention {
     let still = held.still && newer.still;
+    // The same thing told again is one thing, and must not be counted as two.
     if held.kind == AttentionKind::Certificate || (held.id.is_some() && held.id == newer.id) {
         return Attention { still, ..newer };
     }
+    // A record that tells of several names none of them: a name that is true of one would be read for all.
     let of_one = held.peer == newer.peer && held.principal == newer.principal;
     let count = held.count.saturating_add(newer.count);
     Attention {

@@ -197,6 +197,7 @@ impl CarrierSet {
 
     /// A message of ours came to its end, or the peer has it.
     pub fn forget(&self, peer: &AgentId, message_id: MessageId) {
+        // Every carrier is told: a message may have gone out by several.
         for carrier in self.0.values() {
             carrier.forget(peer, message_id);
         }
@@ -218,6 +219,7 @@ impl CarrierSet {
     /// The first one's reason when none is.
     pub async fn ready(&self, within: Duration) -> Result<(), CarrierError> {
         let all = self.0.values().map(|carrier| carrier.ready(within));
+        // `select_ok` panics over nothing: the configuration refuses an agent without any carrier.
         match futures_util::future::select_ok(all).await {
             Ok(((), _)) => Ok(()),
             Err(failed) => Err(failed),
@@ -258,6 +260,7 @@ impl CarrierSet {
         &self,
         work: impl Future<Output = Result<T, CarrierError>>,
     ) -> Result<T, CarrierError> {
+        // A carrier alone has nobody to hold up, and a slow disk of its server must not turn messages into failures.
         if self.0.len() < 2 {
             return work.await;
         }

@@ -149,6 +149,7 @@ impl Config {
     pub fn load(home: &Home) -> Result<Self, ConfigError> {
         let text = Self::text(home)?;
         let config = Self::parse(&text, home, std::env::var("NATS_URL").ok().as_deref())?;
+        // Looked at here, and not when NATS connects: a reload with a file that others can read is refused as a whole.
         for secret in config.nats.secret_files() {
             private::open(secret)?;
         }
@@ -171,6 +172,7 @@ impl Config {
     pub fn parse(text: &str, home: &Home, nats_url: Option<&str>) -> Result<Self, ConfigError> {
         let file = TomlFile::parse(text)?;
         let written: Sections = file.read()?;
+        // An empty text is a path that was left out: `dir = ""` would put the log straight into the home.
         file.refuse_empty()?;
         let source = Source { file: &file, home };
         let agent = written.agent.clone();
@@ -181,6 +183,7 @@ impl Config {
         let audit_access = written.audit.access(source)?;
         let (control_socket, control_access) = written.control.read(source)?;
         let agent_socket = written.agent_socket.read(source, &control_socket)?;
+        // Who calls is told by the socket alone, so no two sockets may share a path.
         let agent_path = agent_socket.as_ref().map(|socket| socket.path.as_path());
         let others: Vec<&Path> = agent_path
             .into_iter()
@@ -295,6 +298,8 @@ impl NatsSection {
                 Ok(NatsLogin::Nkey(source.home.nats_seed()))
             }
             (None, None, None, None) => {
+                // A seed in the home comes first: a file that somebody put there is meant, and the manager may still hand over
+                // an old one.
                 let handed = private::credential(NATS_SEED);
                 Ok(handed.map_or(NatsLogin::None, NatsLogin::Nkey))
             }
@@ -349,6 +354,7 @@ fn usual_sign(home: &Home, control: &Access, agent: Option<&AgentSocket>) -> Sig
     // Take the group of the home's directory, not of the process: root,
     // who may look at the home, then gets the same answer as the daemon.
     let own = std::fs::metadata(home.path()).map(|facts| facts.gid());
+    // A home that is not there yet will belong to whoever makes it.
     let own = own.unwrap_or_else(|_| rustix::process::getegid().as_raw());
     let number = |group: &Option<String>| match group {
         None => Some(own),

@@ -225,6 +225,8 @@ impl Running {
     ) -> Result<Self, DaemonError> {
         let carriers = connected.carriers;
         memory.node.set_routes(connected.routes.clone());
+        // Name every carrier to the node before anything happens: until one is named, the node takes all of them as up and read
+        // to their end.
         for carrier in carriers.ids() {
             memory.node.handle_disconnected(carrier);
         }
@@ -299,18 +301,22 @@ impl Running {
         info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
         let proved = self.event_loop.run(self.inputs, stop).await;
         drop(self.months);
+        // Close the journal before `forged` changes the anchor: a log that is closed cleanly writes its own trees there.
         let written = self.journal.close().await;
         let proved = proved.map_err(|error| months::forged(self.lock.home(), error));
+        // The keeper closes behind the journal, whose last snapshot of the state it still has to write.
         self.keeper.close().await;
         // `journal.close()` has ended the channel of actions, so the task that performs them ends after the last.
         let _ = self.effects.await;
         for (carrier, error) in carriers.drain().await {
             info!(%carrier, %error, "the connection was not drained");
         }
+        // The sockets close last: answers to calls in progress come by the effects, which have all been performed by now.
         self.stopping.send_replace(true);
         for server in self.served {
             let _ = server.await;
         }
+        // The lock goes when log and state are closed: a daemon that starts now would otherwise write in them as well.
         drop(self.lock);
         manager.flush().await;
         proved?;
@@ -374,6 +380,7 @@ async fn open_when_there_is_room(
 ) -> Result<Memory, MemoryError> {
     let mut told = false;
     loop {
+        // Wait for room alone: every other error needs a person, and another try would end the same way.
         let full = match Memory::open_to_run(lock, config) {
             Err(
                 error
@@ -385,6 +392,7 @@ async fn open_when_there_is_room(
             error!(error = %full, "refusing to start before there is room: home and log need 5 MiB; trying every second");
             manager.status(condition::FULL);
         }
+        // Said before each sleep: the service manager would otherwise end a start that takes longer than its limit.
         manager.wait_longer(LONGER);
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}

@@ -55,6 +55,7 @@ impl NotifyHook {
         let mut state = self.shared.state();
         match command {
             Some(_) => state.pace.free(),
+            // Nobody is left to be told; a command that comes later is told all that stands then.
             None => state.pace.clear(),
         }
         (state.command, state.failure) = (command, None);
@@ -126,6 +127,7 @@ impl SharedHook {
         let mut state = self.state();
         let until = state.failure.as_ref().map(|failure| failure.until);
         let next = match until.filter(|until| now < *until) {
+            // While nothing waits the task sleeps until it is woken, and not until the end of the pause.
             Some(_) if state.pace.is_empty() => PaceStep::Nothing,
             Some(until) => PaceStep::Later(until),
             None => state.pace.take(now),
@@ -161,6 +163,7 @@ impl SharedHook {
                 state.failure = Some(CommandFailure {
                     why,
                     times,
+                    // By the clock that nobody sets: a clock that is put back must not silence the command for years.
                     until: clock::elapsed().saturating_add(pause_after(times)),
                 });
                 state.pace.put_back(attention);
@@ -189,6 +192,7 @@ async fn tell_all(shared: Arc<SharedHook>, runner: Runner) {
                     () = shared.wake.notified() => {}
                 }
             }
+            // `notify_one` keeps a permit where nobody waits: a record that came since `next` ends this wait at once.
             _ => shared.wake.notified().await,
         }
     }
@@ -217,6 +221,7 @@ impl Runner {
 
     fn prepared(&self, command: &NotifyCommand) -> Command {
         let mut prepared = Command::new(&command.program);
+        // Cleared first, and then given name by name: a variable that is new to systemd or to us stays here.
         prepared.args(&command.arguments).env_clear();
         let kept = KEPT
             .iter()

@@ -41,6 +41,7 @@ impl SystemJournal {
     pub fn of_environment() -> Option<Self> {
         let stream = std::env::var("JOURNAL_STREAM").ok()?;
         let facts = std::fs::metadata("/proc/self/fd/2").ok()?;
+        // Programs inherit the variable with their standard error redirected elsewhere: so compare, as systemd.exec(5) asks.
         let is_it = stream == format!("{}:{}", facts.st_dev(), facts.st_ino());
         is_it.then(|| Self::at(SOCKET.into())).flatten()
     }
@@ -48,6 +49,7 @@ impl SystemJournal {
     /// The one that listens at `path`.
     pub fn at(path: PathBuf) -> Option<Self> {
         let socket = UnixDatagram::unbound().ok()?;
+        // Entries are sent from the task of all effects, which a journal that hangs must not stop.
         socket.set_nonblocking(true).ok()?;
         Some(Self { socket, path })
     }

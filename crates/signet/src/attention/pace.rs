@@ -63,6 +63,7 @@ impl NotifyPace {
             let attention = slot.held.take()?;
             Some((slot, attention))
         }) {
+            // Set as it is handed out, and not when the command has ended: a slow command is not started more often for it.
             slot.free_at = now.saturating_add(APART);
             return PaceStep::Due(attention);
         }

@@ -12,6 +12,7 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
     let mut nats = ConnectionConfig::new(
         config.nats.servers.clone(),
         render::inbox_subject(agent),
+        // A reply prefix of its own: under a shared `_INBOX` one agent can read what is answered to another.
         format!("_INBOX_{agent}"),
     );
     nats.name = format!("signet {agent}");
@@ -30,6 +31,7 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
             let password = private::read(password_file)?;
             Login::UserPassword {
                 user: user.clone(),
+                // Editors end a file with a line feed, which is no part of the password.
                 password: Secret::from(password.trim_end().to_owned()),
             }
         }

@@ -46,6 +46,7 @@ impl Changes {
             ("[grant]", budgets),
             (
                 "[[peer]]",
+                // What `signet accept` keeps beside the configuration counts as [[peer]] too: it says where a peer is found.
                 policy.peers != before.peers || *carriers != old.carriers,
             ),
             ("[offer]", offer),

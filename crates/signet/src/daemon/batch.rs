@@ -70,6 +70,7 @@ impl Batch {
             ..JournalGroup::empty(self.now)
         };
         for outcome in self.outcomes {
+            // One input brings one message at most, so its first line of that kind is the one that the carrier brought.
             let place = outcome.entries.iter().position(is_arrival);
             let place = place.map(|place| group.entries.len() + place);
             group.carried.extend(place.zip(outcome.carrier));
@@ -113,9 +114,12 @@ impl Appender {
     /// Hands a batch over, and says whether one of its lines is about something else than a message that came.
     pub(super) async fn append(&mut self, node: &Node, batch: Batch) -> Result<bool, JournalEnded> {
         let mut group = batch.into_group(node);
+        // Saturating: `write_state_next` sets the count to its greatest value.
         self.since = self.since.saturating_add(group.entries.len() as u64);
         if self.since >= SNAPSHOT.max(self.rows.load(Ordering::Relaxed)) {
             self.since = 0;
+            // The node has applied this group's lines already, so the snapshot belongs behind them and travels in the same
+            // group.
             group.snapshot = Some(Box::new(node.snapshot(group.now)));
         }
         // An empty group would wake the journal's thread, and cost an fdatasync, for nothing.

@@ -111,6 +111,7 @@ fn admit(
 ) -> Result<Call, ApiError> {
     let (at, node) = (state.at(), &mut state.node);
     let beyond = |line: &&Method| !caller.role.may_use(line.whose);
+    // Ask whose call it is before its parameters are read: an attempt with malformed parameters is noted all the same.
     if let Some(line) = Call::named(method).filter(beyond) {
         node.turn(at)
             .me()
@@ -119,6 +120,7 @@ fn admit(
     }
     let call = Call::parse(method, params)?;
     let admitted = reach::admit(&caller.reach, node, &call);
+    // The ceiling comes before the signature, because checking a signature uses the decision up.
     let admitted = admitted.and_then(|()| state.decisions.admit(node, at.now, &call));
     if let Err(error) = &admitted
         && let Some(reason) = reason_of(error)

@@ -42,6 +42,7 @@ pub(super) struct Consumer {
 
 impl Consumers {
     pub(super) fn new() -> Self {
+        // Unbounded, and small all the same: each watched connection sends once, and the sockets limit connections.
         let (gone, ended) = mpsc::unbounded_channel();
         Self {
             waiting: Vec::new(),
@@ -90,6 +91,7 @@ impl Consumers {
         if let Some(consumer) = hand_out(consumer, &mut batch, next) {
             match self.waiting.len() < WAITING && waits {
                 true => self.waiting.push(consumer),
+                // A full queue is answered like a wait that is over: the caller asks again, and nothing is lost to it.
                 false => consumer.reply.send(nothing()),
             }
         }
@@ -113,8 +115,10 @@ impl Consumers {
         let present = Instant::now();
         for mut consumer in std::mem::take(&mut self.waiting) {
             if has_older {
+                // A message whose lease ended lies before the place up to which the consumer has looked.
                 consumer.wanted.looked = 0;
             }
+            // A consumer whose time is over is asked once more all the same: what has just come is better than nothing.
             let over = consumer.until <= present;
             let left = match has_more {
                 true => hand_out(consumer, &mut batch, &mut next),
@@ -161,6 +165,7 @@ fn hand_out(
     if messages.is_empty() {
         return Some(consumer);
     }
+    // The leases are lines now: where the daemon ends before the answer, nobody can say whether messages were handed out.
     consumer.reply.in_doubt(None);
     let received = value_of::<Receive>(&Received { messages });
     batch.before.push(Action::Answer(consumer.reply, received));

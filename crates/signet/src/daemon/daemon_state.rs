@@ -58,6 +58,7 @@ impl DaemonState {
     ) -> Batch {
         let (answer, outcome) = match done {
             Ok(done) => done,
+            // The batch of a refusal has the lines of what was tried alone: a call that failed has made no outcome.
             Err(error) => return self.refuse(reply, error),
         };
         // Only a call that writes lines can be in doubt: a call that was to show something can simply be asked again.
@@ -130,6 +131,7 @@ impl DaemonState {
     /// What is wrong with the configuration; nothing changes then.
     pub(super) fn reload(&mut self, now: Timestamp) -> Result<(Reloaded, Outcome), ConfigError> {
         let at = At { now, ..self.at() };
+        // Read and judge the whole file before anything changes: a configuration with a fault in its last line changes nothing.
         let (new, changes) = self.settings.read(self.keys.home())?;
         self.decisions.ask_for(new.people_sign, now);
         if self.settings.has_other_command(&new) {

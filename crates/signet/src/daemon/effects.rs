@@ -161,12 +161,14 @@ impl Effects {
         let (carrier, peer) = (parcel.carrier().clone(), parcel.recipient().clone());
         let held = match self.carriers.publish(parcel).await {
             Ok(held) => held,
+            // No fault of the message: without a receipt it goes out again, by another carrier where there is one.
             Err(error) => {
                 return debug!(recipient = %peer, %carrier, %error, "not published; it is sent again later");
             }
         };
         let message_id = parcel.message().headers.message_id;
         if let Some(waiter) = self.waiting.get_mut(&message_id)
+            // A message that goes out again may have a later state already, which a publication must not take back.
             && waiter.state == State::Queued
         {
             waiter.state = State::Published;
@@ -177,6 +179,7 @@ impl Effects {
             message_id,
             stored,
         });
+        // The carrier's word is awaited beside the actions: a server that confirms late holds up no answer.
         self.awaited.push(report.boxed());
     }
 
@@ -202,6 +205,7 @@ impl Effects {
             topic.is_of(message) && client.reach.sees_message(message)
         };
         let mut subscribers = self.subscribers.iter();
+        // Render once for all who hear, and not at all where nobody does: this stands in the way of every message.
         if subscribers.any(|(client, topic)| hears(client, topic)) {
             let item = render::item(message, accepted.opened());
             self.subscribers
@@ -246,6 +250,8 @@ impl Effects {
                 if let Err(SendResult::Answered(accepted)) =
                     waiter.result.send(SendResult::Answered(accepted))
                 {
+                    // The caller has gone meanwhile: the answer waits in the inbox, and followers hear of it as of any other
+                    // message.
                     self.deliver(&accepted);
                 }
             }
@@ -268,12 +274,14 @@ impl Effects {
         state: State,
         offers: Vec<CapabilityName>,
     ) {
+        // First of all: a box for polls, or a parcel that a program carries, must not hand out a message that has ended.
         self.carriers.forget(peer, message_id);
         self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {
             warn!(%peer, %message_id, why, "a message of ours is {}", state.as_str());
         }
         match self.waiting.get_mut(&message_id) {
+            // A receipt says that the peer's log has the request; whoever waits for an answer goes on waiting.
             Some(waiter) if waiter.for_answer && state == State::Received => {
                 waiter.state = state;
                 return;

@@ -92,6 +92,7 @@ impl EventLoop {
             self.tell_manager();
             let wait_over = sleep_until(self.state.consumers.next_end());
             let next_count = self.state.person.next_count();
+            // Where no manager reads the status line, nothing is counted for it.
             let recount = sleep_until(next_count.filter(|_| self.status.is_read()));
             tokio::select! {
                 () = &mut stop => break,
@@ -99,9 +100,12 @@ impl EventLoop {
                     Some(next) => self.take(next).await,
                     None => break,
                 },
+                // Calls are taken on a full disk too: `status` has to say what is wrong, and all others are refused there.
                 Some(call) = inputs.calls.recv() => self.call(call).await,
+                // A full disk is no reason for the watchdog to end the daemon, so its question goes through.
                 Some(probe) = inputs.probes.recv() => self.pass_on(probe).await,
                 Some(()) = inputs.hangups.recv(), if has_room => self.reload().await,
+                // Reports write no line, so a full disk does not hold them back.
                 Some(reports) = inputs.reports.recv() => self.note_reports(reports),
                 Some(fault) = inputs.faults.recv(), if has_room => match fault {
                     MonthFault::Finished(what) => self.note_log_fault(what).await,
@@ -112,8 +116,10 @@ impl EventLoop {
                     }
                 },
                 Some(gone) = self.state.consumers.next_gone(), if has_room => self.end_program(gone).await,
+                // Nothing to do here and in the next line: the next round answers waits that are over, and counts anew.
                 () = wait_over, if has_room => {}
                 () = recount => {}
+                // The first tick comes at once: each start looks after its keys, and tells when its certificate ends soon.
                 _ = upkeep.tick(), if has_room => self.renew_keys().await,
                 () = self.journal.closed() => self.heed(Err(JournalEnded)),
                 () = wake, if has_room => self.tick().await,
@@ -161,8 +167,12 @@ impl EventLoop {
                     return;
                 };
                 self.take_messages(carrier, judged).await;
+                // The bytes of these messages count as under way until now, so that nobody fills the memory in front of the
+                // log.
                 drop(permit);
                 let at = self.at();
+                // While messages come without a pause, the loop's own sleep begins anew each round and never ends: do here what
+                // is due.
                 let due = self.state.node.poll_timeout(at);
                 if due.is_some_and(|due| due <= at.now) {
                     self.tick().await;
@@ -175,6 +185,7 @@ impl EventLoop {
                     News::Drained => node.turn(at).carriers().drained(&carrier),
                     News::StoreLost => node.turn(at).carriers().mailbox_lost(&carrier),
                     News::Gap(at_least) => node.turn(at).handle_gap(dropped(*at_least)),
+                    // No line: which carriers are up is not remembered over a restart.
                     News::Disconnected => {
                         node.handle_disconnected(&carrier);
                         Outcome::default()
@@ -272,10 +283,13 @@ impl EventLoop {
     async fn reload(&mut self) {
         self.manager.reloading();
         let now = self.at().now;
+        // A configuration that cannot be used changes nothing: `reload` has written it to the daemon's log, and the status
+        // line shows it.
         if let Ok((_, outcome)) = self.state.reload(now) {
             self.write(Batch::of(now, outcome)).await;
         }
         self.tell_manager();
+        // Said after a refused configuration too: systemd holds a reload for unfinished until READY comes.
         self.manager.ready();
     }
 
@@ -302,6 +316,7 @@ impl EventLoop {
 
     async fn tick(&mut self) {
         let at = self.at();
+        // Ask before the turn: the turn reads the clock, and from then on nothing was put back any more.
         let put_back = self.state.node.clock().was_put_back(at.now);
         let outcome = self.state.node.turn(at).handle_timeout();
         self.write(Batch::of(at.now, outcome)).await;
@@ -331,6 +346,7 @@ impl EventLoop {
     /// A clean stop: nothing more is read, what had arrived is judged and logged, what was counted is
     /// written. What was taken is settled, and what is allowed goes out, before the connection ends.
     async fn drain(&mut self, mut taken: mpsc::Receiver<IntakeItem>) {
+        // No line can be written: what was not taken stays with the carriers or its senders, who bring it again.
         if self.stopped || self.is_refusing() {
             return;
         }

@@ -86,6 +86,8 @@ async fn run(reading: &mut Reading, workers: Workers) {
             match RawArrival::of(news, &reading.address) {
                 Ok(raw) => chunk.push(raw),
                 Err(news) => {
+                    // News go behind the messages that came before them: a `Drained` that overtakes mail would end messages of
+                    // ours whose receipts are in that mail.
                     let messages = std::mem::take(&mut chunk);
                     let sent = workers.hand_over(&reading.id, messages).await;
                     if !sent || matches!(news, News::Stopped) {
@@ -121,10 +123,12 @@ impl Workers {
             return true;
         }
         let kib: usize = chunk.iter().map(|raw| raw.bytes.len() / 1024 + 1).sum();
+        // A chunk that asks for more than there is would wait for ever.
         let kib = u32::try_from(kib.min(KIB_UNDER_WAY)).unwrap_or(u32::MAX);
         let Ok(permit) = Arc::clone(&self.under_way).acquire_many_owned(kib).await else {
             return false;
         };
+        // Copy the view out: a borrow that is held would keep the effects from publishing the next trust store.
         let (view, allowance) = (self.view.borrow().clone(), Arc::clone(&self.allowance));
         let by = carrier.clone();
         // Few messages, and nothing before them: a task of their own would only make them wait for a worker to wake.
@@ -147,12 +151,14 @@ fn judge(
     view: &TrustView,
     allowance: &Mutex<LineAllowance>,
 ) -> Vec<(Judged, Option<Ticket>)> {
+    // The lock holds one count, which a panic elsewhere leaves whole.
     let allowance = || allowance.lock().unwrap_or_else(PoisonError::into_inner);
     let mut left = allowance().left(clock::now());
     let judge = |mut raw: RawArrival| {
         let ticket = raw.ticket.take();
         let judged = raw.judge(view, left > 0).by(by.clone());
         if judged.is_strangers() && left > 0 {
+            // Other workers spend from the same count meanwhile, so `left` alone does not decide.
             let spent = allowance().spend(clock::now());
             left = if spent { left - 1 } else { 0 };
         }
@@ -188,6 +194,7 @@ impl RawArrival {
                 head,
                 ticket,
             } => {
+                // Never fails where a pointer has 64 bits at most.
                 let length = u64::try_from(length).unwrap_or(u64::MAX);
                 (head, ArrivalKind::Oversized(length), ticket)
             }

@@ -181,6 +181,7 @@ struct Allowed {
 impl Writer {
     fn run(mut self) -> Result<(), LogError> {
         while let Some(first) = self.next()? {
+            // A group that only asks writes nothing: a beat of the watchdog must not cost an fdatasync.
             if first.is_empty() {
                 self.probe = first.probe;
                 self.answer();
@@ -196,15 +197,19 @@ impl Writer {
             self.patiently(Log::commit)?;
             self.tell_head()?;
             self.answer();
+            // Hand the snapshot over only behind the commit: to the next start, a state that knows lines which the log lacks
+            // means that the log went back.
             if let Some(kept) = allowed.kept {
                 offer(&self.snapshots, kept);
             }
             let actions = allowed.actions;
+            // The channel is bounded: a thread that waits here for slow effects slows down the event loop, and that the intake.
             if !actions.is_empty() && self.actions.blocking_send(actions).is_err() {
                 break;
             }
             self.checkpoint_if_due()?;
         }
+        // A clean stop signs what no checkpoint covers yet: the next start may be long away.
         self.patiently(Log::checkpoint)
     }
 
@@ -224,6 +229,7 @@ impl Writer {
             let due = self.due;
             let left = due.map(|due| due.saturating_duration_since(Instant::now()));
             let wait = left.map_or(LOOK_IN_PLACE, |left| left.min(LOOK_IN_PLACE));
+            // `blocking_recv` knows no timeout, so the thread borrows the runtime's clock.
             let next = async { tokio::time::timeout(wait, self.groups.recv()).await };
             match self.clock.block_on(next) {
                 Ok(next) => return Ok(next),
@@ -253,7 +259,10 @@ impl Writer {
         let kept = group
             .snapshot
             .map(|snapshot| (snapshot, self.log.position()));
+        // Of several snapshots in one write the newest is enough: each holds the whole state.
         allowed.kept = kept.or(allowed.kept.take());
+        // A group of actions alone counts as one: a stream of calls that only ask would otherwise put off the commit, and with
+        // it every answer.
         Ok(group.entries.len().max(1))
     }
 
@@ -265,6 +274,7 @@ impl Writer {
         }
         self.due = match self.log.uncovered() {
             0 => None,
+            // A time that was set stays: lines that keep coming must not put the checkpoint off.
             _ => self.due.or_else(|| Some(Instant::now() + CHECKPOINT_WAIT)),
         };
         Ok(())
@@ -317,6 +327,7 @@ impl Writer {
                 "refusing: the disk is full; nothing is taken in, answered or sent until there is \
                  room where the log is"
             );
+            // Told once, at the first try that failed: the `gap` line says how long the disk was full in all.
             self.is_full.send_replace(Some(clock::now()));
         }
         // The watchdog is answered: a thread that waits for room on the disk is alive.

@@ -27,6 +27,7 @@ pub(super) async fn watch(
     carriers: CarrierSet,
 ) {
     let mut tick = tokio::time::interval(span / BEATS);
+    // Beats that were missed are not made up for: several at once would say that the daemon lives, and prove it only once.
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
@@ -34,6 +35,7 @@ pub(super) async fn watch(
         if probes.send(probe).await.is_err() {
             return;
         }
+        // A probe that is dropped unanswered gives no beat, and no error: the manager acts when none comes for the whole span.
         if answered.await.is_ok() && carriers.probe().await.is_ok() {
             manager.beat();
         }

@@ -122,6 +122,7 @@ fn recall(
 ) -> Result<Past, MemoryError> {
     let (mut told, mut has_run) = (0, false);
     let left = opening.end().saturating_sub(from);
+    // Lines behind the end that the opening allows are about to be set aside, so the node must not obey them.
     for line in lines.take(usize::try_from(left).unwrap_or(usize::MAX)) {
         let line = line?;
         if let Some(Entry::Genesis(certificate)) = &line.entry
@@ -130,6 +131,7 @@ fn recall(
             let (found, expected) = (certificate.agent.clone(), config.agent.agent.clone());
             return Err(MemoryError::OtherAgent { found, expected });
         }
+        // Proving costs signatures, so lines that the anchor, the state or a checkpoint vouches for are taken as they are.
         if line.seq > opening.trusted() {
             prove(&node, &line, &config.agent.agent)?;
         }

@@ -30,6 +30,7 @@ pub(super) fn open_untouched(path: &Path) -> Result<Connection, StateError> {
         .union(OpenFlags::SQLITE_OPEN_URI)
         .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+    // As a URI, because only a URI can say `immutable`.
     Connection::open_with_flags(uri(&below_its_folder(path)), flags).map_err(damaged)
 }
 
@@ -81,6 +82,7 @@ fn uri(path: &Path) -> String {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
                 uri.push(char::from(*byte));
             }
+            // A question mark in a path would otherwise begin the parameters, and a percent sign an escape.
             other => uri.push_str(&format!("%{other:02X}")),
         }
     }

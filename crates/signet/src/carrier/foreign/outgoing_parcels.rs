@@ -39,6 +39,7 @@ impl ForeignState {
     pub(super) fn hand_out(&mut self, id: &CarrierId) {
         self.under_way
             .retain(|_, parcel| parcel.since.elapsed() <= REPORTED_WITHIN);
+        // Added up anew: at most 64 parcels, and a sum that is kept beside them could drift.
         self.under_way_bytes = self.under_way.values().map(|parcel| parcel.bytes).sum();
         while self.under_way.len() < PARCELS_UNDER_WAY && self.under_way_bytes < UNDER_WAY_BYTES {
             let Some(Queued { parcel, held }) = self.queue.pop_front() else {
@@ -46,6 +47,7 @@ impl ForeignState {
             };
             let bytes = parcel.bytes().len();
             self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
+            // Numbers go on over all programs: a late report of one that went cannot name a parcel of the next.
             self.handed_out += 1;
             let told = CarriedParcel {
                 id: self.handed_out,

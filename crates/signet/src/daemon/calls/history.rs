@@ -68,6 +68,7 @@ impl KeptBack {
             state.node.inbox(),
             state.node.people().pausing().is_paused(),
         );
+        // A pause hands nothing out, and the log must not be the way around it.
         let waiting = inbox.after(0).filter(|_| is_paused);
         let waiting = waiting.map(|item| name_of(&item.message));
         Self {
@@ -151,6 +152,7 @@ fn find_answer(
         for line in read_file(file)? {
             if let Some(Entry::Message(verdict)) = line?.entry
                 && verdict.direction == Direction::In
+                // A refused message may name any request; only an accepted answer is the answer.
                 && verdict.ruling == Ruling::Accepted
                 && let Some(message) = verdict.message()
                 && message.headers.in_reply_to == Some(request)
@@ -204,10 +206,13 @@ fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
                     && asked.is_of_nobody_trusted(&said.message)
                     && !taken.contains(&name)
                 {
+                    // Kept apart, not dropped: the line that says that the agent took the message stands behind the message.
                     true => drop(untaken.insert(name, said)),
                     false => drop(of_month.insert(said.line, said)),
                 }
             }
+            // Lines come oldest first and the newest are asked for: drop the oldest as soon as there are too many, not at the
+            // end.
             if of_month.len() > asked.limit - found.len().min(asked.limit) {
                 of_month.pop_first();
             }
@@ -273,6 +278,7 @@ impl HistoryQuery {
             Direction::Out => &headers.recipient_id,
         };
         let fits = message.form.class() == Class::Application
+            // What was sealed stays shut here: the inbox opens it under a lease, and the person by `signet audit open`.
             && !headers.data_tier.is_sealed()
             && self.reach.sees(other, headers.data_tier.number())
             && self.peer.as_ref().is_none_or(|peer| peer == other)

@@ -32,6 +32,7 @@ impl Serve for ListAlarms {
 
 impl Serve for ClearAlarms {
     fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        // Listed before they are cleared: the answer says which alarms those were.
         let alarms = ringing(turn.node());
         Ok((Alarms { alarms }, turn.alarms().clear()))
     }
@@ -89,6 +90,7 @@ impl Serve for RefuseStranger {
 impl Serve for Withdraw {
     fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let agent = peer_named(turn.node(), reach, &self.peer)?;
+        // Counted before and after: what an earlier withdrawal set aside is not this call's doing.
         let before = turn.node().inbox().all_aside().count();
         let outcome = turn.people().withdraw(&agent).map_err(|error| {
             let name = error.name();
@@ -125,6 +127,7 @@ impl Serve for ReplaceRoot {
 
 impl Serve for TakeRevocation {
     fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+        // The person's root key signs a revocation, so no signed decision is asked for here as well.
         let revocation = Revocation::parse(&self.statement).map_err(|error| invalid(&error))?;
         let outcome = turn.people().revoke(&revocation).map_err(refused)?;
         let revoked = Revoked {

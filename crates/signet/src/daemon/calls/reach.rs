@@ -66,6 +66,7 @@ impl Admission<'_> {
         let Some(under) = maybe_named("under", under)? else {
             return self.admit_tier(tier.unwrap_or(1));
         };
+        // A task that nobody knows is no way beyond the ceiling: the call itself refuses it.
         let Some(task) = self.node.tasks().held(under) else {
             return Ok(());
         };
@@ -82,6 +83,7 @@ impl Admission<'_> {
             let sender = &message.headers.agent_id;
             from.as_ref().is_none_or(|from| from == sender)
         });
+        // Two peers may use one message-id: without `from` the call may mean either, so both have to be within the ceiling.
         meant.try_for_each(|message| self.admit_message(message))
     }
 
@@ -101,6 +103,7 @@ impl Admission<'_> {
     }
 
     fn admit_ours(&self, name: &str) -> Result<(), ApiError> {
+        // Of a message that is not known there is nothing to reach; the call says so.
         let Some(out) = self.node.sent().status(named("message-id", name)?) else {
             return Ok(());
         };

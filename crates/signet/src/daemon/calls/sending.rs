@@ -98,6 +98,7 @@ pub(super) fn send(
     };
     let (sent, report) = (made.sent, made.report);
     let name = sent.id.to_string();
+    // The same key again: the message may have ended since the call that made it, and then nothing would wake a waiter.
     let end = sent
         .again
         .then(|| turn.node().sent().end_of(sent.id, made.for_answer));
@@ -106,6 +107,7 @@ pub(super) fn send(
         .waits_for
         .is_some_and(|waits_for| waits_for != WaitsFor::Session);
     let at_once = match end.flatten() {
+        // The message was made by an earlier call, so there is no outcome to write.
         Some(SentEnd::AnswerTaken) => {
             let log = state.settings.audit_dir().clone();
             answer_again(log, made.peer, report, reach, reply);
@@ -145,6 +147,7 @@ pub(super) fn send(
             reply.send(value_of::<Send>(&sent));
         }
     });
+    // The waiter is there before the message leaves: a receipt that comes at once finds it.
     Batch::of(at.now, sent.outcome).and_before(Action::Wait(sent.id, waiter))
 }
 
@@ -250,6 +253,7 @@ impl AwaitedSend {
     ) -> Option<Sent> {
         let report = &self.report;
         let result = tokio::select! {
+            // An end that is there already says more than that a mailbox holds the message.
             biased;
             result = tokio::time::timeout(self.wait, ended) => result,
             () = mailbox_suffices(is_stored, self.mailbox_after) => return Some(report.held()),
@@ -271,6 +275,7 @@ impl AwaitedSend {
 /// Ends when the peer's mailbox holds the message and `after` is over; else never.
 async fn mailbox_suffices(stored: oneshot::Receiver<()>, after: Option<Duration>) {
     if let Some(after) = after {
+        // A mailbox that confirms at once does not end the wait before `after`: a peer that is there answers in that time.
         let ((), stored) = tokio::join!(tokio::time::sleep(after), stored);
         if stored.is_ok() {
             return;

@@ -42,11 +42,13 @@ impl Snapshots {
         let until = Instant::now() + wait;
         tokio::spawn(async move {
             loop {
+                // Mark the view as seen before it is compared: a change from here on ends the wait below at once.
                 let view = views.borrow_and_update().clone();
                 let taken = present(&last, view);
                 let is_known = known.as_ref() == Some(&taken.epoch);
                 let changed =
                     is_known && matches!(timeout_at(until, views.changed()).await, Ok(Ok(())));
+                // Go round again: a view may change in what the snapshot does not show, and then the caller has it already.
                 if changed && !reply.is_closed() {
                     continue;
                 }
@@ -61,6 +63,7 @@ impl Snapshots {
 }
 
 fn present(last: &Mutex<Option<TakenTrust>>, view: TrustView) -> TakenTrust {
+    // Held while the snapshot is made: a second caller waits for it and does not make it again.
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(taken) = last.as_ref().filter(|taken| taken.view.is_same(&view)) {
         return taken.clone();

@@ -88,6 +88,7 @@ impl TransparencyReader {
         limit: usize,
     ) -> Result<Transparency, LogError> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Take the cursor out: where reading fails, none is left, and the next call looks for its place anew.
         let mut at = match place.take().filter(|place| place.line == after) {
             Some(place) => Some(place),
             None => LogCursor::before(&sight.log, after)?,
@@ -106,6 +107,7 @@ impl TransparencyReader {
                 continue;
             };
             let line = line?;
+            // Noted before the line is judged: lines that are not shown count as read too.
             open.line = line.seq;
             if line.seq <= after {
                 continue;
@@ -115,10 +117,12 @@ impl TransparencyReader {
                 bytes += shown.envelope.len();
                 read.messages.push(shown);
             }
+            // A log of which nothing may be shown would otherwise be read whole in one call.
             if read.messages.len() >= limit || bytes >= BYTES || Instant::now() > until {
                 break;
             }
         }
+        // A cursor that stands elsewhere would give lines twice, or leave lines out, for whoever asks on from `through`.
         *place = at.filter(|at| at.line == read.through);
         Ok(read)
     }
