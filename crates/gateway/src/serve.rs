@@ -49,6 +49,7 @@ pub(crate) fn serve(args: &ServeArgs) -> ExitCode {
         Err(error) => return failed(&told(&error.to_string(), NO_ROOM), REFUSED),
     };
     let served = runtime.block_on(run(args, config));
+    // The end does not wait for threads that still block, as on a file.
     runtime.shutdown_background();
     match served {
         Ok(()) => ExitCode::SUCCESS,

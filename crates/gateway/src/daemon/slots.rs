@@ -101,6 +101,8 @@ impl CallSlots {
             Ok(place) => return Ok(place),
             Err(turn) => turn,
         };
+        // Where the turn comes just as the patience ends, the receiver is
+        // dropped with the slot in it, and the slot's `Drop` gives it back.
         match timeout(patience, turn).await {
             Ok(Ok(place)) => Ok(place),
             _ => Err(DoorError::Busy),
@@ -160,6 +162,8 @@ impl Pool {
     /// A place, or the turn at which there will be one.
     fn ask(self: &Arc<Self>, holder: &SlotHolder) -> Result<CallSlot, oneshot::Receiver<CallSlot>> {
         let mut taken = self.taken.locked();
+        // The line need not be looked at: `release` has given a slot to everybody in line who may have one, so those who still
+        // wait may not have what is free now.
         if taken.admit(holder, self) {
             return Ok(self.place(holder));
         }
@@ -235,6 +239,7 @@ impl PoolState {
 
     /// The first in line who may have a place, which is counted as theirs.
     fn next(&mut self, pool: &Pool) -> Option<InLine> {
+        // A caller that gave up waiting stands in line until here: nothing takes it out when its receiver is closed.
         self.line.retain(|waiting| !waiting.turn.is_closed());
         let first = self
             .line
@@ -254,6 +259,7 @@ impl PoolState {
             *held = held.saturating_sub(1);
             *held
         });
+        // An entry of zero goes, or the map would keep every caller there has ever been.
         if left == Some(0) {
             self.by_caller.remove(holder);
         }

@@ -37,6 +37,8 @@ impl Daemon {
         loop {
             let has_place = match (place.take(), last.take()) {
                 (Some(place), _) => place,
+                // Without a slot to wait in, the message leaves at once all
+                // the same, by a slot of the calls that are done at once.
                 (None, None) => {
                     call.wait = 0.0;
                     let answer = self.raw(Send::METHOD, &call, Duration::ZERO).await?;
@@ -95,6 +97,7 @@ impl Daemon {
         let Ok(mut sent) = serde_json::from_value::<Sent>(answer.clone()) else {
             return Ok(answer);
         };
+        // A hand-off has no key by which the daemon would know it again, so it is sent once, and only looked at afterwards.
         while is_under_way(&sent) && Instant::now() < until {
             sleep(LOOK_AGAIN.min(until - Instant::now())).await;
             sent = self.as_it_is_now(sent).await?;
@@ -138,6 +141,8 @@ impl Daemon {
         let mut last = None;
         loop {
             let left = until.saturating_duration_since(Instant::now());
+            // The first call stands in line as long as any other. Later ones have an answer
+            // already (nothing came), so they stand in line only for what is left of the wait.
             let patience = match last {
                 None => left.max(LINE),
                 Some(_) => left,

@@ -46,6 +46,8 @@ impl Accept {
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
+                // Connections that have ended are taken out of the set as they
+                // end, or it would grow as long as the gateway runs.
                 Some(_) = connections.join_next() => continue,
                 accepted = socket.accept() => accepted,
             };
@@ -65,6 +67,7 @@ impl Accept {
                 }
             });
         }
+        // Nobody connects any more while the last answers end.
         drop(socket);
         let ended = async { while connections.join_next().await.is_some() {} };
         // Answers that are under way have a moment to end.
@@ -81,6 +84,7 @@ impl Accept {
         let Some(tls) = &self.tls else {
             return self.converse(stream, remote(None), place).await;
         };
+        // The handshake has the time of a head: a caller that connects and says nothing keeps its slot no longer than that.
         let secured = timeout(self.limits.header_time(), tls.acceptor().accept(stream));
         let Ok(Ok(stream)) = secured.await else {
             return;

@@ -72,6 +72,7 @@ impl Bodies {
         Self {
             most,
             time: config.limits.body_time(),
+            // One body of the largest size fits always, or nobody could ever send it.
             room: Arc::new(Semaphore::new(ROOM.max(most / KIB + 1))),
         }
     }
@@ -91,11 +92,14 @@ impl Bodies {
         let (mut all, mut room) = (BytesMut::new(), None::<OwnedSemaphorePermit>);
         while let Some(frame) = body.frame().await {
             let Ok(piece) = frame.map_err(|_| BodyFault::Broken)?.into_data() else {
+                // Trailers are no part of the body, and nothing here reads them.
                 continue;
             };
             if all.len() + piece.len() > self.most {
                 return Err(BodyFault::TooLarge);
             }
+            // Room is taken as bytes come, and not by the declared length:
+            // a caller who declares much and sends nothing takes none.
             let held = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
             let wanted = (all.len() + piece.len()).div_ceil(KIB).saturating_sub(held);
             if wanted > 0 {

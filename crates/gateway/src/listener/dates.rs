@@ -43,6 +43,7 @@ fn notice(leaf: &CertificateDer<'_>) -> Duration {
             UnixTime::since_unix_epoch(Duration::from_secs(seconds)),
         )
     };
+    // The verifier names a date only in its refusal: so it is asked for the first second and for the last.
     let life = match (ever(0), ever(END_OF_TIME)) {
         (Outside::Before(from), Outside::After(end)) => {
             end.as_secs().saturating_sub(from.as_secs())

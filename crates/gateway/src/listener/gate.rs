@@ -40,6 +40,7 @@ impl Gate {
             "[::1]".to_owned(),
         ];
         let bound = match config.listen.address {
+            // An unspecified address such as `0.0.0.0` is no name by which anybody calls.
             address if address.ip().is_unspecified() => None,
             address if address.is_ipv6() => Some(format!("[{}]", address.ip())),
             address => Some(address.ip().to_string()),
@@ -105,6 +106,7 @@ impl Gate {
         }
         let origin = only(headers, header::ORIGIN).ok_or(GateFault::Origin)?;
         let origin = origin.to_ascii_lowercase();
+        // A page of this listener may come by https although the listener speaks http: a proxy in front of it may speak TLS.
         let own = [format!("http://{host}"), format!("https://{host}")];
         match self.origins.contains(&origin) || own.contains(&origin) {
             true => Ok(()),
@@ -129,6 +131,7 @@ pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
             of_a2a.unwrap_or_else(|| fault.response())
         }
     };
+    // Authentication stands behind this gate, so only the response shows whether the caller is known.
     if response.extensions().get::<KnownCaller>().is_none() {
         gate.pace().await;
     }
@@ -152,6 +155,7 @@ fn admit_content(headers: &HeaderMap) -> Result<(), GateFault> {
             .strip_prefix("charset=")
             .is_none_or(|charset| charset == "utf-8")
     });
+    // Nothing here unpacks a body, so a packed one is refused by its head.
     match is_json && is_utf8 && !headers.contains_key(header::CONTENT_ENCODING) {
         true => Ok(()),
         false => Err(GateFault::ContentType),
@@ -184,6 +188,7 @@ pub(crate) fn is_json(media: &str) -> bool {
 
 fn without_port(host: &str) -> Option<&str> {
     let name = match host.rsplit_once(':') {
+        // In `[::1]` the last colon belongs to the address and not to a port.
         Some((name, port)) if !port.contains(']') => {
             let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
             is_port.then_some(name)?

@@ -39,6 +39,7 @@ impl<T: Send + Unpin> HttpBody for Guarded<T> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        // Asked before the body, which may always have more. The error cuts the answer off, so that it does not look complete.
         if self.gone.as_mut().poll(context).is_ready() {
             return Poll::Ready(Some(Err("the token holds no more".into())));
         }

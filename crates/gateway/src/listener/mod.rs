@@ -117,6 +117,7 @@ fn router(config: &GatewayConfig, doors: Doors, door: Door) -> Router {
     let bodies = from_fn_with_state(Arc::new(Bodies::new(config)), body::whole);
     // Only what a door serves asks for a token: that there is nothing at an address is no secret.
     let authenticate = from_fn_with_state(Arc::new(door), authenticate::authenticate);
+    // The layer that is added last is the first to see a request: so nobody's body is read before they are let in.
     let closed = doors.closed.route_layer(bodies).route_layer(authenticate);
     doors
         .open

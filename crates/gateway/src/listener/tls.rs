@@ -46,6 +46,7 @@ impl Secured {
         config: &GatewayConfig,
         section: &Tls,
     ) -> Result<Self, (String, &'static str)> {
+        // Stamps first: a file that changes while it is read has another stamp at the next look, and is read again.
         let stamps = stamps(config, section);
         let shown = shown(config, section)?;
         shown.warn();
@@ -70,6 +71,7 @@ impl Secured {
             now.looked = Instant::now();
             let stamps = stamps(&self.config, &self.section);
             if stamps != now.stamps {
+                // Noted also where the files do not fit together: the log says so once for each change, not at each connection.
                 now.stamps = stamps;
                 match shown(&self.config, &self.section) {
                     Ok(shown) => {
@@ -149,6 +151,7 @@ fn shown(
     let mut server = builder
         .with_single_cert(chain, secret)
         .map_err(|error| (format!("{}: {error}", certificate.display()), NAME_FILES))?;
+    // This listener serves HTTP/1.1 alone (accept.rs), so it offers nothing else.
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
     if section.client_ca.is_some() {
         // No TLS session can be taken up again, because that does not ask for the certificate anew: a certificate that

@@ -32,10 +32,12 @@ impl<S> Patient<S> {
         polled: Poll<io::Result<T>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
+        // A single byte that is taken counts as well: a client that reads slowly is served, one that reads nothing is not.
         if polled.is_ready() {
             self.waits = false;
             return polled;
         }
+        // The time runs from the first try that had to wait; later tries do not begin it anew.
         if !self.waits {
             self.waits = true;
             self.end.as_mut().reset(Instant::now() + self.patience);
@@ -53,6 +55,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // Reading has limits of its own: `header-seconds` and `body-seconds`.
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }

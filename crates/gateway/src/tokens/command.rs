@@ -99,6 +99,7 @@ impl TokenFault {
 /// Why it is not done; then nothing is.
 pub(crate) fn command(asked: &TokenFileCommand, path: &Path) -> Result<String, TokenFault> {
     match asked {
+        // A reader takes no lock: `store` puts a whole file in the place of the old one.
         TokenFileCommand::List => Ok(listed(&File::load(path)?)),
         TokenFileCommand::Make(args) => {
             let _lock = lock(path)?;
@@ -160,6 +161,7 @@ fn make(args: &MakeTokenArgs, path: &Path) -> Result<String, TokenFault> {
 
 /// One at a time: two that write at once would lose a token, or bring a revoked one back.
 fn lock(path: &Path) -> Result<std::fs::File, FileFault> {
+    // The lock is a file of its own: `store` replaces the tokens file, and a lock on the old one would hold nobody up.
     let beside = path.with_extension("lock");
     let failed = |source| FileFault::Io {
         path: beside.clone(),

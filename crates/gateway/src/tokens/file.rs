@@ -93,6 +93,7 @@ impl File {
             path: path.to_owned(),
             source,
         };
+        // One byte more than may be there shows that the file is too long.
         let text = match signet_files::read(path, LONGEST + 1, 0o002) {
             Ok(text) => text,
             Err(ReadFault::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
@@ -128,6 +129,7 @@ impl File {
             path: path.to_owned(),
             what: error.to_string(),
         })?;
+        // A group that reads the file goes on reading it; what others had is taken away.
         let mode = fs::metadata(path).map_or(0o600, |there| there.mode() & 0o770);
         let (beside, text) = (path.with_extension("new"), format!("{HEAD}{text}"));
         let replaced = replace(path, &beside, 0o600, text.as_bytes(), |file| {

@@ -82,9 +82,12 @@ impl KnownTokens {
         let mut before = std::mem::take(&mut self.live);
         for entry in entries {
             let live = match before.remove(&entry.hash.0) {
+                // A token that is as it was keeps its rate, its places and
+                // what is under way: the file changed for another's sake.
                 Some(live) if live.entry == entry => live,
                 changed => {
                     if let Some(changed) = changed {
+                        // What is under way was let in by the old scope, which may have been wider.
                         changed.caller.gone.cancel();
                     }
                     LiveToken::of(entry, limits)
@@ -132,6 +135,7 @@ impl LiveToken {
     }
 
     pub(super) fn admit(&mut self, now: Instant) -> Result<Admitted, NotAdmitted> {
+        // The rate comes first, so a request that finds no place is counted as well.
         let missing = self.bucket.take(1, now);
         missing.map_err(|missing| NotAdmitted::TooMany(missing.as_secs() + 1))?;
         let place = Arc::clone(&self.places).try_acquire_owned();

@@ -102,6 +102,7 @@ impl Tokens {
         self.refresh();
         let mut known = self.known.locked();
         let live = known.live.get_mut(hash);
+        // A certificate is public: nobody who sends its bytes as a token may be let in by its hash.
         let live = live.filter(|live| live.entry.certificate == of_certificate);
         live.ok_or(NotAdmitted::Unknown)?.admit(Instant::now())
     }
@@ -142,6 +143,7 @@ impl Tokens {
         let stamp = FileStamp::of(&self.path);
         let mut known = self.known.locked();
         let (is_changed, mut news) = (stamp != known.stamp, None);
+        // While there is no file there is no stamp that could change, so it is looked for each time.
         if is_changed || stamp.is_none() {
             news = known.load(&self.path, self.limits, is_changed);
             known.stamp = stamp;

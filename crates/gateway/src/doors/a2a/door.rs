@@ -84,6 +84,7 @@ impl A2aDoor {
 
     /// Ends a task whose token holds no more; nothing of it is sent from then on.
     pub(super) async fn end_with_token(&self, task: String) {
+        // An error is let go: what stays unsettled is settled when tokens change next, or at the next start (`settle_ended`).
         let _ = self.changed(task.clone(), Change::TokenEnded).await;
         let _ = self.store.settled_all(task).await;
     }
@@ -104,6 +105,7 @@ impl A2aDoor {
 
     /// Waits until the task is over, or waits for its client or for people; no longer than the configuration says.
     pub(crate) async fn wait(&self, task: &str) -> Result<(), A2aError> {
+        // Follow first, then read: a change between the two wakes the loop below.
         let mut news = self.store.follow(task);
         let watching = async {
             loop {
@@ -131,6 +133,8 @@ impl A2aDoor {
         let (mut record, seq) = self.store.owned(owner, id).await?;
         if let Some(answer) = record.answer.clone() {
             let daemon = self.context.daemon_of(caller);
+            // While the process lives, the words are in memory (`Unwritten`);
+            // after a restart the daemon's inbox alone has them.
             if record.task.artifacts.is_empty() {
                 put_answer(&daemon, &mut record, &answer).await?;
             }
@@ -147,6 +151,7 @@ impl A2aDoor {
         };
         let acknowledge = Acknowledge::of(vec![name]);
         let done = daemon.call(&acknowledge, Duration::ZERO).await;
+        // A refusal says that the answer has left the inbox already, so nothing is left to do there.
         if matches!(
             done,
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_)))

@@ -69,6 +69,7 @@ impl Following<'_> {
     ) -> Result<(), DoorError> {
         let mut link = self.room.context.daemon.own_link().await?;
         self.asked = 0;
+        // Every open message is asked about below, so what was noted for the connection before is of no use any more.
         self.answered.clear();
         self.later.clear();
         let all: Vec<String> = self.open.keys().cloned().collect();
@@ -95,11 +96,14 @@ impl Following<'_> {
                 next = more.recv() => match next {
                     Some(next) => {
                         let message = next.message.clone();
+                        // The message is open before it is asked about: where the
+                        // connection breaks under `ask`, the next one asks again.
                         self.open.insert(message.clone(), next);
                         self.ask(&mut link, &message).await?;
                     }
                     None => return Ok(()),
                 },
+                // Without an entry `later` is `renewed`, and that moment belongs to the last arm.
                 () = sleep_until(later), if later < renewed => {
                     if let Some((_, message)) = self.later.pop_first()
                         && self.open.contains_key(&message)
@@ -129,6 +133,7 @@ impl Following<'_> {
         if subscribed.state == Some(State::Received) {
             self.received(message);
         }
+        // What the peer's agent has taken may have told progress before this connection was there, so it is looked at too.
         match subscribed.state {
             Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
             _ => self.look(link, message).await,
@@ -191,6 +196,8 @@ impl Following<'_> {
                 self.end(message, Change::at(State::Unknown)).await?;
                 Ok(None)
             }
+            // Another refusal says nothing of this message. As an error it
+            // would end the connection, and be met again on the next.
             Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -291,6 +298,7 @@ impl Following<'_> {
         link: &mut DaemonConnection,
         came: Message,
     ) -> Result<(), DoorError> {
+        // A message without `in_reply_to` answers nothing: no message is open under the empty name.
         let message = came.in_reply_to.clone().unwrap_or_default();
         let Some(open) = self.open.get(&message).cloned() else {
             return Ok(());
@@ -349,6 +357,8 @@ impl Following<'_> {
         let Some(open) = self.open.get(message).cloned() else {
             return Ok(());
         };
+        // The task is written before the message is settled: after a crash in between, the message is followed once more, and a
+        // task that is over does not move.
         self.room.changed(open.task.clone(), change).await?;
         self.settle(open).await
     }

@@ -74,6 +74,7 @@ impl A2aDoor {
         let all: Vec<String> = offers.iter().map(|offer| offer.name.clone()).collect();
         let is_news = self.offered.with(peer, |known| {
             known.is_met |= is_met;
+            // An empty list says that the peer's program is away: what it served before stays remembered for that time.
             let is_news = !all.is_empty() && known.last != all;
             if is_news {
                 known.last.clone_from(&all);
@@ -91,6 +92,7 @@ impl A2aDoor {
     async fn meet(&self, caller: &Caller, peer: &str) -> Option<String> {
         let now = Instant::now();
         let is_due = self.offered.with(peer, |known| {
+            // The time is noted under the same lock, so calls that come together begin one session.
             let is_due = known.asked.is_none_or(|asked| now - asked >= MEET_EVERY);
             known.asked = if is_due { Some(now) } else { known.asked };
             is_due

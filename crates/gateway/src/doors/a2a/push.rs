@@ -68,6 +68,7 @@ impl Pushing {
         let receiver = (due.config.task_id.clone(), due.config.id.clone());
         {
             let mut busy = self.busy.locked();
+            // One push at a time to a receiver, so that its events come in their order; the flag says that there are more.
             if let Some(has_news) = busy.receivers.get_mut(&receiver) {
                 *has_news = true;
                 return;
@@ -85,6 +86,8 @@ impl Pushing {
                 self.push(context, store, due).await;
             }
             {
+                // The flag is read and reset under one lock, so no news falls
+                // in between: it is looked at below, or begins its own push.
                 let mut busy = self.busy.locked();
                 if busy.receivers.insert(receiver.clone(), false) != Some(true) {
                     busy.receivers.remove(&receiver);
@@ -135,10 +138,12 @@ impl Pushing {
         let own = self.posts_of(&post.due.caller);
         let mut pause = PAUSE;
         for _ in 0..TRIES {
+            // The caller's own place comes first: a caller that waits for its dead receivers holds none of the places of all.
             let (Ok(own_place), Ok(place)) = (own.acquire().await, self.places.acquire().await)
             else {
                 return false;
             };
+            // Asked at each try, and behind the wait for a place: token and receiver may have gone meanwhile.
             let is_wanted = context.still_admits(&post.due.caller)
                 && store.stands(post.due.config.clone()).await;
             if !is_wanted {
@@ -171,6 +176,7 @@ impl Pushing {
             sleep(pause).await;
             pause *= 3;
         }
+        // The receiver missed this event. Called taken, it holds back none of the later ones.
         true
     }
 
@@ -242,6 +248,7 @@ fn headers(config: &PushConfig) -> Option<HeaderMap> {
 
 fn secret(text: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(text).ok()?;
+    // A sensitive header is left out where headers are printed for debugging.
     value.set_sensitive(true);
     Some(value)
 }

@@ -71,6 +71,7 @@ pub(super) struct PeerOffers {
 
 impl PeersOffers {
     pub(super) fn with<T>(&self, peer: &str, of: impl FnOnce(&mut PeerOffers) -> T) -> T {
+        // The daemon knows every peer that is asked about here, so there are no more entries than peers.
         let mut all = self.0.locked();
         of(all.entry(peer.to_owned()).or_default())
     }

@@ -36,6 +36,7 @@ impl A2aDoor {
             let daemon = match self.context.holder(&call.caller) {
                 Holder::Held(caller) => self.context.daemon_of(&caller),
                 Holder::Ended => return self.end_with_token(call.task).await,
+                // While the tokens file cannot be read, nobody can say whether the token still holds: the message waits.
                 Holder::Unsaid => {
                     sleep(pause).await;
                     pause = (pause * 2).min(PAUSES.1);
@@ -55,6 +56,7 @@ impl A2aDoor {
                             by: sent.by,
                             waits_for: sent.waits_for,
                         };
+                        // An error of the store is let go: the message has left, and its follower asks the daemon where it is.
                         let _ = self.changed(call.task, change).await;
                     }
                     return;
@@ -94,6 +96,7 @@ impl A2aDoor {
             task: call.task.clone(),
             peer,
         });
+        // Where its name cannot be written, the next start sends it again under the same key, and the daemon knows it by that.
         let _ = self.store.sent(call.key.clone(), message).await;
     }
 
@@ -101,6 +104,7 @@ impl A2aDoor {
     async fn in_line(&self, peer: &str) -> OwnedMutexGuard<()> {
         let line = {
             let mut lines = self.lines.locked();
+            // Lines that nobody holds or waits in are dropped, or the map would keep one for each peer there ever was.
             lines.retain(|known, line| known == peer || Arc::strong_count(line) > 1);
             Arc::clone(lines.entry(peer.to_owned()).or_default())
         };
@@ -110,6 +114,8 @@ impl A2aDoor {
     /// Whether its client gave the task up while the message was here: then nothing is sent.
     async fn is_given_up(&self, call: &TaskCall) -> bool {
         let record = self.store.record(call.task.clone()).await;
+        // Where the store cannot be read, nothing is known, and the next try looks again: only a task that is over, or is not
+        // there any more, stops the message.
         let is_over = record.is_ok_and(|record| record.is_none_or(|record| record.is_over()));
         if is_over {
             let _ = self.store.settled(call.key.clone()).await;
@@ -123,6 +129,7 @@ impl A2aDoor {
         if ![NOT_GRANTED, OVER_BUDGET].contains(&reason) {
             return false;
         }
+        // `Db::again` adds a `_` to the key at each try: so the key itself counts the tries, also across a restart.
         let tries = refused.key.bytes().rev().take_while(|byte| *byte == b'_');
         let tries = u32::try_from(tries.count()).unwrap_or(TRIES);
         if tries >= TRIES {
@@ -205,6 +212,7 @@ impl A2aDoor {
     }
 
     async fn not_sent(&self, call: TaskCall, why: String) {
+        // The task ends before its call is settled: after a crash in between, the next start finds the call open.
         let _ = self.changed(call.task, Change::NotTaken(why)).await;
         let _ = self.store.settled(call.key).await;
     }

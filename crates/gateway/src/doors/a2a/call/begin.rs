@@ -23,6 +23,7 @@ impl Asking<'_> {
         let fields = root.object("message")?;
         let fields = fields.ok_or_else(|| root.fault("message", "is missing"))?;
         let message = read::message(&fields, || Moment::read().id())?;
+        // Judged before the message is taken in: a receiver that is refused leaves nothing begun.
         let push = self.push_of_configuration()?;
         let about = RequestTerms::read(&[
             message.metadata.as_ref(),
@@ -34,6 +35,8 @@ impl Asking<'_> {
         }
         let body = body_of(&message, tier)?;
         let capability = self.capability(about.capability.clone()).await;
+        // The key is made of the message as its client wrote it. `said`
+        // puts in fresh ids, by which no call would be the same again.
         let key = self.key(&message, &about);
         let (said, context) = self.said(message, tier, capability.is_none()).await?;
         let request = Send {

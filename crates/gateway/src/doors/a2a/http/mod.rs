@@ -205,6 +205,7 @@ pub(crate) async fn answer(
     };
     let mut response =
         answered.unwrap_or_else(|fault| failed(&fault, id.error(&fault.write(version)), as_event));
+    // The answer names the extensions that the call activated, as the specification asks of an agent.
     if !heard.activated().is_empty() {
         let value = HeaderValue::from_static(A2A_EXTENSION);
         response.headers_mut().insert(EXTENSIONS, value);
@@ -248,6 +249,7 @@ async fn behind(
     method: A2aMethod,
 ) -> Result<(String, Vec<Offer>), A2aError> {
     let named = peer.clone().or_else(|| room.section().default.clone());
+    // A peer beyond the token's scope is answered as one that nobody knows.
     if let Some(peer) = named.filter(|peer| caller.scope.knows(peer)) {
         match room.offers(caller, &peer).await {
             Ok(Some(offers)) => return Ok((peer, offers)),

@@ -14,6 +14,7 @@ use super::{Begin, Begun, TaskCall, TaskMessage, daemon_key};
 impl Db {
     pub(super) fn begin(&mut self, begin: Begin) -> Result<Begun, A2aError> {
         let now = Moment::read();
+        // Looked for before there is room for it: a call made again writes nothing, so it is answered also where all is full.
         if let Some(task) = self.task_of(&begin.key, now)? {
             return Ok(Begun { task, call: None });
         }
@@ -35,15 +36,18 @@ impl Db {
                 message,
             } => {
                 let (mut record, seq) = self.owned(&owner, &task)?;
+                // The task was looked at before as well, but not on this thread: it may have ended since.
                 further(&record, context.as_deref())?;
                 let events = record.say(*message, tier, now);
                 (record, events, seq)
             }
         };
+        // The request holds the words that were said, so of a task that is not kept it stays in memory.
         let written = match record.is_kept {
             true => Some(write(&request)?),
             false => None,
         };
+        // Task and call are one transaction: a task without its call would wait for a message that nobody ever sends.
         self.put(&record, events, seq, Some((&key, written)))?;
         let task = record.task.id;
         let call = TaskCall {
@@ -78,6 +82,7 @@ impl Db {
             key: Some(daemon_key(&next)),
             ..request
         });
+        // `message` is NULL again, so that a start after a crash sends the call anew and does not follow the refused message.
         self.run(
             "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",
             params![key, next, write(&request)?],
@@ -91,6 +96,7 @@ impl Db {
     }
 
     pub(super) fn settled(&mut self, key: &str) -> Result<(), A2aError> {
+        // The words of a request are needed only to send it.
         self.run(
             "UPDATE calls SET is_open = 0, request = NULL WHERE key = ?1",
             [key],
@@ -150,6 +156,8 @@ impl Db {
     /// task since, nor given it up, and it is not long over. The specification lets a messageId tell a call that is made
     /// again (3.3.1), and clients use it for another task as well.
     fn task_of(&self, key: &str, now: Moment) -> Result<Option<String>, A2aError> {
+        // A key is the hash, a dot and an id. In ASCII `/` follows the dot, so this range
+        // holds exactly the keys of one hash, and the index of the primary key finds it.
         let found = self.rows(
             "SELECT task FROM calls JOIN tasks ON tasks.id = calls.task \
              WHERE calls.key >= ?1 AND calls.key < ?1 || '/' AND state <> ?2 AND (is_over = 0 OR updated >= ?3) \

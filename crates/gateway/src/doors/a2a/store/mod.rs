@@ -109,6 +109,7 @@ impl Store {
         let live = Arc::new(Live::default());
         let mut db = Db::open(path, limits, Arc::clone(&live))?;
         let (jobs, mut todo) = mpsc::channel::<Job>(QUEUE);
+        // A thread of its own: SQLite blocks while it writes and syncs, and one owner of the connection needs no lock.
         let thread = thread::Builder::new().name("a2a-store".to_owned());
         let work = move || {
             while let Some(job) = todo.blocking_recv() {
@@ -141,6 +142,7 @@ impl Store {
         work: impl FnOnce(&mut Db) -> T + std::marker::Send + 'static,
     ) -> Result<T, A2aError> {
         let (done, answer) = oneshot::channel();
+        // Whoever asked may have gone meanwhile. The work is done all the same, and nobody is told.
         let job: Job = Box::new(move |db| drop(done.send(work(db))));
         let gone = |_| A2aError::internal("Internal error: the gateway is ending; call again");
         self.jobs.send(job).await.map_err(|_| gone(()))?;

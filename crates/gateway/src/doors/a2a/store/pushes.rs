@@ -15,6 +15,7 @@ impl Db {
         is_v1: bool,
     ) -> Result<(), A2aError> {
         let (_, seq) = self.owned(owner, &config.task_id)?;
+        // A receiver that is given anew takes the place of the one with its id, so it is not counted.
         let others = self.receivers(&config.task_id)?.into_iter();
         let others = others.filter(|(known, ..)| known.id != config.id).count();
         if others >= PUSHES_MAX {
@@ -83,6 +84,7 @@ impl Db {
     }
 
     pub(super) fn pushed(&mut self, task: &str, id: &str, seq: u64) -> Result<(), A2aError> {
+        // `max`: a receiver that was given anew under the same id may be ahead of a push that is still under way.
         self.run(
             "UPDATE pushes SET sent = max(sent, ?3) WHERE task = ?1 AND id = ?2",
             params![task, id, row(seq)],

@@ -50,6 +50,7 @@ impl Db {
     /// The caller's task, with all that is known of it.
     pub(super) fn owned(&self, owner: &Owner, task: &str) -> Result<(Record, u64), A2aError> {
         let found = self.found(task)?;
+        // A token whose tier was lowered does not hear that a task above it exists: the answer is that of an unknown task.
         let is_theirs = |record: &Record| {
             record.caller == owner.caller && record.peer == owner.peer && record.tier <= owner.tier
         };
@@ -67,6 +68,7 @@ impl Db {
             }
             None => self.events(task, after)?,
         };
+        // Where events between what the reader has and the oldest that is kept are gone, the task as it is stands for them.
         let first = events.first().map_or(seq + 1, |(number, _)| *number);
         let is_whole = after >= seq || first == after + 1;
         Ok(Seen {
@@ -95,6 +97,7 @@ impl Db {
             .sql
             .query_row(&count, bound, |row| row.get(0))
             .map(number)?;
+        // Several tasks can change within one millisecond, so the place where a page ends is time and id together.
         let text = format!(
             "SELECT id, updated FROM tasks WHERE {filter} AND (updated, id) < (?7, ?8) \
              ORDER BY updated DESC, id DESC LIMIT ?9"
@@ -114,6 +117,7 @@ impl Db {
             ],
             |row| Ok((row.get::<_, i64>(1)?, row.get::<_, String>(0)?)),
         )?;
+        // One more than the page holds shows whether another page follows.
         let has_more = names.len() > query.limit;
         names.truncate(query.limit);
         let next = names.last().filter(|_| has_more).cloned();
@@ -181,6 +185,7 @@ impl Db {
         if !record.is_kept {
             self.unwritten.put(record.clone(), numbered);
         }
+        // Only now: whoever is woken reads the database, and a write that failed must wake nobody.
         self.live.tell(&task.id, seq);
         Ok(seq)
     }
@@ -236,13 +241,16 @@ impl Db {
         }
         if tasks < limits.tasks as u64 && bytes < limits.bytes {
             let left = (limits.tasks as u64 - tasks).min(open_left).min(tasks_left);
+            // The counts only save work: a caller whose count is gone is counted again at its next call.
             if self.uncounted.len() > COUNTED_MAX {
                 self.uncounted.clear();
             }
             self.uncounted
+                // An eighth of what is left: the calls of others take from the same until the next count.
                 .insert(caller.to_owned(), (left / 8).min(COUNT_AGAIN));
             return Ok(());
         }
+        // Several go at once, because a count reads the whole table and should not be needed for each new task.
         let query = "SELECT id FROM tasks WHERE is_over = 1 ORDER BY updated LIMIT 64";
         let oldest: Vec<String> = self.rows(query, [], |row| row.get(0))?;
         if oldest.is_empty() {

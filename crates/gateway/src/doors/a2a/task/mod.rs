@@ -226,9 +226,11 @@ impl Record {
 
     /// What that change makes of it. Nothing moves a terminal task.
     pub(crate) fn apply(&mut self, change: Change, now: Moment) -> Vec<A2aEvent> {
+        // An answer ends its task, so `Shown` always comes to a task that is over: it has to be handled before the check below.
         if let Change::Shown = change {
             self.answer = None;
         }
+        // A new connection to the daemon hears of every open message once more: a task that is over must not move by that.
         if self.task.status.state.is_terminal() {
             return Vec::new();
         }
@@ -240,6 +242,8 @@ impl Record {
                 by,
                 waits_for,
             } => self.moved(state, reason.as_deref(), by, waits_for, now),
+            // A note above the token's tier is left out and the task goes
+            // on; an answer above it (below) ends the task as withheld.
             Change::Progress(_, tier) if tier > self.reach => Vec::new(),
             Change::Progress(progress, tier) => {
                 self.admit(tier);
@@ -248,6 +252,8 @@ impl Record {
             }
             Change::Answer { tier, .. } if tier > self.reach => self.withheld(now),
             Change::Answer { body, tier, name } => {
+                // `admit` comes first: only when the answer's tier has counted
+                // does `is_kept` say whether the answer may be written here.
                 self.admit(tier);
                 self.answer = (!self.is_kept).then_some(name);
                 self.answered(body, now)
@@ -278,6 +284,7 @@ impl Record {
         let ended = more.as_ref().and_then(|more| more.get("state"));
         let ended =
             ended.and_then(|name| Some((A2aTaskState::read(name)?, name.as_str()?.to_owned())));
+        // A peer may write any state here. One that is not in `ENDS`, such as `completed`, cannot stand in a refusal.
         let Some((state, name)) = ended.filter(|(state, _)| ENDS.contains(state)) else {
             let said = format!("{DECLINED}: {}", failure.message);
             return vec![self.ended(A2aTaskState::Rejected, &said, now)];
@@ -293,6 +300,8 @@ impl Record {
             let words = words.strip_prefix(": ").unwrap_or(words);
             parts.extend((!words.is_empty()).then(|| A2aPart::text(visible(words).into_owned())));
         }
+        // Parts that still wait for earlier ones are dropped: a request
+        // that goes on after this one numbers its parts from 0 again.
         self.early.clear();
         self.put_status_into_history();
         vec![self.status_of(state, parts, now)]
@@ -302,6 +311,7 @@ impl Record {
         use signet_api::ProgressState::{InputRequired, Working};
         let waits = progress.note.as_deref() == Some(WAITS_FOR_A_PERSON);
         let waited = std::mem::replace(&mut self.waits_for_people, waits);
+        // This note comes from the other side's daemon and not from the agent that was asked, so the task keeps its state.
         if waits {
             return match self.says(Some(PERSON_THERE)) {
                 true => Vec::new(),
@@ -351,6 +361,7 @@ impl Record {
     fn ended(&mut self, state: A2aTaskState, sentence: &str, now: Moment) -> A2aEvent {
         self.early.clear();
         self.put_status_into_history();
+        // The sentence may hold words of the peer, so its hidden characters are made visible.
         self.status(state, Some(visible(sentence).into_owned()), now)
     }
 
@@ -420,6 +431,7 @@ const WITHHELD: &str =
     "there is an answer, and it is not shown here: its person reads it with signet inbox";
 /// The artifact that holds what was answered.
 pub(crate) const ANSWER: &str = "answer";
+// The whole record is written at each change, so a history without an end would make every write longer.
 const HISTORY_MAX: usize = 100;
 
 #[cfg(test)]

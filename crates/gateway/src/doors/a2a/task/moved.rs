@@ -35,6 +35,7 @@ impl Record {
                 let Some(sentence) = waits_for.and_then(waiting) else {
                     return Vec::new();
                 };
+                // A task that is under way stays so: another message of it may wait while the agent works on the first.
                 match self.says(Some(sentence)) || self.task.status.state != A2aTaskState::Submitted
                 {
                     true => Vec::new(),
@@ -51,6 +52,7 @@ impl Record {
                 true => vec![self.status(A2aTaskState::Submitted, None, now)],
                 false => Vec::new(),
             },
+            // The answer itself ends the task, when it comes.
             Sent::Answered => Vec::new(),
             Sent::Refused => {
                 let sentence = match by {
