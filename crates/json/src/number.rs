@@ -12,6 +12,7 @@ use super::Decimals;
 #[must_use]
 pub fn parse_number(text: &str) -> Option<f64> {
     let literal = Literal::at_start_of(text).ok()?;
+    // Rust's own parser also takes `inf`, `+1` and `1.`, which are no JSON: the literal has to be the whole text.
     let whole = literal.text.len() == text.len();
     text.parse()
         .ok()
@@ -49,6 +50,7 @@ impl<'a> Literal<'a> {
         let bytes = text.as_bytes();
         let sign = usize::from(bytes.first() == Some(&b'-'));
         let integer_end = match bytes.get(sign) {
+            // Behind a leading 0 the integer ends: the digits of `01` are then something that does not belong there (RFC 8259).
             Some(b'0') => sign + 1,
             _ => digits_end(bytes, sign)?,
         };
@@ -75,6 +77,7 @@ impl<'a> Literal<'a> {
     pub(super) fn canonical_integer(&self) -> Option<i64> {
         let integer: i64 = self.is_integer.then(|| self.text.parse().ok())??;
         let is_safe = integer.unsigned_abs() <= MAX_SAFE_INTEGER;
+        // `-0` is the number 0, whose only canonical spelling is `0`.
         (is_safe && self.text != "-0").then_some(integer)
     }
 
@@ -104,6 +107,7 @@ impl<'a> Literal<'a> {
             .parse()
             .ok()
             .filter(|double: &f64| double.is_finite())?;
+        // Another reader may keep decimals exactly: it must not take this literal for another number (protocol.md, section 2).
         if decimals == Decimals::Exact {
             let shortest = Decimal::of(ryu_js::Buffer::new().format_finite(double))?;
             (Decimal::of(self.text)? == shortest).then_some(())?;
@@ -114,6 +118,7 @@ impl<'a> Literal<'a> {
 
 fn number_of(double: f64) -> Option<Number> {
     if double.abs() <= MAX_SAFE_INTEGER as f64 && double.fract() == 0.0 {
+        // `1.0`, `1e0` and `1` are one number, and `-0.0` is 0: each gets one value, and so one canonical form.
         return Some(Number::from(double as i64));
     }
     // From 2^53 to 10^21 the canonical form is an integer literal that this parser refuses.
@@ -150,10 +155,12 @@ struct Decimal {
 impl Decimal {
     /// None if the significant digits do not fit: no double needs more than seventeen.
     fn of(literal: &str) -> Option<Self> {
+        // The sign is left out: it is the same for a literal and for its double.
         let literal = literal.trim_start_matches('-');
         let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let (digits, zeros) = significant(whole.bytes().chain(fraction.bytes()))?;
+        // Zero can be written with any exponent: this is its one spelling here.
         if digits == 0 {
             return Some(Self {
                 digits,
@@ -164,6 +171,7 @@ impl Decimal {
         let shift = i64::try_from(zeros).ok()? - i64::try_from(fraction.len()).ok()?;
         Some(Self {
             digits,
+            // The exponent comes from outside and may lie at the end of i64: an overflow refuses the number.
             exponent: exponent.checked_add(shift)?,
         })
     }
@@ -178,6 +186,7 @@ fn significant(bytes: impl Iterator<Item = u8>) -> Option<(u64, usize)> {
             continue;
         }
         if digits > 0 {
+            // Whatever does not fit into 64 bits has more digits than a double needs: it is refused.
             let shift = 10_u64.checked_pow(u32::try_from(zeros + 1).ok()?)?;
             digits = digits.checked_mul(shift)?;
         }

@@ -126,6 +126,7 @@ impl Parser<'_> {
     fn has_next(&mut self, close: u8, missing: &'static str) -> Result<bool, JsonError> {
         self.skip_space();
         if self.take(b',') {
+            // A closing mark behind a comma is neither a value nor a name, so the next read refuses a comma at the end.
             self.skip_space();
             Ok(true)
         } else if self.take(close) {
@@ -198,6 +199,7 @@ impl Parser<'_> {
         if let Some(character) = char::from_u32(first) {
             return Ok(character);
         }
+        // No character has this unit, so it is a surrogate: a low one in front, or a high one without its other half.
         if first >= LOW_SURROGATES || !self.rest().starts_with("\\u") {
             return Err(JsonError::LoneSurrogate);
         }

@@ -69,6 +69,7 @@ impl<'a> CanonicalReader<'a> {
     /// [`CanonicalReader::leave`], has had the members in canonical order and none but these.
     pub fn member(&mut self, name: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        // Comma, name and colon follow each other at once: white space between them is not canonical.
         let rest = match self.is_first {
             true => Some(rest),
             false => rest.strip_prefix(b","),
@@ -78,6 +79,7 @@ impl<'a> CanonicalReader<'a> {
             .and_then(|rest| rest.strip_prefix(name.as_bytes()))
             .and_then(|rest| rest.strip_prefix(b"\":"));
         let Some(behind) = behind else {
+            // The place does not move: the next name of the order may stand here.
             return false;
         };
         self.at = self.text.len() - behind.len();
@@ -193,6 +195,7 @@ impl<'a> CanonicalReader<'a> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let end = self.at + plain_len(rest);
         if self.text.as_bytes().get(end) == Some(&b'"') {
+            // Nearly every string has no escape: it is borrowed from the document, and costs no memory of its own.
             let text = self.text.get(self.at..end)?;
             self.at = end + 1;
             return Some(Cow::Borrowed(text));
@@ -236,6 +239,7 @@ impl<'a> CanonicalReader<'a> {
                     _ => return None,
                 };
                 let control = char::from((high - b'0') * 16 + low);
+                // These five have a shorter escape, and only that one is canonical (RFC 8785, section 3.2.2.2).
                 if matches!(control, '\u{8}' | '\t' | '\n' | '\u{c}' | '\r') {
                     return None;
                 }

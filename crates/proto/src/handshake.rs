@@ -117,6 +117,7 @@ impl Handshake {
                 *self = state.take(taken).map_or(Self::Idle, Self::Granting);
             }
             (Method::Trust, Self::AwaitTrust(state)) => return state.finish(taken),
+            // A flight that this state does not await costs nothing: the state is put back.
             (_, before) => *self = before,
         }
         None
@@ -272,6 +273,7 @@ impl Handshake {
         flight.admit_offer(message)?;
         let later_than =
             |known: &TakenFlight| message.headers.timestamp > known.message.headers.timestamp;
+        // Both sides compare the same two names, so that exactly one of them gives way.
         let go_on_as_initiator = *me < message.headers.agent_id;
         match self {
             Self::AwaitVerify(_) if go_on_as_initiator => Err(Reason::HandshakeCrossed),
@@ -300,6 +302,7 @@ pub enum Overdue {
 
 /// The newest version that both lists name.
 pub fn best_common(mine: &[Version], theirs: &[Version]) -> Option<Version> {
+    // Lists of versions ascend, so that the last common one is the newest.
     mine.iter()
         .rev()
         .find(|version| theirs.contains(version))
@@ -376,6 +379,7 @@ impl Grant {
         Some(Self {
             capabilities: names.collect::<Option<_>>()?,
             tier: Tier::parse(value.get("tier")?.as_u64()?).ok()?,
+            // The schema allows a million at most: nothing is too large here, and so becomes no limit.
             messages_per_minute: budget.and_then(|number| u32::try_from(number).ok()),
         })
     }

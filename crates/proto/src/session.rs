@@ -132,6 +132,7 @@ impl Session {
         let granted = &mut self.received.capabilities;
         granted.retain(|name| !before.contains(name));
         let names: Vec<_> = offers.iter().map(|offer| offer.name.clone()).collect();
+        // What an offer names is granted with it (protocol.md, Offers).
         granted.extend(names.iter().cloned());
         self.offered.extend(offers);
         self.beside = Beside { sequence, names };

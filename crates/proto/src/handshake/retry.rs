@@ -56,6 +56,7 @@ impl Retry {
     /// The way is open again: what is under way goes out now, and then at the first pace.
     pub(crate) fn hasten(&mut self, now: Timestamp) {
         self.next = self.next.min(now);
+        // It is doubled as the flight goes out, so that the first wait follows.
         self.delay = Duration::from_millis(500);
     }
 

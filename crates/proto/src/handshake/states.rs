@@ -63,6 +63,7 @@ impl AwaitVerify {
         let mine = self.announce.body().and_then(versions_in);
         let mine = mine.ok_or(Reason::InvalidShape)?;
         match (best_common(&mine, flight.versions()?), flight.choice) {
+            // Where nothing is common both are none: such a flight is taken, and ends the handshake.
             (best, choice) if best == choice => Ok(()),
             (None, Some(_)) => Err(Reason::VersionUnsupported),
             _ => Err(Reason::VersionDowngrade),

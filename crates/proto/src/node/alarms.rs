@@ -150,6 +150,7 @@ impl AlarmsDoor<'_, '_> {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn clear(&mut self) -> Outcome {
         let node = &self.turn.node;
+        // Found while the alarms still ring: afterwards nobody is held back, and nobody knows who was.
         let held = node.peers.known().names();
         let held = held.filter(|peer| !node.alarms.held_by(node.context(), peer).is_empty());
         let held: Vec<_> = held.cloned().collect();

@@ -104,6 +104,7 @@ pub(super) fn weight<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> u64 {
     for entry in entries {
         line.clear();
         entry.write(&mut line);
+        // An upper bound: DEL becomes six bytes, a hidden character of two bytes six as well, one of four bytes twelve.
         let escapes = line.iter().map(|byte| match byte {
             0x7f => 5,
             0x80.. => 2,
@@ -135,6 +136,7 @@ impl Default for Budget {
 impl Budget {
     /// Whether a line is allowed at `now`; it is paid then.
     pub(super) fn spend(&mut self, now: Timestamp, entry: &Entry) -> bool {
+        // Bytes are asked first: `spend` pays at once, and a line without bytes must not use up one of the second's lines.
         let allowed = self.bytes.has_room(now) && self.allowance.spend(now);
         if allowed {
             self.bytes.spend(weight([entry]));

@@ -76,6 +76,7 @@ impl Clock {
     /// A line is written while the clock stands at `clock`, or told again. Gives the line's own time, which is
     /// never before that of the line above it.
     pub(super) fn pass_line(&mut self, clock: Timestamp) -> Timestamp {
+        // The log's time stands still while the clock is behind it: only a later time tells where the clock stands.
         if clock > self.written {
             self.read = self.read.max(clock);
         }

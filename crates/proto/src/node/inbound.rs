@@ -25,6 +25,7 @@ pub(super) struct Arrival<'t, 'n> {
 
 impl<'t, 'n> Arrival<'t, 'n> {
     pub(super) fn judge(turn: &'t mut Turn<'n>, judged: Judged) {
+        // Before anything is ruled: what answers this input goes out by the carrier that brought it (protocol.md, section 11).
         turn.node.peers.arrive_by(judged.carrier);
         // The input counts as one that a `flood` line counts, until a line of its own says what was decided.
         turn.out.ruled = Some(Disposition::Counted);
@@ -32,10 +33,12 @@ impl<'t, 'n> Arrival<'t, 'n> {
         let mut arrival = Arrival { turn, bytes };
         match judged.input {
             Input::Parsed(proven) => arrival.judge_proven(judged.head, proven),
+            // Bytes that became no message ask for no introduction, so it does not matter whether their line had room.
             Input::Unparsed(unparsed) => drop(arrival.refuse_stranger(judged.head, unparsed)),
             Input::Shed(hash) => arrival.count(hash),
         }
         let by = arrival.turn.node.peers.arrived_by();
+        // A line without the member `carrier` is about NATS (protocol.md, section 12).
         let carrier = Some(by).filter(|carrier| **carrier != CarrierId::NATS);
         arrival.turn.out.carrier = carrier.cloned();
     }
@@ -63,6 +66,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     fn judge_proven(&mut self, head: Vec<u8>, proven: Proven) {
         match self.current(proven) {
+            // A poll has no number, no line and no receipt, so V08 to V12 have nothing to judge in it.
             Proven::Verified(verified) => match verified.payload {
                 Ok(Payload::Poll(last)) => {
                     self.turn
@@ -89,6 +93,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
                         message_type: Some(message.headers.message_type),
                     },
                 };
+                // Where a flood has used up the strangers' lines, nobody is introduced either: a flood must not ask the person
+                // anything.
                 if self.refuse_stranger(head, unparsed) {
                     self.turn.people().consider_stranger(&message, reason);
                 }
@@ -143,6 +149,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
         let entry = Outcome::verdict(self.bytes, message, Ruling::Accepted, copy, paid);
         self.turn.out.ruled = Some(Disposition::Accepted);
         let by = self.turn.node.peers.arrived_by().clone();
+        // Only what is accepted says by which carrier the peer is heard: a replayed message turns no receipt of ours away.
         let peer = self.turn.node.peers.entry(&message.headers.agent_id);
         peer.hear_by(by);
         self.turn.write_ruled(entry, Some(&ruled));
@@ -205,6 +212,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 if is_about_clocks(&message.form) {
                     self.turn.alarms().note_clock(&message);
                 }
+                // While paused the message stays in the inbox; the resume hands it over.
                 if !self.turn.node.people.pausing().is_paused() {
                     self.turn.hand_over(Accepted::of(ruled));
                 }
@@ -213,6 +221,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
             // Their payloads are above.
             (_, KeptIn::Receipts | KeptIn::Handshake) => {}
         }
+        // The first word in a session confirms it, and a receipt makes room: what waited for either may leave now.
         if message.headers.session.is_some() {
             self.turn.drafts().release(&message.headers.agent_id);
         }
@@ -248,6 +257,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 let answer = Draft::answer(form, message, id, None);
                 let _ = self.turn.sent().dispatch(answer, None);
             }
+            // Refused notifications and responses are named in the next receipt, and orders are never answered.
             _ => {}
         }
     }

@@ -54,6 +54,7 @@ impl Judged {
     /// their sender are hashed (SHA-256 of the bytes), and will be counted like every stranger's
     /// that is over the budget. What any peer sent is judged in full.
     pub fn of_peers(bytes: &[u8], view: &TrustView) -> Self {
+        // The cheap look turns most junk away; where it is not sure, the parser says who is named as the sender.
         let parsed = may_be_a_peers(bytes, view)
             .then(|| Unverified::parse_from(bytes, |sender| view.peer(sender).is_some()))
             .flatten();
@@ -138,6 +139,7 @@ fn may_be_a_peers(bytes: &[u8], view: &TrustView) -> bool {
         if part != SENDER {
             continue;
         }
+        // On a copy of the place: the word found may be a value, and the member of that name may follow at once.
         let mut behind = parts.clone();
         let named = behind.next().and(behind.next());
         let named = named.and_then(|name| name.parse().ok());

@@ -76,6 +76,7 @@ impl Line<'_> {
         match entry {
             Entry::Message(verdict) => return self.apply_message(verdict, ruled),
             Entry::Genesis(own) => self.apply_genesis(own),
+            // A line about ourselves records our own certificate, and makes no peer of us.
             Entry::Trust(line) if line.certificate.agent == *self.node.me.identity().agent() => {
                 self.apply_own(&line.certificate)
             }
@@ -86,6 +87,7 @@ impl Line<'_> {
                 self.node.people.apply_pause(statement, arrivals);
             }
             Entry::Approval(line) => {
+                // This marks the peer as changed, so that the agenda asks anew when something is due with it.
                 self.node.peers.entry(&line.peer);
                 self.node.sent.apply_approval(line);
             }
@@ -105,6 +107,7 @@ impl Line<'_> {
                 let clock = self.node.clock.apply(now, *difference_ms);
                 self.node.peers.put_clock_back(clock);
             }
+            // No wildcard: a new kind of line does not compile until somebody says here what it changes.
             Entry::Attempt(_)
             | Entry::Clock(_)
             | Entry::Flood(_)
@@ -132,6 +135,7 @@ impl Line<'_> {
         match (verdict.direction, verdict.ruling, &verdict.evidence) {
             (Direction::In, Ruling::Accepted, Evidence::Whole(message)) => {
                 let Some(ruled) = ruled else {
+                    // The line was ruled on when it was written: its payload is read once more, and not judged.
                     let payload = Payload::recalled(message);
                     return self.apply_accepted(message, payload.as_ref());
                 };
@@ -153,6 +157,7 @@ impl Line<'_> {
                     self.apply_refused(&headers, None, verdict.hash, reason);
                 }
             }
+            // Unproven input is nobody's, and the first line of a copy has changed everything already.
             _ => {}
         }
         Changed::default()
@@ -196,6 +201,7 @@ impl Line<'_> {
         if let Some(open) = &open {
             self.node.peers.entry(open.peer()).apply_answer(request);
         }
+        // The answer to a ping is for whoever waits for it, and is no message for the agent (protocol.md, section 9).
         if !open.as_ref().is_some_and(|open| open.is_ping()) {
             self.node.inbox.insert(message);
         }
@@ -278,6 +284,7 @@ impl Line<'_> {
             }
         };
         self.node.sent.drafts_mut().remove(name, headers.message_id);
+        // Signed anew, the message is under way once more: `refused` is no longer its end.
         if anew {
             self.node
                 .sent
@@ -300,6 +307,7 @@ impl Line<'_> {
 
     /// A request of the peer's is answered, where the message is an answer.
     fn answer_request(&mut self, headers: &Headers, form: &Form) {
+        // Calls and progress name a message in `in-reply-to` as well, and answer nothing by that.
         let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) else {
             return;
         };
@@ -376,6 +384,7 @@ impl Line<'_> {
             peer.give_up(message);
         } else {
             sent.drafts_mut().remove(name, message);
+            // An offer of a task that never left ends the task, which nobody else will ever do.
             self.node.tasks.never_left(now, name, message);
         }
         self.note_fates(vec![(name.clone(), message, state)])

@@ -245,6 +245,7 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
+        // What is only counted lives in memory: a stop without these lines would lose it.
         let counted = [self.people.flush(), self.peers.flush()];
         let flood = counted.into_iter().flatten().map(Entry::Flood);
         let attempts = self.me.overdue(None).into_iter().map(Entry::Attempt);
@@ -284,6 +285,7 @@ fn next_time(
     now: At,
     of_peers: fn(&Node, At) -> Option<Timestamp>,
 ) -> Option<Timestamp> {
+    // A clock that was put back moves all other times: none of them is worth a question before that is dealt with.
     if let Some(at_once) = node.clock.due(now.now) {
         return Some(at_once);
     }

@@ -142,6 +142,7 @@ impl OffersDoor<'_, '_> {
         if !policy.may_leave_unapproved(&capability) {
             return Err(refused(OfferFault::Words));
         }
+        // Programs of one user share a name. Another user's must not get what peers send to this one.
         if offers.is_held_by_another(&capability.name, program) {
             return Err(refused(OfferFault::Held));
         }
@@ -211,6 +212,7 @@ impl OffersDoor<'_, '_> {
         let session = self.turn.node.peers.session(peer, self.turn.at.now);
         let body = self.offer_for(peer, session);
         if session.is_none_or(|session| self.was_told(peer, session, &body)) {
+            // Told already: left due, it would be looked at with every timer.
             self.turn.node.peers.entry(peer).offers_mut().pace.due = None;
             return;
         }

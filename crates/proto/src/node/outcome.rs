@@ -145,11 +145,13 @@ impl Outcome {
         copy: Option<Sealed>,
         paid: Paid,
     ) -> Entry {
+        // The first line of the very same message has it whole; that of a copy has the hash to find it by.
         let evidence = if ruling == Ruling::Rejected(Reason::Duplicate) {
             Evidence::Copy(Claimed {
                 agent: Some(message.headers.agent_id.clone()),
                 message_type: Some(message.headers.message_type),
             })
+        // Content that should have been sealed and came in clear must not stand in the log.
         } else if paid == Paid::Withheld || message.bares_secrets() {
             Evidence::Headers(Arc::clone(message))
         } else {

@@ -172,6 +172,7 @@ impl Peers {
     /// Our clock was put back to `now`, and what was to wait for the time that has not come now is tried at once.
     pub(super) fn go_on_at(&mut self, now: Timestamp) {
         for peer in self.known.values_mut() {
+            // Told in a time that has not come now: kept, it would hold the orders back until then.
             peer.told = peer.told.filter(|told| *told <= now);
             // What we said while our clock was ahead was dated in the peers' future: each session's peer is told again
             // how far we are.

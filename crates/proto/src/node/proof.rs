@@ -86,6 +86,7 @@ impl Judge<'_> {
         let mut sessions = link.into_iter().flat_map(|link| link.sessions());
         let session = sessions.find(|session| Some(session.id) == headers.session);
         let next = session.and_then(|session| session.ledger.next());
+        // A ledger gives each number once, so a number below its next one belongs to a line before.
         let is_again = headers
             .sequence
             .zip(next)

@@ -69,6 +69,7 @@ impl Task {
     }
 
     fn go_on(&mut self, now: Timestamp, said: MessageId, to: TaskState) -> bool {
+        // Our answer and the line of the task say the same: whichever is told second must do no harm.
         let goes = self.state.may_become(to) || (self.said == said && self.state == to);
         if goes {
             (self.state, self.said, self.changed) = (to, said, now);
@@ -142,6 +143,7 @@ impl Tasks {
         if before.is_some_and(|before| before.offer == offer && before.given.chain == *chain) {
             return Ok(false);
         }
+        // Rule 10 (protocol.md, section 14). Room comes last, so that `inbox-full` hides none of the ten rules.
         let mut ours = of(&self.given, task);
         let is_ours = ours.any(|given| given.given.chain.last().parent.is_none());
         let is_held = of(&self.held, task).any(|held| held.state(now).is_open());

@@ -94,6 +94,7 @@ impl Node {
             at: now,
             out: Outcome::default(),
         };
+        // Else the next question for a time asks each changed peer again, and where all count as changed, every peer.
         if turn.node.peers.known().have_changed_much() {
             turn.peers().uphold_agenda();
         }
@@ -121,6 +122,7 @@ impl Turn<'_> {
         self.node.alarms.start(self.at.elapsed);
         self.node.clock.resume(self.at.elapsed);
         self.read_clock();
+        // While the log was told again no session was held against our present keys: that is made up for here.
         self.node.peers.retire_sessions(self.node.me.identity());
         self.me().record_own();
         self.offers().recall_offers();
@@ -141,6 +143,7 @@ impl Turn<'_> {
 
     /// What is due of each part, in their order.
     pub(super) fn overdue(&mut self) {
+        // The clock comes first: where it was put back, the times below are set right before anything is compared with them.
         self.read_clock();
         let strangers = self.node.people.overdue(self.at.now);
         let counted = [strangers, self.node.peers.overdue(self.at.elapsed)];
@@ -178,6 +181,7 @@ impl Turn<'_> {
     /// As [`Turn::write`]: `ruled` is the message of the line, where it was ruled on just now.
     pub(super) fn write_ruled(&mut self, entry: Entry, ruled: Option<&Ruled>) {
         let changed = self.node.apply(self.at.now, &entry, ruled);
+        // The line is pushed before anything follows from it: lines that follow stand behind it in the log.
         self.out.entries.push(entry);
         self.follow(changed);
     }
@@ -236,6 +240,7 @@ impl Turn<'_> {
     /// Our agent may have what waits in the inbox: it came during a pause, or is tried again.
     pub(super) fn hand_over_waiting(&mut self, peer: &AgentId, name: MessageId) {
         if let Some(message) = self.node.inbox.find(peer, name).cloned() {
+            // Opened anew each time: neither the inbox nor its rows hold in clear what came sealed.
             let opened = self.node.opened(&message);
             self.hand_over(Accepted::kept(message, opened));
         }
@@ -248,6 +253,7 @@ impl Turn<'_> {
         let id = self.node.ids.fresh(self.at.now);
         let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
         if self.sent().dispatch(draft, None).is_err() {
+            // This line ends the ping: without it every start would try the answer again.
             let (peer, ping) = (&message.headers.agent_id, message.headers.message_id);
             let line = OutcomeLine::of(peer, ping, Did::AnswerFailed);
             self.write(Entry::Outcome(line));
@@ -264,14 +270,18 @@ impl Turn<'_> {
         }
         let entry = Entry::Clock(ClockLine {
             peer: self.node.me.identity().agent().clone(),
+            // The difference is to the time that this very line bears, and no line bears an earlier time than the one before
+            // it.
             difference_ms: now.as_millis() - self.node.clock.written().max(now).as_millis(),
         });
         self.write(entry);
         self.node.clock.read(now);
+        // The line has changed what is remembered. From here on goes out what waited for a time that has not come now.
         self.node.people.put_clock_back(now);
         self.node.peers.go_on_at(now);
         let peers: Vec<_> = self.node.peers.known().names().cloned().collect();
         for peer in peers {
+            // Answers that peers had refused as from the future may be signed once more (protocol.md, section 6).
             self.sent().sign_anew(&peer);
         }
     }
@@ -318,6 +328,7 @@ impl Turn<'_> {
         if renewed == Some(TrustChange::RootSucceeded) {
             self.notify(Notice::RootSucceeded(certificate.clone()));
         }
+        // The workers get the peer's new key before anybody hears of the session: the next message may be signed with it.
         self.tell_trust();
         let peer = certificate.agent.clone();
         self.out.effects.push(Effect::Established(peer));

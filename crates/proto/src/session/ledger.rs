@@ -153,6 +153,7 @@ impl Ledger {
 
     /// Remembers a message that went out under `sequence`.
     pub fn record(&mut self, sequence: u64, message: Arc<Message>, at: Timestamp) {
+        // A start reads rows in the order of their keys' text: the highest number need not come last.
         self.next = self.next.max(sequence + 1);
         self.bytes += message.canonical().len();
         let resend = at.saturating_add(FIRST_RESEND);
@@ -180,6 +181,7 @@ impl Ledger {
 
     /// A carrier took a message of that name: it holds it, or says nothing more. Says whether it waits here.
     pub fn handed(&mut self, name: MessageId, carrier: &CarrierId, handed: Handed) -> bool {
+        // No message has the number 0, so an unknown name finds nothing.
         let number = self.names.get(&name).copied().unwrap_or_default();
         let Some(waiting) = self.waiting.get_mut(&number) else {
             return false;
@@ -240,6 +242,7 @@ impl Ledger {
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
         for (number, waiting) in &covered {
+            // Before `forget`: that drops whether a clock which was put back since had signed it.
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }

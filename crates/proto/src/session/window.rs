@@ -66,6 +66,7 @@ impl Window {
     /// `duplicate`, `sequence-reuse` or `sequence-below-window`; `expired` for one that its sender gave
     /// up and has heard of that it never came.
     pub fn admit(&self, sequence: u64, hash: Digest) -> Result<(), Reason> {
+        // Before anything came the base is 0, which is no number.
         if sequence < self.base.max(1) {
             return Err(Reason::SequenceBelowWindow);
         }
@@ -80,6 +81,7 @@ impl Window {
     /// Remembers a number that was judged; a refusal consumes it too.
     pub fn record(&mut self, sequence: u64, judged: Slot) {
         let newest = self.base + self.slots.len() as u64;
+        // A peer may jump as far as 2^53−1: without this, each number in between would take a slot.
         if sequence >= newest + WINDOW {
             self.slots.clear();
             self.base = sequence + 1 - WINDOW;
@@ -110,6 +112,7 @@ impl Window {
         };
         slot.refused = slot.refused.or(Some(Reason::SequenceReuse));
         let slot = *slot;
+        // Above `through` the exception is made when `through` gets there.
         let room = sequence <= self.through && self.exceptions.len() < EXCEPTIONS;
         if let Some(exception) = slot.exception().filter(|_| room) {
             self.exceptions.entry(sequence).or_insert(exception);
@@ -134,6 +137,7 @@ impl Window {
         // The newest word counts: a peer that was put back to an older copy of its log may name a lower floor than
         // before.
         self.peer_floor = floor.unwrap_or(self.peer_floor);
+        // A range that runs backwards names nothing; peers may send one all the same.
         let ranges = given_up.iter().filter(|(from, to)| from <= to);
         self.asked = ranges.take(EXCEPTIONS).copied().collect();
         let (asked, floor) = (&self.asked, self.peer_floor);
@@ -226,6 +230,7 @@ impl Window {
 
     /// Puts back what was remembered of a number of this window.
     pub(crate) fn put_back(&mut self, number: u64, slot: Slot) {
+        // A row, whatever it says, makes the window no longer than it can be.
         let at = number.checked_sub(self.base).filter(|at| *at < WINDOW);
         let Some(at) = at.and_then(|at| usize::try_from(at).ok()) else {
             return;
@@ -282,6 +287,8 @@ impl Window {
                 },
             };
             if let Some(exception) = exception.filter(|_| self.is_awaited(next)) {
+                // `through` must not pass an exception that the receipt cannot name: the peer would take the message for
+                // received.
                 if self.exceptions.len() >= EXCEPTIONS {
                     return;
                 }

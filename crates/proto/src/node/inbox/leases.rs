@@ -303,6 +303,7 @@ impl LeasesDoor<'_, '_> {
         if is_spent {
             return Ok((None, outcome));
         }
+        // The bound keeps the shift within the number, whatever the log says of the tries.
         let usual = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
         let pause = pause.unwrap_or(usual).min(LONGEST);
         let later = self.turn.at.elapsed.saturating_add(pause);
@@ -394,6 +395,7 @@ impl LeasesDoor<'_, '_> {
                 && !self.is_answered_by_draft(peer, name)
         });
         let next = free.next();
+        // What was passed over is not forgotten: `Supply` changes when something older is free, and the consumer begins at 0.
         wanted.looked = match &next {
             Some(item) => item.number,
             None => inbox.arrivals(),
@@ -427,6 +429,7 @@ impl LeasesDoor<'_, '_> {
             .filter(|lease| lease.tell.is_some_and(|tell| tell <= now));
         let due: Vec<_> = due
             .map(|lease| {
+                // Once only, also where it cannot be told now: the answer itself will come.
                 lease.tell = None;
                 lease.name.clone()
             })

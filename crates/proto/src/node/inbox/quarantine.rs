@@ -188,6 +188,7 @@ impl InboxDoor<'_, '_> {
         reason: &str,
     ) -> Result<Outcome, LocalError> {
         let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
+        // Written as a failed try with the number before it: a start reads the line, and counts no try more.
         let before = tries.ending().saturating_sub(1);
         let reason = reason.chars().take(LONGEST_REASON).collect();
         self.write_try(peer, message_id, Did::Failed, before, Some(reason));
@@ -200,6 +201,7 @@ impl InboxDoor<'_, '_> {
     /// When no such message waits in the inbox.
     pub fn keep(&mut self, peer: &AgentId, message_id: MessageId) -> Result<Outcome, LocalError> {
         let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
+        // A `try` in the log counts from 1, also for a message that was handled without being announced.
         self.write_try(peer, message_id, Did::Kept, tries.begun.max(1), None);
         Ok(self.turn.take())
     }
@@ -236,6 +238,8 @@ impl InboxDoor<'_, '_> {
         if matches!(message.form, Form::Call(Method::Request)) {
             let id = self.turn.node.ids.fresh(self.turn.at.now);
             let draft = decline(&message, id, GIVEN_UP.to_owned());
+            // The answer goes first: where it finds no room the message stays in the quarantine, and no request is left
+            // unanswered.
             self.turn.sent().dispatch(draft, None)?;
         }
         let sender = &message.headers.agent_id;
@@ -253,6 +257,7 @@ impl InboxDoor<'_, '_> {
         if self.turn.node.inbox.leases.holds(peer, message_id) {
             return Err(LocalError::Leased(message_id));
         }
+        // The last try never ended, as after a crash: it counted when it began, so that a message that kills its handler stops.
         if tries.are_spent() {
             let why = Some(UNFINISHED.to_owned());
             let message = self.turn.node.inbox.find(peer, message_id).cloned();
@@ -276,6 +281,7 @@ impl InboxDoor<'_, '_> {
     ) -> Result<bool, LocalError> {
         let number = self.turn.node.inbox.tries_of(peer, message_id)?.ending();
         let reason = reason.chars().take(LONGEST_REASON).collect();
+        // Looked up before the line is written, which may move the message into the quarantine.
         let message = self.turn.node.inbox.find(peer, message_id).cloned();
         self.write_try(peer, message_id, Did::Failed, number, Some(reason));
         let is_spent = number >= TRIES;

@@ -15,6 +15,7 @@ impl Inbox {
         match table {
             INBOX => {
                 let mut items: Vec<_> = self.after(0).collect();
+                // Rows go by the text of their keys, where 10 stands before 9.
                 items.sort_by_cached_key(|item| item.number.to_string());
                 Box::new(items.into_iter().map(|item| self.row(&item)))
             }
@@ -54,6 +55,7 @@ impl Inbox {
             let tries = tries.and_then(|tries| serde_json::from_value::<Tries>(tries).ok());
             let row = message.zip(tries);
             let (message, tries) = row.ok_or_else(|| unread(INBOX, &number.to_string()))?;
+            // `insert` counts on by one: so each message gets back the number that it had.
             self.arrivals = number.saturating_sub(1);
             self.insert(&message);
             if tries != Tries::default() {
@@ -62,6 +64,7 @@ impl Inbox {
                 self.tries.insert(name, tries);
             }
         }
+        // The newest arrival may be gone by now; its number is not given to another.
         self.arrivals = arrivals;
         for (_, shelved) in tables.read::<(AgentId, MessageId), Shelved>(QUARANTINE)? {
             let peer = shelved.message.headers.agent_id.clone();
@@ -71,6 +74,7 @@ impl Inbox {
             self.quarantine.put(shelved);
         }
         let mut rows = tables.read::<(usize,), Value>(ASIDE)?;
+        // Keys come in the order of their text, and the oldest has to be in front here.
         rows.sort_by_key(|(place, _)| *place);
         for ((place,), value) in rows {
             // Of the older messages that were set aside only the names are kept.

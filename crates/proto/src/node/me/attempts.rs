@@ -49,6 +49,7 @@ impl Attempts {
             return;
         }
         let apart = self.counted.contains_key(&alike) || self.counted.len() < PAIRS;
+        // An agent can name ever more peers: beyond the limit only reasons are counted apart.
         if !apart {
             (alike.peer, alike.call) = (None, None);
         }

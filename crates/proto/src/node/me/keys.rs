@@ -76,6 +76,7 @@ impl Line<'_> {
     pub(in crate::node) fn apply_own(self, own: &Certificate) {
         if own.principal == self.node.me.identity.certificate.principal {
             self.node.trust.adopt_own(own);
+            // Renewals and what may be signed hang on our certificate, with every peer.
             self.node.peers.known_mut().note_all();
             self.node.me.apply_own(self.now, own);
         }
@@ -112,6 +113,7 @@ impl MeDoor<'_, '_> {
     pub(in crate::node) fn record_own(&mut self) {
         let own = self.turn.node.me.identity.certificate.clone();
         let recorded = self.turn.node.me.recorded.as_ref();
+        // A log without its first line knows no certificate of ours: that line will hold the present one.
         let Some(before) = recorded.filter(|before| **before != own) else {
             return;
         };

@@ -139,6 +139,7 @@ impl Offers {
         more: &Capability,
     ) -> bool {
         let is_served = |offered: &HeldOffer| matches!(offered.held, Held::By(_));
+        // Where what is served leaves no room, nothing is dropped for an offer that is refused all the same.
         if !self.fits(policy, connection, more, is_served) {
             return false;
         }
@@ -188,6 +189,7 @@ impl Offers {
 
     pub(super) fn serve(&mut self, program: Program, to: OfferedTo, capability: Capability) {
         let name = capability.name.clone();
+        // As soon as a program serves the name again, the words of those that have gone end.
         let mut served = match self.0.remove(&name) {
             Some(offered) if matches!(offered.held, Held::By(_)) => offered.served,
             Some(_) | None => BTreeMap::new(),
@@ -216,6 +218,7 @@ impl Offers {
 
     /// An offer from before the start, which nobody serves yet: in the words that peers were told.
     pub(super) fn recall(&mut self, name: CapabilityName, told: Vec<Served>, now: Duration) {
+        // Nobody serves it, so these are places and no connections: the first program that serves it drops them all.
         let served = (0..).zip(told).collect();
         let held = Held::Gone(now);
         self.0.entry(name).or_insert(HeldOffer { held, served });

@@ -33,6 +33,7 @@ impl Peer {
         self.names
             .insert(headers.message_id, hash, headers.expires_at, now);
         for session in &mut self.sessions {
+            // In every session: whichever one it speaks in, the peer is no longer silent.
             session.ledger.hear();
         }
         if let Some((id, sequence)) = headers.session.zip(headers.sequence)
@@ -82,6 +83,7 @@ impl Peer {
         let may_come_anew = matches!(place, Some((.., Ok(()))))
             && reason == Reason::TimestampInFuture
             && !headers.message_type.is_answered();
+        // The first message under this name keeps it: else a copy of the first would be called another message.
         if !may_come_anew && self.names.hash_of(headers.message_id).is_none() {
             self.names
                 .insert(headers.message_id, hash, headers.expires_at, now);
@@ -100,6 +102,7 @@ impl Peer {
             }
             Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
             Err(Reason::Expired) => session.window.note_late(sequence),
+            // A copy has its verdict already, and below the window nothing is remembered.
             Err(_) => {}
         }
     }
@@ -160,6 +163,7 @@ impl Peer {
         let headers = &message.headers;
         let name = headers.message_id;
         let mut anew = false;
+        // The second form may go out in a newer session than the one in which the first was refused.
         for session in &mut self.sessions {
             anew |= session.ledger.takes_anew(name);
         }
@@ -305,6 +309,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         peer_until: established.peer_until,
         given: established.given.clone(),
         received: established.received.clone(),
+        // Flight 4 confirms the session for A; B waits for A's first word in it (protocol.md, section 6).
         confirmed: initiator,
         closed: false,
         retired: false,
@@ -316,6 +321,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         ledger: Ledger::default(),
         last_flight: LastFlight::of(&established.last_flight),
         answers: established.answers,
+        // Only B sends flight 4, so only B sends it again.
         retry: (!initiator).then(|| Retry::from(clock)),
         asked: None,
     }

@@ -148,6 +148,7 @@ impl Peer {
                 };
                 let renewal = session.renewal().saturating_add(patience);
                 let planned = self.next_announce.unwrap_or(renewal).max(renewal);
+                // A peer that stays silent beyond the session's end is announced to again only for mail.
                 if planned > session.ends && !has_mail {
                     return None;
                 }

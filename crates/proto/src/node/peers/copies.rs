@@ -94,6 +94,7 @@ impl CopiesDoor<'_, '_> {
                     .handshake
                     .answer_to(message.hash())
                     .map(Arc::clone)
+                    // The handshake is over here, but its last flight has perhaps not arrived: the session keeps that flight.
                     .or_else(|| of_session?.last_flight.open());
                 let stored = stored.filter(|flight| self.turn.at.now < flight.headers.expires_at);
                 if let Some(flight) = stored {
@@ -110,6 +111,7 @@ impl CopiesDoor<'_, '_> {
                     self.turn.receipts().send(&peer, id);
                 }
             }
+            // KeptIn::Nowhere|A receipt is not receipted, and a copy of it neither.
             KeptIn::Receipts | KeptIn::Nowhere => {}
             KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Orders => {
                 if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {

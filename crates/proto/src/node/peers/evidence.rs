@@ -40,10 +40,12 @@ impl AlarmsDoor<'_, '_> {
             return self.note_clock(flight);
         }
         let carriers = &self.turn.node.peers.carriers;
+        // What waited in our mailbox is late without anybody's clock being wrong.
         let drained = carriers.are_drained(self.turn.at.elapsed);
         let age = self.turn.at.now.since(signed_at);
         let link = self.turn.node.peers.entry(&flight.headers.agent_id);
         let (last, times) = link.clock.late.unwrap_or((signed_at, 0));
+        // Copies of one flight count once: an announce goes out again byte for byte while nobody answers.
         if age > CLOCK_TOLERANCE && drained && (times == 0 || last != signed_at) {
             link.clock.late = Some((signed_at, times.saturating_add(1)));
             if times >= 2 || (times == 1 && age > FLIGHT_LIFE + CLOCK_TOLERANCE) {
@@ -112,6 +114,7 @@ impl Peer {
     ) -> impl Iterator<Item = (SessionId, u64, u64)> {
         let holes = self.sessions.iter_mut().filter_map(move |session| {
             let hole = session.window.hole()?;
+            // A message lives seven days at most: until then the missing one may still come.
             if now <= hole.next_signed_at.saturating_add(WINDOW_LIFE) {
                 return None;
             }

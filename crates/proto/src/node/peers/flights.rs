@@ -60,6 +60,7 @@ impl FlightsDoor<'_, '_> {
         let announced = self.turn.node.peers.get(peer);
         let announced = announced.and_then(|peer| peer.announced);
         let signed_at = after(self.turn.at.now, announced);
+        // No peer takes what is signed outside of our certificate's dates, and the log would show it for ever.
         if !self.turn.node.me.may_sign(signed_at) {
             let later = self.turn.at.now.saturating_add(FLIGHT_LIFE);
             let begins = self.turn.node.me.may_sign_at(self.turn.at.now);
@@ -97,6 +98,7 @@ impl FlightsDoor<'_, '_> {
                         self.turn.alarms().suspect_clock(flight);
                         self.send_capability(&peer);
                     }
+                    // The versions have nothing in common: the handshake has ended, and what waited for it can never leave.
                     _ => self
                         .turn
                         .drafts()
@@ -113,6 +115,7 @@ impl FlightsDoor<'_, '_> {
                     self.turn.receipts().send(&peer, id);
                     self.turn.drafts().release(&peer);
                 }
+                // No session came of flight 4: the peer's decision was `refused`.
                 _ => self.turn.drafts().refuse_all(&peer, Reason::PeerRefused),
             },
         }
@@ -181,6 +184,7 @@ impl FlightsDoor<'_, '_> {
                 }
                 self.turn.write_sent(signed);
             }
+            // The flight did not leave: a handshake that awaits its answer would only hold up the next one.
             None => self.turn.node.peers.entry(peer).handshake.give_up(),
         }
     }
@@ -212,6 +216,7 @@ impl FlightsDoor<'_, '_> {
         // now.
         let latest = self.turn.at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
+        // Asked for what asking does: the budget works off what time has given back, and can then say when it has room.
         link.budgets.bytes.may_tell(self.turn.at.now);
         let mut again = Vec::new();
         match link.handshake.overdue(self.turn.at.now) {

@@ -97,6 +97,7 @@ impl PeersDoor<'_, '_> {
         let own = node.me.identity();
         let asked = node.peers.get(peer).and_then(|peer| peer.polls.asked);
         let stamp = Stamp {
+            // The peer takes a poll only when it is later than the last one (protocol.md, Polls).
             now: after(at.now, asked),
             session: None,
             sequence: None,

@@ -56,6 +56,7 @@ struct NotHandedOn {
 
 impl NotHandedOn {
     fn wait(&self) -> Duration {
+        // The shift stops far above LONGEST, and within the number.
         FIRST.saturating_mul(1 << self.times.min(8)).min(LONGEST)
     }
 }
@@ -294,10 +295,12 @@ impl ReceiptsDoor<'_, '_> {
         // Two closed halves of a session never agree again: they would answer each other for ever.
         let session = known.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };
+        // The peer waits for a number that never comes: it has to hear our floor.
         let behind = receipt.through + 1 < session.ledger.floor();
         if !behind && receipt.except.is_empty() {
             return;
         }
+        // Two sides that answer each other's receipts at once would never be quiet.
         if lately {
             session.window.owe();
         } else {

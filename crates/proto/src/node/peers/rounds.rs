@@ -160,6 +160,7 @@ impl PeersDoor<'_, '_> {
             self.turn.receipts().send_due(&peer);
             self.turn.receipts().resend(&peer);
             self.turn.offers().tell_offers(&peer);
+            // Last: whether a session is sought hangs on the handshake and the drafts that have ended above.
             self.turn.flights().seek_session(&peer);
         }
     }
@@ -183,6 +184,7 @@ impl PeersDoor<'_, '_> {
             self.turn.offers().mark_offers(peer);
             self.turn.offers().tell_offers(peer);
             match unsent {
+                // The log has the peer's flight and not our answer to it: we stopped between the two lines.
                 Some(Method::Verify) => self.turn.flights().send_verify(peer),
                 Some(_) => self.turn.flights().send_trust(peer),
                 None => self.turn.flights().renew_grant(peer),

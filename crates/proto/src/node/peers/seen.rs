@@ -80,6 +80,7 @@ impl SeenIds {
 
     /// Puts back a name as it was remembered. One that is known keeps its time.
     pub(in crate::node) fn put_back(&mut self, mut name: Name) {
+        // The time is part of the name's place: with another one the entry at the old place would stay behind.
         name.until = *self.until.entry(name.name).or_insert(name.until);
         let key = name.key();
         let index = self.block_of(name.until, name.name);
@@ -88,6 +89,7 @@ impl SeenIds {
         let Some(block) = self.blocks.get_mut(index) else {
             return self.blocks.push_back(Arc::new(Block::from([name])));
         };
+        // Names come nearly in the order in which they are forgotten: a full last block stays full, and is not cut in half.
         if block.len() >= BLOCK && is_last && is_behind(block) {
             return self.blocks.push_back(Arc::new(Block::from([name])));
         }
@@ -101,6 +103,7 @@ impl SeenIds {
         }
         if block.len() > BLOCK {
             let rest = block.split_off(BLOCK / 2);
+            // What is left keeps the room of the whole block otherwise.
             block.shrink_to_fit();
             self.blocks.insert(index + 1, Arc::new(rest));
         }

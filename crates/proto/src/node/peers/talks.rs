@@ -87,6 +87,7 @@ impl Talks {
             let Some(conversation) = &gone.conversation else {
                 continue;
             };
+            // Calls are in the order of their time: one that is noted already was earlier.
             if !first.contains_key(conversation) {
                 first.insert(conversation.clone(), gone.at);
                 self.note_first(side, peer, conversation, gone.at);

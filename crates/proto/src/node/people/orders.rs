@@ -82,6 +82,7 @@ impl People {
         let known = known.map_or(0, |known| known.serial);
         let obeyed = self.pausing.statement.as_ref();
         let obeyed = obeyed.map_or(0, |said| said.control.serial);
+        // A control certificate puts the older ones out of force: the key of an older one may be in other hands.
         control.principal == own.principal
             && (control.root == own.root
                 || pinned.is_some_and(|pinned| *pinned.root() == control.root))
@@ -107,6 +108,7 @@ impl People {
             return Err(Reason::StatementInvalid);
         };
         let pauses = message.form.method() == Some(Method::Pause);
+        // Another person's agent has no say in whether ours pause.
         let is_ours = message.headers.principal_id == *context.trust.own_principal();
         match is_ours && statement.paused == pauses {
             true => self.rule_pause(context, now, statement),
@@ -127,6 +129,7 @@ impl People {
         // A new control certificate outranks every statement under the one before: whoever stole the older control key
         // and used up its numbers is heard no more.
         let echo = last == Some(statement);
+        // The very same word again is no fault: each agent of our person tells it daily.
         match echo || last.is_none_or(|last| rank(last) < rank(statement)) {
             true => Ok(()),
             false => Err(Reason::StatementStale),
@@ -142,6 +145,7 @@ impl People {
     ) -> Option<Timestamp> {
         let link = node.peers.get(peer)?;
         let due = self.orders_of(node.trust(), peer, link)?;
+        // Without a carrier nothing is told and nothing changes: a due time would only wake the daemon again and again.
         (node.peers.carriers().is_any_up() && node.me.may_sign(now)).then_some(due)
     }
 
@@ -152,6 +156,7 @@ impl People {
         peer: &AgentId,
         link: &Peer,
     ) -> Option<Timestamp> {
+        // Most agents have no order to tell, and look at no peer for it.
         let none = self.pausing.statement.is_none() && !trust.has_revocations();
         if none || !hears_decrees(trust, peer) {
             return None;
@@ -255,9 +260,11 @@ impl PeopleDoor<'_, '_> {
         let trust = self.turn.node.trust();
         let known = trust.peer(&headers.agent_id);
         let mut certificate = known.and_then(|peer| peer.certificate(headers.key_id));
+        // The certificate of a flight may be a new one, which is not known yet.
         if let Payload::Flight(flight) = &ruled.payload {
             certificate = Some(&flight.credentials.certificate);
         }
+        // Only what this very message revoked counts here: by what was known before, V06 has judged its key.
         match changed && certificate.is_some_and(|certificate| trust.is_revoked(certificate)) {
             true => Err(Rejected {
                 message: ruled.message,
@@ -312,6 +319,7 @@ impl PeopleDoor<'_, '_> {
                 .hand_over_waiting(&headers.agent_id, headers.message_id);
         }
         for link in self.turn.node.peers.known_mut().values_mut() {
+            // During the pause nothing unreceipted was sent again.
             for session in link.sessions_mut() {
                 session.ledger.hasten(self.turn.at.now);
             }
@@ -328,6 +336,7 @@ impl PeopleDoor<'_, '_> {
         {
             return;
         }
+        // The agenda says who is due, so what this turn has changed must stand in it first.
         self.turn.peers().uphold_agenda();
         let now = self.turn.at.now;
         for peer in self.turn.node.peers.known().agenda().orders_by(now) {

@@ -134,6 +134,7 @@ impl Strangers {
         let second = Duration::from_secs(1);
         let spent = self
             .proofs
+            // A clock that was put back begins the second anew: else nobody is verified until it has caught up.
             .filter(|(since, _)| *since <= now && now.since(*since) < second);
         let (since, spent) = spent.unwrap_or((now, 0));
         self.proofs = Some((since, spent.saturating_add(1)));
@@ -221,6 +222,7 @@ impl PeopleDoor<'_, '_> {
     /// # Errors
     /// When the agent-id is another principal's, or our own.
     pub fn replace_root(&mut self, certificate: &Certificate) -> Result<Outcome, BindError> {
+        // Tried on a copy first: a line that contradicts what stands must not be written.
         self.turn.node.trust.clone().replace_root(certificate)?;
         Ok(self.change_trust(TrustChange::RootReplaced, certificate))
     }
@@ -239,6 +241,7 @@ impl PeopleDoor<'_, '_> {
         if !self.turn.node.trust.clone().bind(certificate)? {
             return Ok(());
         }
+        // A certificate as a file may be the first of the named successor: that changes the root, and has a line of its own.
         let principal = self.turn.node.trust().principal(&certificate.principal);
         let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
         self.turn
@@ -274,15 +277,19 @@ impl PeopleDoor<'_, '_> {
             Reason::RootChanged => TrustChange::RootChanged,
             _ => return,
         };
+        // Flights 3 and 4 go on with a handshake, and no stranger has one with us.
         let opens = matches!(
             flight.form,
             Form::Call(Method::Announce) | Form::Call(Method::Verify)
         );
+        // Nothing is proven yet: the claimed root key only says which place is asked for.
         let Some(root) = claimed_root(flight).filter(|_| opens) else {
             return;
         };
         let now = self.turn.at.now;
         let strangers = &mut self.turn.node.people.strangers;
+        // What costs nothing is asked first, the count of proofs next, and the signatures last: a flood costs 50 proofs a
+        // second.
         let fits = admit_time(now, flight).is_ok()
             && strangers.has_room(change, root, now)
             && strangers.spend_proof(now);

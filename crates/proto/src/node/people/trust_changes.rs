@@ -24,6 +24,7 @@ impl Line<'_> {
             TrustChange::Bound => {
                 let withdrawn = self.node.trust().peer(agent);
                 let withdrawn = withdrawn.is_some_and(|peer| peer.is_withdrawn());
+                // An agent that asked, or was withdrawn, waits for our word: it is announced to although no mail waits for it.
                 let approved = self.node.people.strangers.decided(certificate) || withdrawn;
                 let _ = self.change_trust(certificate, |trust| trust.bind(certificate));
                 self.node.peers.entry(agent).apply_bound(approved);
@@ -127,6 +128,7 @@ impl Line<'_> {
         };
         let mut names = self.node.sent.cut(agent);
         names.append(&mut link.cut());
+        // A request that has no receipt yet is named by both, and has one end.
         names.sort_unstable();
         names.dedup();
         self.node.inbox.set_aside(agent, |_| true);

@@ -42,6 +42,7 @@ impl Node {
                 node.sent.drafts_mut().lose(&peer, name, why);
             }
         }
+        // Calls go on behind the newest that any peer's hops hold, for no two of them have the same time.
         if let Some(step) = node.peers.known().newest_step() {
             node.clock.put_back_step(step);
         }
@@ -56,6 +57,7 @@ impl Node {
                 peers.entry(peer);
             })?;
         node.tasks.put_back(&mut tables)?;
+        // A row that nobody took is a fault: a state that is read in part would differ from its log.
         tables.end().map(|()| node)
     }
 }

@@ -29,6 +29,7 @@ impl<'n> Judge<'n> {
             let (payload, unsealed) = judged;
             let readable = Readable::of(&message, unsealed.as_ref());
             let (tasks, trust) = (&self.node.tasks, self.node.trust());
+            // Last, as V12 says: the chain of mandates can stand in a sealed body, which is open only now.
             let task = tasks.rule(trust, self.now, readable)?;
             Ok((payload, unsealed, task))
         });
@@ -60,12 +61,14 @@ impl<'n> Judge<'n> {
         }
         match message.form.method() {
             Some(Method::Revoke | Method::Pause | Method::Resume) => {
+                // For orders V10 names the used message-id first, for flights the headers of a session.
                 if is_reused {
                     return Err(Reason::MessageIdReuse.into());
                 }
                 if has_session_headers(message) {
                     return Err(Reason::HeaderInvalid.into());
                 }
+                // Only here does a fault of the body count: V08 to V10 go before it.
                 let payload = payload?;
                 self.node
                     .people
@@ -120,6 +123,7 @@ impl<'n> Judge<'n> {
         is_reused: bool,
     ) -> Result<(Payload, Option<Unsealed>), Fault> {
         let headers = &message.headers;
+        // V10 in its order; every step is about the sender's place in the session, and none reads the body.
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
         if headers.version != session.version {
@@ -155,16 +159,19 @@ impl<'n> Judge<'n> {
         if is_reused {
             return Err(Reason::MessageIdReuse.into());
         }
+        // From here on V12, in the order of its numbers.
         self.node.sent.requests().rule(self.now, message)?;
         self.permit(link, session, message)?;
         let mut payload = payload?;
         if let Payload::Offers(offers) = &payload {
             self.node.offers.rule(session, offers)?;
         }
+        // Pings, progress and offers take no room in the inbox, so a full one does not stop them.
         let waits = matches!(payload, Payload::Call | Payload::Answer);
         if waits && !self.node.inbox.has_room(message) {
             return Err(Reason::InboxFull.into());
         }
+        // Opened behind all cheaper checks: opening costs a key agreement, and only what follows needs the content.
         let unsealed = self.node.me.open(message)?;
         let readable = Readable::of(message, unsealed.as_ref());
         if let Payload::Progress(told) = &mut payload {

@@ -93,6 +93,7 @@ impl Accepted {
     pub(in crate::node) fn of(ruled: Ruled) -> Self {
         Self {
             message: ruled.message,
+            // The plaintext's own bytes go no further, and are wiped as they are dropped here.
             opened: ruled.unsealed.map(|(opened, _)| Arc::new(opened)),
         }
     }

@@ -69,6 +69,7 @@ impl SentDoor<'_, '_> {
         progress: &Progress,
     ) -> Result<Draft, LocalError> {
         let body = progress.to_value();
+        // Judged as the peer judges it: our own agent hears of a fault, and the peer never sees one.
         Progress::parse(&body).map_err(LocalError::Message)?;
         let id = self.turn.node.ids.fresh(self.turn.at.now);
         let form = Form::Call(Method::Progress);

@@ -21,6 +21,7 @@ impl DraftsDoor<'_, '_> {
     /// Sends what waited, as far as there is room.
     pub(in crate::node) fn release(&mut self, peer: &AgentId) {
         let now = self.turn.at.now;
+        // Why they wait is found anew below: the old reason may be over.
         self.turn.node.sent.drafts.wait_until(peer, None);
         while let Some(waiting) = self.turn.node.sent.drafts.next(peer).cloned() {
             let Some(slot) = self.turn.node.sent().slot(now, peer) else {
@@ -106,6 +107,7 @@ impl DraftsDoor<'_, '_> {
         if over || waiting.until <= now {
             return Some(State::Expired);
         }
+        // A draft that was written without a session meets the peer's grant only now.
         let unfit = node.judge(now).fit_recipient(draft).err();
         unfit.map(|unfit| State::RefusedHere(unfit.name().to_owned()))
     }
@@ -181,6 +183,7 @@ impl DraftsDoor<'_, '_> {
         let entry = Entry::Draft(DraftLine {
             peer: peer.clone(),
             message_id,
+            // A line holds whole seconds: 0 would be a life that is over as it begins.
             life: draft.life.as_secs().max(1),
             approve,
             message,
@@ -209,6 +212,7 @@ impl DraftsDoor<'_, '_> {
             audit_head: self.turn.at.head,
             version: own.certificate.lowest_version(),
         };
+        // The peer's key comes with a session; a box for our own key is as long.
         let to = own.keys.sealing_key;
         draft
             .seal_and_sign(own, trial, to, node.ids.rng())

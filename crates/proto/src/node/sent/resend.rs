@@ -26,6 +26,7 @@ impl SentDoor<'_, '_> {
             return;
         }
         let paused = self.turn.node.people.pausing().is_paused();
+        // What waits for us may hold the receipt: before it is read to the end no number is given up.
         let drained = self
             .turn
             .node
@@ -37,14 +38,17 @@ impl SentDoor<'_, '_> {
         for session in self.turn.node.peers.entry(peer).sessions_mut() {
             let overdue = session.ledger.overdue(self.turn.at.now, drained, &ways);
             if !overdue.expired.is_empty() {
+                // The next receipt tells the peer what was given up, and the answer says whether that had come.
                 session.window.owe();
                 expired.extend(overdue.expired);
             }
+            // A pause keeps back what would go out again; what has expired ends all the same.
             if !paused {
                 again.extend(overdue.resend);
             }
         }
         for (message, way) in again {
+            // No line: these are the bytes of the line that sent the message first.
             self.turn.ways().push_by(Signed::again(message), &way);
         }
         for message_id in expired {

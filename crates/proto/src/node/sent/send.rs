@@ -169,6 +169,7 @@ impl SentDoor<'_, '_> {
             Ok(content) => {
                 let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
                 draft.summary = content.summary;
+                // An answer below its request's tier is refused there (`tier-lowered`).
                 draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or_default());
                 draft
             }
@@ -204,6 +205,7 @@ impl SentDoor<'_, '_> {
         }
         self.turn.peers().permit_sending(&draft)?;
         let (peer, node) = (&draft.recipient, &self.turn.node);
+        // A request takes one answer: while one waits here, a second could only come as unsolicited.
         if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
             let mut drafts = node.sent.drafts.of(peer);
             if drafts.any(|waiting| waiting.draft.in_reply_to == Some(request)) {

@@ -124,9 +124,11 @@ impl<'n> SentView<'n> {
         if trust.peer(peer).is_some() {
             return Err(LocalError::PeerRevoked(peer.clone()));
         }
+        // Nobody introduces us to ourselves: such a draft would wait for ever.
         if peer == node.me.identity().agent() {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }
+        // The limit counts strangers and not their mail: whoever has mail waiting may get more.
         let strangers = node.sent.drafts.iter().filter(|(other, drafts)| {
             *other != peer && trust.peer(other).is_none() && !drafts.is_empty()
         });
@@ -154,6 +156,7 @@ impl<'n> SentView<'n> {
             let asks = self.asks_person(draft);
             return asks.then_some(NOT_APPROVED);
         };
+        // The person approved it for whoever had that root key: under another one it would go to somebody else.
         let same = self.bound_root(&draft.recipient) == Some(approval.root);
         (!same).then_some(Reason::RootChanged.name())
     }

@@ -30,12 +30,14 @@ impl Tasks {
         draft: &mut Draft,
     ) -> Result<(), LocalError> {
         let capability = draft.capability.as_ref();
+        // A report needs no grant: under its name an agent could send anything.
         if capability.is_some_and(|name| name.as_str() == TASK) {
             return Err(LocalError::ReservedForReports);
         }
         let task = draft.conversation_id.as_ref();
         let task = task.and_then(|name| name.as_str().parse::<TaskId>().ok());
         let held = task.and_then(|task| self.held(task));
+        // Asked by its last word, not by the clock: a task whose time is over still binds, and `permits` refuses.
         let Some(held) = held.filter(|held| held.last_said().is_open()) else {
             return Ok(());
         };
@@ -124,6 +126,7 @@ impl TasksDoor<'_, '_> {
         let authority = handing.limits.clone().of(above.map(Chain::authority), now);
         if let Some(above) = above {
             within(above.task(), above.authority().contains(&authority))?;
+            // No agent stands in a chain twice (rule 8): the peer would refuse it.
             if above.links().any(|link| link.mandate.from == *peer) {
                 return Err(LocalError::HadItBefore(peer.clone()));
             }
@@ -203,6 +206,7 @@ impl TasksDoor<'_, '_> {
             goal: draft.data_tier.in_clear(Some(offering.goal)),
         };
         let before = self.turn.out.entries.len();
+        // Where the message cannot leave nor wait, no line of the task is written at all.
         self.turn.sent().dispatch(draft, key)?;
         // The task's line goes first, so that no torn tail leaves a handoff that went out and is not known.
         let sent = self.turn.out.entries.split_off(before);

@@ -70,6 +70,7 @@ impl Tasks {
         let task = self
             .given_to(report.task, &headers.agent_id)
             .ok_or(Reason::TaskUnknown)?;
+        // The line of this very report was durable, and a torn tail took its message: now only the message is written.
         if task.said == headers.message_id && task.last_said() == report.state {
             return Ok(None);
         }

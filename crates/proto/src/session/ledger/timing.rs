@@ -38,6 +38,9 @@ impl Ledger {
             let free = waiting.next_way(ways);
             let parked = free.is_none();
             let presses = waiting.presses.take_if(|at| now >= *at).is_some();
+            // On its way, it goes when its delay is over. Held by all carriers, it goes with the question to the peer, or when
+            // its
+            // own end comes near.
             if (now >= waiting.resend && !parked)
                 || (parked && now < end && (copies > 0 || presses))
             {
@@ -46,11 +49,14 @@ impl Ledger {
                     copies -= 1;
                     self.question.asked = *number;
                 }
+                // Held everywhere, it takes the next carrier in the circle, which has a copy already.
                 let next = free.or_else(|| ways.next(waiting.last.as_ref(), |_| false));
+                // No peer takes it behind its end: it only waits to be given up.
                 if let Some(way) = next.filter(|_| now < end) {
                     overdue
                         .resend
                         .push((Arc::clone(&waiting.message), way.clone()));
+                    // What this carrier said was of the copy before this one.
                     waiting.hand(way, Handed::No);
                     waiting.last = Some(way.clone());
                 }
@@ -67,6 +73,7 @@ impl Ledger {
     pub fn hasten(&mut self, now: Timestamp) {
         for waiting in self.waiting.values_mut() {
             waiting.resend = waiting.resend.min(now);
+            // It is doubled as the message goes out, so that the first wait follows.
             waiting.delay = FIRST_RESEND / 2;
         }
         self.due = Some(now);
