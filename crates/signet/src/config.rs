@@ -298,8 +298,7 @@ impl NatsSection {
                 Ok(NatsLogin::Nkey(source.home.nats_seed()))
             }
             (None, None, None, None) => {
-                // A seed in the home comes first: a file that somebody put there is meant, and the manager may still hand over
-                // an old one.
+                // A seed in the home comes before the one that is handed over, as with the agent's keys.
                 let handed = private::credential(NATS_SEED);
                 Ok(handed.map_or(NatsLogin::None, NatsLogin::Nkey))
             }

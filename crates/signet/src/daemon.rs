@@ -301,7 +301,7 @@ impl Running {
         info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
         let proved = self.event_loop.run(self.inputs, stop).await;
         drop(self.months);
-        // Close the journal before `forged` changes the anchor: a log that is closed cleanly writes its own trees there.
+        // Before `forged` changes the anchor: a log that is closed cleanly writes its own trees there.
         let written = self.journal.close().await;
         let proved = proved.map_err(|error| months::forged(self.lock.home(), error));
         // The keeper closes behind the journal, whose last snapshot of the state it still has to write.
@@ -392,7 +392,6 @@ async fn open_when_there_is_room(
             error!(error = %full, "refusing to start before there is room: home and log need 5 MiB; trying every second");
             manager.status(condition::FULL);
         }
-        // Said before each sleep: the service manager would otherwise end a start that takes longer than its limit.
         manager.wait_longer(LONGER);
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}

@@ -130,6 +130,7 @@ impl AgentKeys {
         now: Timestamp,
     ) -> Result<Self, KeystoreError> {
         match adopt(lock, agent, now) {
+            // A staged change that does not fit is destroyed by now, so the daemon goes on with the keys that it has.
             Err(error @ KeystoreError::Unfit { .. }) => tracing::warn!(%error, "not adopted"),
             adopted => drop(adopted?),
         }
@@ -140,6 +141,7 @@ impl AgentKeys {
         if !keys.statement.is_due(now) || !keys.certificate.covers(now) {
             return Ok(keys);
         }
+        // Staged as every other change: the key and its statement come into force together, whenever the machine stops.
         stage(lock.home(), &rotate_sealing(&keys, now)?)?;
         adopt(lock, agent, now)?;
         Self::open(lock.home(), agent)
@@ -207,6 +209,7 @@ impl AgentKeys {
     /// Whether these keys may take the place of `present`: no serial falls, and none is used twice.
     fn follows(&self, present: &Self) -> Result<(), String> {
         let (mine, theirs) = (&self.certificate, &present.certificate);
+        // An adoption that was interrupted has moved some files already: those are the same in both sets.
         let rises = |new: u64, old: u64, same: bool| new > old || (new == old && same);
         if mine.principal != theirs.principal {
             return Err("the certificate is another person's".to_owned());
@@ -226,6 +229,8 @@ impl AgentKeys {
             (Some(mine), Some(theirs)) if !rises(mine.serial, theirs.serial, mine == theirs) => {
                 Err("the serial of the control certificate does not rise".to_owned())
             }
+            // A set without a control certificate cannot follow one with it: where none is staged, the present one belongs to
+            // the set.
             _ => Ok(()),
         }
     }
@@ -247,6 +252,7 @@ fn fresh_secret() -> Result<Zeroizing<[u8; 32]>, KeystoreError> {
 fn signing_or_sealing(path: &Path) -> Result<(Algorithm, Zeroizing<[u8; 32]>), KeystoreError> {
     match pem::read(path, Algorithm::Ed25519) {
         Ok(seed) => Ok((Algorithm::Ed25519, seed)),
+        // Only a file that holds another kind of key is tried again; one that others can read stays refused.
         Err(error @ KeystoreError::Pem { .. }) => pem::read(path, Algorithm::X25519)
             .map(|secret| (Algorithm::X25519, secret))
             .map_err(|_| error),

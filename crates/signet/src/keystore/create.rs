@@ -71,6 +71,7 @@ pub fn create(home: &Home, new: NewAgent, now: Timestamp) -> Result<Certificate,
             (pem::read_signing_key(root)?, pem::read_signing_key(next)?)
         }
     };
+    // A stolen root key would then be its own successor, and nothing could follow it.
     if root.public() == next_root.public() {
         return Err(KeystoreError::SameRoot);
     }
@@ -122,6 +123,7 @@ pub fn recover(
         serial: next_serial(Some(old.serial), now),
         not_before: issue::begins(now),
         not_after: issue::ends(now),
+        // Peers know the successor's hash by the old certificate, and the bundle holds that key.
         next_root: old.next_root,
     };
     let certificate = request.sign(&root).map_err(rotate::faulty(CERTIFICATE))?;
@@ -172,6 +174,7 @@ fn create_statement(
 ) -> Result<(), KeystoreError> {
     let secret = fresh_secret()?;
     pem::create(&home.key_file(SEALING), Algorithm::X25519, &secret)?;
+    // By the clock: of the statements of a home that was lost nothing is known, and peers refuse a serial that falls.
     let (sealing, serial) = (SealKey::of_secret(&secret), next_serial(None, now));
     let end = now.saturating_add(KEYS_LIFE);
     let statement = KeyStatement::sign(agent, sealing, serial, end, signing);

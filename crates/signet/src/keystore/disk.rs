@@ -25,6 +25,7 @@ pub(super) fn create(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
 /// A second name for a file; that it has it already is as well.
 pub(super) fn link(from: &Path, to: &Path) -> Result<(), PrivateError> {
     let linked = step().and_then(|()| match std::fs::hard_link(from, to) {
+        // An adoption that was interrupted here begins again with this step.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         linked => linked,
     });
@@ -64,6 +65,7 @@ pub(super) fn destroy(path: &Path) -> Result<(), PrivateError> {
 
 fn overwrite(path: &Path) -> io::Result<()> {
     let facts = path.symlink_metadata()?;
+    // Of a link only the name goes: its target may be anybody's file.
     if !facts.is_file() {
         return Ok(());
     }
@@ -74,6 +76,7 @@ fn overwrite(path: &Path) -> io::Result<()> {
         .open(path)?;
     let length = usize::try_from(facts.len()).unwrap_or_default();
     file.write_all(&vec![0; length])?;
+    // Synced before the name goes: of a file without a name the system need not write the zeros at all.
     file.sync_all()
 }
 

@@ -52,6 +52,7 @@ pub fn request(home: &Home, keys: &AgentKeys) -> Result<RootRequest, KeystoreErr
     if !directory(home).exists() {
         disk::create_directory(&directory(home))?;
     }
+    // The keys of the last request are used again, so that an answer to an earlier copy of it still fits.
     let signing = waiting_key(home, SIGNING)?;
     let person = match &keys.control {
         Some(_) => None,
@@ -88,6 +89,7 @@ pub fn install(
     let mut change = KeyChange::default();
     change.secret(SIGNING, Algorithm::Ed25519, &seed)?;
     change.json(CERTIFICATE, &answer.certificate.to_value());
+    // The key statement is signed by the signing key, so a new signing key needs it again.
     let statement = rotate::restated(keys, &signing, now)?;
     change.json(KEYS, &statement.to_value());
     if let Some(control) = &answer.control {
@@ -131,6 +133,7 @@ impl RootRequest {
             }
             None => return Err(KeystoreError::OtherRoot(path)),
         };
+        // Where `next` was given, nothing above has asked whose root key this is.
         if *root.public() != old.root && !rotate::is_next(root.public(), old) {
             return Err(KeystoreError::OtherRoot(path));
         }
@@ -237,6 +240,8 @@ impl RootAnswer {
             "it is signed by another root key than the person's"
         } else if new.signing_key != *requested {
             "it certifies another key than the one requested here"
+        // Peers refuse a certificate whose serial does not rise: an old answer that is carried here twice would lock the agent
+        // out.
         } else if new.serial <= old.serial {
             "its serial is not higher than that of the present certificate"
         } else if foreign_control {
@@ -273,6 +278,7 @@ fn put_person(
     let foreign = |why| Err(KeystoreError::ForeignAnswer(why));
     if let Some(old) = &keys.control {
         let same = old.control_key == control.control_key && old.audit_key == control.audit_key;
+        // A request cannot ask for other keys of the person, so an answer that names others is not the answer to it.
         return if same && control.serial > old.serial {
             Ok(())
         } else {

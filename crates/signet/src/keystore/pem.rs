@@ -52,6 +52,7 @@ pub fn read(path: &Path, algorithm: Algorithm) -> Result<Zeroizing<[u8; 32]>, Ke
             .ok_or_else(malformed);
     }
     let (label, document) = SecretDocument::from_pem(&text).map_err(|_| malformed())?;
+    // Told apart from a malformed key: the person is told how to decrypt a copy.
     if label == ENCRYPTED_LABEL {
         let path = path.to_owned();
         return Err(KeystoreError::Encrypted(path));
@@ -148,6 +149,7 @@ pub(super) fn decode(document: &SecretDocument) -> Option<(Algorithm, Zeroizing<
     let secret = OctetStringRef::from_der(info.private_key).ok()?;
     let secret = Zeroizing::new(secret.as_bytes().try_into().ok()?);
     info.algorithm
+        // RFC 8410, section 3: the parameters are absent.
         .parameters
         .is_none()
         .then_some((algorithm, secret))

@@ -65,11 +65,13 @@ pub fn stage(home: &Home, change: &KeyChange) -> Result<(), KeystoreError> {
     for (name, content) in &change.0 {
         disk::create(&unfinished.join(name), content)?;
     }
+    // All files are durable by now. An empty `next`, which an interrupted adoption left, is replaced by this (rename(2)).
     match disk::rename(&unfinished, &next) {
         Ok(()) => Ok(disk::sync_beside(&next)?),
         Err(PrivateError::Io { source, .. })
             if source.kind() == io::ErrorKind::DirectoryNotEmpty =>
         {
+            // The new secrets will never be used, so they do not stay.
             destroy_directory(&unfinished)?;
             Err(KeystoreError::Waiting(next))
         }
@@ -91,8 +93,10 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
     let present = AgentKeys::read(&KeyFolder::present(home), agent);
     let fits = match (AgentKeys::read(&KeyFolder::staged(home), agent), &present) {
         (Ok(staged), Ok(present)) => staged.follows(present),
+        // The present set alone does not fit any more: some files have moved already, so the adoption is gone on with.
         (Ok(_), Err(_)) => Ok(()),
         (Err(error), Ok(_)) => Err(error.to_string()),
+        // Neither set is whole. Nothing is destroyed: a person may still put the missing file back.
         (Err(error), Err(_)) => return Err(error),
     };
     if let Err(why) = fits {
@@ -100,8 +104,10 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
         return Err(KeystoreError::Unfit { path: next, why });
     }
     for name in ORDER.iter().filter(|name| names.contains(**name)) {
+        // The old secret gets its second name first: after a crash in between, it has both.
         keep_old(home, name, now)?;
         disk::rename(&next.join(name), &home.key_file(name))?;
+        // After each file: the disk may otherwise keep the name of a certificate, and lose that of the secret before it.
         disk::sync_beside(&home.key_file(name))?;
     }
     disk::remove_directory(&next)?;
@@ -152,6 +158,7 @@ fn staged_names(next: &Path) -> Result<Option<BTreeSet<String>>, KeystoreError> 
         Err(error) => return Err(at(next)(error).into()),
     };
     let me = rustix::process::geteuid().as_raw();
+    // Whoever could write here would choose the agent's keys at the next start.
     if !facts.is_dir() || facts.uid() != me || facts.mode() & 0o077 != 0 {
         return Err(intruded(next));
     }

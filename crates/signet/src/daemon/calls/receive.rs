@@ -25,7 +25,7 @@ impl AnswerCall for Receive {
             Ok(parsed) => parsed,
             Err(error) => return state.refuse(asker.reply, error),
         };
-        // The lease belongs to the connection: when the program goes, the message goes to the next at once, and waits for no timeout.
+        // The lease belongs to the connection: when the program goes, the message is given to the next at once.
         wanted.connection = state.consumers.watch(&asker.notifier).connection;
         let consumer = Consumer {
             wanted,
