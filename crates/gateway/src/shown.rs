@@ -97,6 +97,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             false => out.push(next),
         }
     }
+    // A backslash that begins no escape changes nothing, so the text may be the same after all.
     match out == text {
         true => Cow::Borrowed(text),
         false => Cow::Owned(out),

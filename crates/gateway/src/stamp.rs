@@ -19,6 +19,7 @@ impl FileStamp {
         Some(Self {
             inode: facts.ino(),
             bytes: facts.len(),
+            // The time of change and not of writing: any program can set the latter back, and a renamed file brings its own.
             changed: (facts.ctime(), facts.ctime_nsec()),
         })
     }

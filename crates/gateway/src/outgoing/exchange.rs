@@ -47,6 +47,7 @@ pub(super) async fn exchange<E: From<OutgoingError>>(
             end = &mut connection, if ended.is_none() => ended = Some(end),
         }
     };
+    // Polled once more and not waited for: what came behind the answer shows when the connection reads on.
     let ended = ended.or_else(|| connection.now_or_never());
     let is_followed = matches!(ended, Some(Err(error)) if is_of_more(&error));
     Ok((answer, is_followed))

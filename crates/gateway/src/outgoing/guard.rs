@@ -45,6 +45,7 @@ impl Guard {
     }
 
     fn judge_one(&self, address: IpAddr) -> Option<AddressKind> {
+        // What the person names counts first, because that is mostly private.
         let is_named = self.networks.iter().any(|network| network.has(address));
         if is_named || (self.loopback && address.is_loopback()) {
             return Some(AddressKind::Own);
@@ -110,6 +111,7 @@ impl TryFrom<String> for Network {
 
 fn masked_v4(address: Ipv4Addr, bits: u8) -> u32 {
     let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32)));
+    // For a length of 0 the shift is as wide as the number, of which `checked_shl` gives none: the mask is 0 then.
     u32::from(address) & mask.unwrap_or(0)
 }
 
@@ -124,6 +126,7 @@ fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let low = || Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
     match (a, b, c, d, e, f) {
+        // `::1` and `::` have the form of compatible addresses, and are no addresses of version 4.
         (0, 0, 0, 0, 0, 0) if address.is_loopback() || address.is_unspecified() => None,
         (0, 0, 0, 0, 0, 0 | 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => Some(low()),
         (0x2002, ..) => Some(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
@@ -150,6 +153,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         ([198, 18, 0, 0], 15),
         ([198, 51, 100, 0], 24),
         ([203, 0, 113, 0], 24),
+        // Multicast (224.0.0.0/4) and what is reserved above it.
         ([224, 0, 0, 0], 3),
     ];
     !special
@@ -164,6 +168,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         let network = Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0);
         masked_v6(address, bits) == u128::from(network)
     };
+    // Only what lies within 2000::/3 may be called, so fc00::/7, fe80::/10 and all that is not given out need no line.
     within(0x2000, 0, 3)
         && !within(0x2001, 0, 23)
         && !within(0x2001, 0xdb8, 32)

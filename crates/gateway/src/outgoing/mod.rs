@@ -128,6 +128,7 @@ impl HttpClient {
     /// # Errors
     /// What is wrong with the section or the environment.
     pub(crate) fn new(section: &OutgoingSection, beside: &Path) -> Result<Self, String> {
+        // `vars` would panic at a variable that is no UTF-8; such a one names no proxy.
         let environment: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -215,6 +216,7 @@ fn written(
     mut headers: HeaderMap,
     body: Bytes,
 ) -> Result<Request<Full<Bytes>>, OutgoingError> {
+    // Path and query alone: the absolute form is for proxies that read the request, and a proxy here is a tunnel.
     let target = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),

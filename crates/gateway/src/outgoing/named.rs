@@ -142,6 +142,7 @@ impl Endpoint {
             Host::Name(name) => TcpStream::connect((name.as_str(), self.port)).await.ok(),
             Host::Here => match TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await {
                 Ok(stream) => Some(stream),
+                // The agent may listen at one of the two addresses alone.
                 Err(_) => TcpStream::connect((Ipv6Addr::LOCALHOST, self.port))
                     .await
                     .ok(),
@@ -167,6 +168,7 @@ impl Host {
         match self {
             Self::Address(address) => address.is_loopback(),
             Self::Here => true,
+            // A name can lead to another machine tomorrow, so none counts as this one, wherever it leads today.
             Self::Name(_) => false,
         }
     }

@@ -76,6 +76,7 @@ impl Proxies {
     fn of_url(&self, url: &Url, address: SocketAddr) -> Option<&HttpProxy> {
         let host = url.host_str()?.to_ascii_lowercase();
         let address = address.ip();
+        // A proxy on another machine would take a loopback address for its own.
         let is_excepted = address.is_loopback()
             || self.except.iter().any(|name| {
                 let name = name.strip_prefix('.').unwrap_or(name);
@@ -112,6 +113,7 @@ impl HttpProxy {
             format!("Basic {}", BASE64.encode(pair.as_bytes()))
         });
         Ok(Self {
+            // `TcpStream::connect` takes an address of version 6 without brackets.
             host: host.trim_matches(['[', ']']).to_owned(),
             port: url.port().unwrap_or(80),
             authorization: user,

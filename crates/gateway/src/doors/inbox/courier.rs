@@ -43,6 +43,8 @@ async fn again_and_again(room: &Arc<HttpCarrier>) {
                 "the daemon takes nothing by HTTP: {why}; trying again"
             ));
         }
+        // A connection that lasted shows that the daemon was there: a
+        // restart of the daemon is not waited for as long as an absence.
         pause = if began.elapsed() > LONGEST_PAUSE {
             FIRST_PAUSE
         } else {
@@ -70,6 +72,7 @@ async fn session(room: &Arc<HttpCarrier>, told: &mut BTreeSet<String>) -> Client
         let (link, told) = CarrierConnection::open(&room.socket).await?;
         let carrier = room.section.carrier.clone();
         link.call(&AttachCarrier { carrier }, RULING).await?;
+        // The inbox takes nothing before the first snapshot is here: `see` opens it.
         let epoch = snapshot(room, &link, None, Duration::ZERO).await?;
         Ok((link, told, epoch))
     };

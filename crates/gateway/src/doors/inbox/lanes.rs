@@ -93,6 +93,7 @@ impl LaneTurn<'_> {
         let mut lanes = self.lanes.0.locked();
         let lane = lanes.get_mut(&self.address);
         if let Some(lane) = lane.filter(|lane| !lane.is_paused(now)) {
+            // A shift by 32 would overflow; `longest` ends the growth long before 16.
             let wait = AFTER_FAULT.saturating_mul(1 << lane.faults.min(16));
             lane.faults = lane.faults.saturating_add(1);
             lane.paused = Some(now + wait.min(longest));

@@ -99,6 +99,7 @@ impl CarrierConnection {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let request = json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": id });
         let (done, answer) = oneshot::channel();
+        // Entered before the line is written: the answer may be here sooner than `send` returns.
         let waits = Waits::of(&self.awaited, id, done).ok_or(ClientError::Closed)?;
         let sent = self.lines.send(format!("{request}\n")).await;
         sent.map_err(|_| ClientError::Closed)?;
@@ -196,9 +197,11 @@ async fn converse(
     tokio::select! {
         () = write(writer, to_write) => {}
         () = read(reader, &awaited, &tell) => {}
+        // Whoever opened the connection listens no more, so the connection ends.
         () = tell.closed() => {}
     }
     let mut all = awaited.locked();
+    // The senders go with the table: so everybody who waits for an answer hears that none comes.
     *all = None;
 }
 

@@ -34,6 +34,7 @@ impl AddressPace {
         now: Instant,
     ) -> Result<(), Duration> {
         self.make_room(now);
+        // A bucket that holds less than one envelope would never let one through.
         let full = RateBucket::of(self.pause, THIRD.max(self.pause), now);
         let bucket = self.buckets.entry(network(from)).or_insert(full);
         bucket.take(u32::try_from(envelopes.max(1)).unwrap_or(u32::MAX), now)

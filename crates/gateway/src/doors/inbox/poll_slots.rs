@@ -82,6 +82,7 @@ impl PollSlots {
     pub(crate) fn admit(&self, poller: Poller) -> Result<PollSlot, NotWaiting> {
         let mut waiting = self.waiting.locked();
         match waiting.get(&poller.peer) {
+            // A copy of the poll that waits has the same time: sent by somebody who saw it, it must not end the real one.
             Some(newest) if newest.made >= poller.made => return Err(NotWaiting::Older),
             Some(newest) => newest.ended.cancel(),
             None if waiting.len() >= self.most => return Err(NotWaiting::Full),
@@ -162,6 +163,7 @@ impl Drop for PollSlot {
     fn drop(&mut self) {
         let mut waiting = self.waiting.locked();
         let newest = waiting.get(&self.poller.peer);
+        // A newer poll may have taken the entry over, and keeps it.
         if newest.is_some_and(|newest| newest.made == self.poller.made) {
             waiting.remove(&self.poller.peer);
         }

@@ -32,6 +32,7 @@ pub(crate) async fn run(room: &Arc<HttpCarrier>, link: &CarrierConnection) -> Cl
             Ok(routes) => routes,
             Err(error) => return error,
         };
+        // A peer of that address can only dial out itself: it polls us, and nobody can poll it.
         let asks = |route: &CarrierRoute| routes.dials_out && route.address != KEPT_FOR_POLLS;
         let peers: Vec<String> = routes
             .peers
@@ -54,6 +55,7 @@ pub(crate) async fn run(room: &Arc<HttpCarrier>, link: &CarrierConnection) -> Cl
         }
         tokio::select! {
             () = sleep(ROUTES) => {}
+            // A task that was aborted gives an error and is passed over. One that ends by itself has lost the daemon.
             Some(Ok(ended)) = tasks.join_next() => return ended,
         }
     }

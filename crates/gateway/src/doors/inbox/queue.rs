@@ -87,6 +87,7 @@ impl Queue {
         if waiting.verified + waiting.reserved + bytes > self.limit {
             return Err(NoSlot::Full);
         }
+        // An address that has nothing under way may bring one body, however small `queue-bytes` makes its share.
         if theirs > 0 && theirs + bytes > self.limit / SHARE {
             return Err(NoSlot::Share);
         }
@@ -102,6 +103,7 @@ impl Queue {
     /// Up to so many envelopes and bytes, peers' first; one at least, once there is one. Cancel safe.
     pub(crate) async fn take(&self, most: usize, bytes: usize) -> Vec<QueuedEnvelope> {
         loop {
+            // `notify_one` leaves a permit where nobody waits yet: so nothing that is put between look and wait is missed.
             let more = self.more.notified();
             let taken = self.waiting.locked().take(most, bytes);
             if !taken.is_empty() {
@@ -138,6 +140,7 @@ impl QueueSlot<'_> {
         waiting.release(self.from, used);
         waiting.add(item);
         while waiting.bytes > self.queue.limit {
+            // `reserve` keeps peers' messages within the limit, so there is something to drop until the rest fits.
             let Some(shed) = waiting.shed() else { break };
             let _ = shed.done.send(EnvelopeResult::Shed);
         }
@@ -177,6 +180,7 @@ impl QueuedEnvelopes {
                 let Some(next) = next.map(|item| item.bytes.len()) else {
                     break;
                 };
+                // The first one goes whatever its length, or it would never leave.
                 if !taken.is_empty() && length + next > bytes {
                     return taken;
                 }

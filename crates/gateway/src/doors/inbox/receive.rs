@@ -61,6 +61,7 @@ async fn taken(
         return Err(InboxRefusal::Nobody);
     }
     admit_type(request.headers())?;
+    // One envelope is paid for before the body is read: an address that is over its pace has nothing read.
     pass(room, from, 1)?;
     let time = room.context.config.limits.body_time();
     let body = room
@@ -74,6 +75,7 @@ async fn taken(
     if pieces.len() > 1 {
         pass(room, from, pieces.len() - 1)?;
     }
+    // Reserved before anything is judged: a refusal for want of room must not depend on a verdict.
     let place = room.queue.reserve(from, body.len().max(1));
     let place = place.map_err(|no_place| match no_place {
         NoSlot::Full => InboxRefusal::Full,
@@ -90,6 +92,7 @@ async fn taken(
     {
         match room.poll_slots.admit(poller.clone()) {
             Ok(waits) => {
+                // A poll waits for up to 20 s, and what the queue has room for is to be judged now.
                 drop(place);
                 return poll(room, &waits, bytes).await;
             }
@@ -100,6 +103,7 @@ async fn taken(
         }
     }
     let ruled = ruled(room, place, from, judged).await;
+    // A refusal waits for the tick as well: its time would tell as much.
     sleep(until_tick(began.elapsed())).await;
     ruled?;
     let mut response = StatusCode::ACCEPTED.into_response();
@@ -126,10 +130,12 @@ async fn ruled(
         });
         fates.push(fate);
     }
+    // What was reserved and is not needed goes back before the wait.
     drop(place);
     for fate in fates {
         match timeout(RULED, fate).await {
             Ok(Ok(EnvelopeResult::Ruled)) => {}
+            // Dropped counts as ruled: another answer would tell that the envelope was no peer's.
             Ok(Ok(EnvelopeResult::Shed)) => room.counts.note(Counted::Shed),
             Ok(Ok(EnvelopeResult::Away) | Err(_)) | Err(_) => return Err(InboxRefusal::Away),
         }

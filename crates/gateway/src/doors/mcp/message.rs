@@ -131,6 +131,7 @@ impl View {
 
     pub(crate) fn message(self, message: signet_api::Message) -> ClientMessage {
         let withheld = match &message.shut {
+            // The tier counts first: what is above it is withheld, whether or not it could be opened.
             _ if message.data_tier > self.tier => Some(Withheld::AboveTier),
             Some(_) => Some(Withheld::CannotBeOpened),
             None => None,
@@ -168,6 +169,7 @@ impl View {
     }
 
     fn body(self, body: Option<Value>) -> (Option<Value>, Option<usize>) {
+        // A body is written as text only where its length matters.
         let bytes = match (&body, self.longest) {
             (None, _) | (_, usize::MAX) => 0,
             (Some(body), _) => body.to_string().len(),

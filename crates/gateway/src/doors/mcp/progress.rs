@@ -30,6 +30,7 @@ impl ClientProgress {
     /// Tells how the message `id` is doing, for as long as this is polled. It never ends by itself.
     pub(crate) async fn follow(&self, daemon: &Daemon, id: &str, total: Duration) {
         let mut beat = interval(BEAT);
+        // Beats that were missed while the process slept are not made up for: one sentence is enough.
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let listening = self.listen(daemon, id, total);
         let beating = async {
@@ -65,6 +66,7 @@ impl ClientProgress {
         let so_far = self.began.elapsed().as_secs_f64();
         let told = ProgressNotificationParam::new(self.token.clone(), so_far)
             .with_total(total.as_secs_f64().max(so_far))
+            // A total below what is reached would make no sense to a client.
             .with_message(sentence);
         // If the client reads no more, its connection fails by itself, and ends the call.
         let _ = self.client.notify_progress(told).await;

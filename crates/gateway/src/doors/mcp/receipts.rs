@@ -31,6 +31,7 @@ impl Receipts {
     pub(crate) fn expect(&self, id: RequestId, names: Vec<Name>) {
         let mut unwritten = self.unwritten.locked();
         match names.is_empty() {
+            // A client may use an id again: what an earlier result under it showed must not be acknowledged by this one.
             true => drop(unwritten.remove(&id)),
             false => drop(unwritten.insert(id, names)),
         }

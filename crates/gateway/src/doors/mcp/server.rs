@@ -121,6 +121,8 @@ impl Gateway {
         }
         let head = context.extensions.get::<Parts>();
         let caller = head.and_then(|head| head.extensions.get::<Caller>());
+        // Authentication stands before this door, so there is always a caller.
+        // Without one nothing is served, least of all without a scope.
         let caller =
             caller.ok_or_else(|| ErrorData::internal_error("a request of nobody", None))?;
         Ok(As {
@@ -217,6 +219,7 @@ impl ServerHandler for Gateway {
             ));
         };
         let handed_over = std::mem::take(&mut *turn.handed_over.locked());
+        // Noted before the result leaves: the transport looks it up when it has written the line for this id.
         self.expect(&whose, context.id, handed_over);
         Ok(match answered {
             Ok(shown) => done(shown),

@@ -64,6 +64,7 @@ where
         let (out, receipts) = (Arc::clone(&self.out), self.receipts.clone());
         async move {
             write(&out, &item).await?;
+            // Only now: where the line could not be written, its answer stays in the inbox.
             if let JsonRpcMessage::Response(response) = &item {
                 receipts.written(&response.id);
             }
@@ -121,6 +122,7 @@ impl Unreadable {
 }
 
 fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable> {
+    // Read once more only where it was refused: the refusal should name the id.
     serde_json::from_slice(line).map_err(|_| match serde_json::from_slice::<Value>(line) {
         Ok(value) => Unreadable {
             code: ErrorCode::INVALID_REQUEST,
@@ -171,6 +173,7 @@ impl<R: AsyncRead + Unpin> BoundedLines<R> {
             let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
             self.is_too_long |= self.begun.len() + part.len() > LINE_MAX;
             match self.is_too_long {
+                // The memory of a line that is too long is given back, and the rest of the line is passed over.
                 true => self.begun = Vec::new(),
                 false => self.begun.extend_from_slice(part),
             }

@@ -85,6 +85,7 @@ async fn pass(
     {
         return answer;
     }
+    // A session of another token is answered as one that does not exist.
     if session(&head.headers).is_some_and(|session| !room.sessions.is_of(session, &caller.name)) {
         return no_session();
     }

@@ -162,6 +162,7 @@ pub(crate) fn shown(answer: &impl Serialize) -> Result<Shown, DoorError> {
 
 fn tool<A: McpTool>() -> Tool {
     let mut output = terse(schema_of::<A::Answer>());
+    // `Shown` may add this member, and a client may hold results against their schema.
     if let Some(Value::Object(members)) = output.get_mut("properties") {
         members.insert("escaped".to_owned(), json!({ "type": "boolean" }));
     }

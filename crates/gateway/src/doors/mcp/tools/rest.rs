@@ -128,6 +128,7 @@ impl RestWatch {
     /// Whether that is a request of the agent that was asked, about what it was asked.
     fn is_question(&self, came: &signet_api::Message, message_id: &str) -> bool {
         let continues = came.in_reply_to.as_deref() == Some(message_id);
+        // Without this two absent conversations would be equal, and every request of that agent a question about this one.
         let is_same = came.conversation_id.is_some() && came.conversation_id == self.conversation;
         came.is_request() && came.from == self.agent && (continues || is_same)
     }

@@ -184,7 +184,10 @@ async fn sent(
             ..MessageOutcome::of(turn, now, None)
         });
     }
+    // Begun before the request leaves: a question that comes at once has to count as new.
     let watch = RestWatch::of(turn, &call).await?;
+    // Sent without a wait first, because its id is needed to follow it: the call below has the same key, and is the same
+    // message.
     let begun = turn.daemon.call(&call, Duration::ZERO).await?;
     let waiting = waiting(&call, waits);
     let telling = async {
@@ -196,6 +199,7 @@ async fn sent(
     let (sent, rest) = tokio::select! {
         sent = turn.daemon.send(&waiting) => (read(sent?)?, None),
         rest = watch.rests(turn, &begun.message_id) => (begun.clone(), Some(rest)),
+        // `follow` never ends by itself: this arm only keeps it going.
         () = telling => (begun.clone(), None),
     };
     Ok(MessageOutcome {
