@@ -99,6 +99,7 @@ fn impostor(agent: &str, victim: &str) -> Result<Vec<u8>, DemoError> {
             signing_key: key.public().clone(),
             layers: Layers::of(&[0, 1, 2, 3]),
             versions: vec![Version::CURRENT],
+            // Higher than any real one, so that nothing but the root key is at fault.
             serial: 1_000,
             not_before: now.saturating_sub(Duration::from_secs(60)),
             not_after: now.saturating_add(Duration::from_secs(3600)),
@@ -109,6 +110,7 @@ fn impostor(agent: &str, victim: &str) -> Result<Vec<u8>, DemoError> {
         .sign(&root)
         .map_err(|error| missed(&error))?;
     let other = fresh_key()?;
+    // The impostor's node has to know whom it announces itself to; under which key does not matter for an announce.
     let known = request(&victim, "bob", &other)?
         .sign(&other)
         .map_err(|error| missed(&error))?;

@@ -80,6 +80,7 @@ pub(crate) fn steal(
     let Household {
         bob, helper, carol, ..
     } = house;
+    // Without a session the forged handoff would be refused before anybody looks at its mandate.
     acquaint(helper, carol)?;
     let stolen = bob.wait_line("bob's log holds the handoff", |line| {
         text(line, "kind") == "handoff" && text(line, "dir") == "in" && text(line, "task") == task
@@ -182,6 +183,7 @@ fn forge(thief: &Member, victim: &Member, first: &Value) -> Result<Vec<u8>, Demo
     let body = json!({"task": task.to_string(), "goal": GOAL, "chain": [first, spun_on]});
     let id = message_id()?;
     let mut draft = Draft::call(Method::Handoff, parsed(&victim.id)?, id, body);
+    // The conversation of a handoff is its task; otherwise the message would be refused for that.
     draft.conversation_id = Some(parsed::<ConversationId>(text(mandate, "task"))?);
     sign(draft, &identity, thief, victim)
 }

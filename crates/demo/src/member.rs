@@ -73,6 +73,7 @@ impl Member {
     /// Answers the next request that arrives, as an agent would.
     pub(crate) fn answer_next(&self, body: Value) -> Result<Answering, DemoError> {
         let mut client = self.client()?;
+        // Followed before this returns: the request may be sent at once then.
         client.call(&FollowInbox {})?;
         Ok(Answering(std::thread::spawn(move || {
             let arrived = client.notifications().next().transpose()?;
@@ -139,6 +140,7 @@ impl Member {
         &self,
         send: impl FnOnce() -> Result<String, DemoError>,
     ) -> Result<String, DemoError> {
+        // Only newer lines count: the same bytes may have been refused before.
         let before = self.lines()?.len();
         let hash = send()?;
         wait_for("an attack is refused", PATIENCE, || {
@@ -216,6 +218,7 @@ impl Member {
         let file = std::fs::File::open(&path).map_err(DriverError::io(&path))?;
         let lines = BufReader::new(file).lines().map_while(Result::ok);
         Ok(lines
+            // The daemon may be in the midst of the last line.
             .map_while(|line| serde_json::from_str(&line).ok())
             .collect())
     }

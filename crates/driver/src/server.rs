@@ -30,6 +30,7 @@ impl NatsServer {
             process: None,
         };
         server.configure(config)?;
+        // With -1 the server takes a free port and writes it down: one that we chose could be taken by now.
         let mut process = server.spawn("-1")?;
         server.port = wait_for("the nats-server listens", PATIENCE, || {
             process.still_runs()?;
@@ -103,6 +104,7 @@ impl NatsServer {
         let mut command = Command::new(&self.program);
         command.arg("-c").arg(self.config_file());
         command
+            // On the loopback alone, since the server asks nobody for a login.
             .args(["-a", "127.0.0.1", "-p", port, "--ports_file_dir"])
             .arg(&self.dir)
             .current_dir(&self.dir)
@@ -114,6 +116,7 @@ impl NatsServer {
 
     /// The port that it has written into `<program>_<its process id>.ports`, as it does once it listens.
     fn announced(&self, id: u32) -> Option<u16> {
+        // By its own id: the file of an earlier server may still lie there.
         let ending = format!("_{id}.ports");
         let files = std::fs::read_dir(&self.dir).ok()?;
         let mut files = files.flatten().map(|entry| entry.path());

@@ -111,6 +111,7 @@ pub fn look_up(program: &OsStr) -> Result<(), Fault> {
     let runs = |path: &Path| match (path.is_file(), access(path, Access::EXEC_OK)) {
         (true, Ok(())) => Ok(()),
         (true, Err(_)) => Err(io::ErrorKind::PermissionDenied),
+        // As the system says when it is to start a directory.
         (false, _) if path.is_dir() => Err(io::ErrorKind::PermissionDenied),
         (false, _) => Err(io::ErrorKind::NotFound),
     };
@@ -143,6 +144,7 @@ fn input_of(attempt: &Attempt<'_>) -> Result<Vec<u8>, Fault> {
     };
     // `to_value` cannot fail here: a message holds nothing that JSON cannot express.
     let value = serde_json::to_value(given).map_err(|_| Fault::Pipes)?;
+    // A command may print its input: no hidden character of a stranger's reaches the terminal so.
     Ok(format!("{}\n", visible(&value.to_string())).into_bytes())
 }
 
@@ -215,6 +217,7 @@ impl Drop for ProcessGroup {
 
 /// Tells the command its message, hears it out to the end of its output, and waits for its end.
 async fn converse(child: &mut Child, input: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
+    // Taken out of the child, so that its standard input ends behind the message: many commands read to that end.
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let tell = async {
         if let Some(mut stdin) = stdin {
@@ -225,16 +228,20 @@ async fn converse(child: &mut Child, input: &[u8]) -> io::Result<(ExitStatus, Ve
     let hear = async {
         let mut answer = Vec::new();
         match stdout {
+            // One byte more shows that it is too much; then the pipe closes, which ends a command that would print
+            // for ever.
             Some(stdout) => stdout.take(LARGEST + 1).read_to_end(&mut answer).await,
             None => Ok(0),
         }
         .map(|_| answer)
     };
+    // Both at once: a command that prints before it has read all would wait for us while we wait for it.
     let ((), answer) = tokio::join!(tell, hear);
     Ok((child.wait().await?, answer?))
 }
 
 fn judge(status: ExitStatus, answer: Vec<u8>) -> Result<Vec<u8>, Fault> {
+    // Asked before the status: a command that printed too much was ended by the closed pipe.
     if answer.len() as u64 > LARGEST {
         return Err(Fault::of_answer(Fault::TooLarge));
     }

@@ -130,6 +130,7 @@ impl Worker {
         // Wait until the handler can begin, then offer: a capability that nothing serves is not offered.
         self.ready(&mut absent).await?;
         let socket = self.socket.clone();
+        // A call that waits for messages takes WAIT by itself, and what the daemon does then comes on top.
         let mut client = blocking(move || Client::connect(&socket, PROMPT + WAIT)).await?;
         if let Some(offer) = self.offer.clone() {
             client = offer_again(client, offer).await?;

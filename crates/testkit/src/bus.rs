@@ -56,6 +56,7 @@ impl Watch {
         let subscribed: String = subjects.iter().enumerate().map(subscribe).collect();
         write!(out, "CONNECT {{\"verbose\":false}}\r\n{subscribed}PING\r\n").unwrap();
         let mut line = String::new();
+        // The server answers in order: when the PONG is back, the subscriptions stand.
         while line != "PONG\r\n" {
             line.clear();
             assert!(back.read_line(&mut line).unwrap() > 0);
@@ -116,6 +117,7 @@ fn take(
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
+        // A client that does not answer a PING is dropped.
         ["PING"] => out.write_all(b"PONG\r\n").ok()?,
         ["MSG", subject, .., length] => {
             let mut payload = vec![0; length.parse::<usize>().ok()? + 2];

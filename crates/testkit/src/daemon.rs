@@ -109,6 +109,7 @@ impl Home {
     /// Nanoseconds on a processor, of all its threads.
     pub fn cpu(&self) -> f64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        // A thread may end between the list and the look at it.
         let spent = |task: std::io::Result<std::fs::DirEntry>| {
             let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
             text.split(' ').next()?.parse::<f64>().ok()

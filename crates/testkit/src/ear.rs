@@ -90,6 +90,7 @@ impl Ear {
         let mut text = [0; 8192];
         while let Ok(length) = self.socket.recv(&mut text) {
             let text = String::from_utf8_lossy(&text[..length]).into_owned();
+            // One datagram may hold several words.
             self.heard.extend(text.lines().map(str::to_owned));
         }
     }

@@ -160,6 +160,7 @@ impl Pen {
             "not-after": time(DAY), "issued-at": time(0),
         });
         if let Some(parent) = parent {
+            // A mandate that outlasts its parent would be refused for that.
             mandate["not-after"] = parent["not-after"].clone();
             mandate["parent"] = Digest::of(&[&canonical(parent)]).to_string().into();
         }
@@ -216,6 +217,7 @@ impl Pen {
     /// The whole handshake with a daemon, as initiator, and a ping that confirms it under sequence 1.
     /// Gives the session.
     pub fn meet(&self, sender: &mut Sender, watch: &Watch, to: &Home) -> String {
+        // Marked before anything is sent: an answer may be on the bus before `find` looks.
         let mark = watch.mark();
         let first = self.sign(self.announce(&to.agent));
         sender.send(&to.subject(), &first);
@@ -278,6 +280,7 @@ pub fn in_session(message: Value, session: &str, sequence: u64) -> Value {
 }
 
 fn flight(message: Value) -> Value {
+    // A flight lives five minutes at most.
     with(message, "expires-at", time(290_000))
 }
 

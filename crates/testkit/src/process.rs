@@ -22,6 +22,7 @@ pub fn gateway() -> PathBuf {
 /// `SIGNET_PROGRAMS` names the folder of those that are handed to others, for benches that measure them.
 fn built(program: &str, package: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
+    // The test is target/PROFILE/deps/NAME, and the programs lie in target/PROFILE.
     let beside = || test.ancestors().nth(2).unwrap().to_owned();
     let folder = std::env::var_os("SIGNET_PROGRAMS").map_or_else(beside, PathBuf::from);
     let program = folder.join(program);

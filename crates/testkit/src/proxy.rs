@@ -41,6 +41,8 @@ impl Proxy {
                     (near.try_clone().unwrap(), far.try_clone().unwrap()),
                     (far.try_clone().unwrap(), near.try_clone().unwrap()),
                 ] {
+                    // One thread reads and another waits out the delay: a long line is slow to arrive, and carries no
+                    // less.
                     let (read, passed) = mpsc::channel();
                     std::thread::spawn(move || read_from(from, delay, &read));
                     std::thread::spawn(move || pass_to(to, &passed));

@@ -66,6 +66,7 @@ impl Home {
             .arg("--")
             .arg(run.get_program())
             .args(run.get_args());
+        // strace hands its own environment on, so it is given what the daemon's command would have.
         command.env_clear();
         let path = std::env::var_os("PATH");
         command.envs(path.map(|path| ("PATH", path)));

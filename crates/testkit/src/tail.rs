@@ -60,6 +60,7 @@ impl LogTail {
             return accepted;
         };
         for line in self.unread[..end].split(|byte| *byte == b'\n') {
+            // The members that are asked for stand at a line's beginning; what a message says is not searched.
             let start = &line[..line.len().min(220)];
             let has = |part: &str| {
                 start

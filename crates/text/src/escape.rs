@@ -35,6 +35,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|character| marks.hides(character)) {
         return Cow::Borrowed(text);
     }
+    // Counted anew: the look above has used its count up.
     let (mut out, mut marks) = (Vec::with_capacity(text.len() + 16), Marks::default());
     for character in text.chars() {
         let (mut utf8, mut units) = ([0; 4], [0; 2]);
@@ -99,6 +100,7 @@ impl Marks {
 /// Nonspacing and enclosing marks (Mn, Me): what is drawn over the character before.
 fn is_mark(character: char) -> bool {
     use GeneralCategory::{EnclosingMark, NonspacingMark};
+    // Below it there are no marks, so most text costs no look into the table.
     character >= FIRST_MARK
         && matches!(
             get_general_category(character),

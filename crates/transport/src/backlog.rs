@@ -66,7 +66,9 @@ impl Backlog {
     /// Takes a message that there is room for, and drops another.
     pub(crate) fn offer(&self, message: Arrival) -> BacklogResult {
         let cost = cost(&message);
+        // One task alone offers messages, so nobody adds between this look and the taking.
         let held = self.held.load(Ordering::Relaxed);
+        // The last places are kept for events, which no flood of messages may delay.
         if self.arrivals.capacity() <= EVENTS || held.saturating_add(cost) > self.most_bytes {
             return self.unless_closed(BacklogResult::Full);
         }

@@ -138,6 +138,7 @@ impl Confirmations {
             Storage::NoStream | Storage::Refused(_) | Storage::Unconfirmed => None,
         };
         let inbox = self.pending().settle(number, storage);
+        // Only the first answer to a message of ours counts: a made-up one, or a copy, must not tell of a lost store.
         let Some((inbox, sequence)) = inbox.zip(sequence) else {
             return false;
         };

@@ -79,6 +79,7 @@ impl Supervisor {
             if connection.stopped() {
                 return self.closed().await;
             }
+            // A server that takes a login and then gives nothing is not to be asked ever again without a pause.
             if connection.proved() {
                 self.backoff.reset();
             }
@@ -151,6 +152,7 @@ impl Supervisor {
         let options = self
             .config
             .options()?
+            // To the client library 0 means without end.
             .max_reconnects(1)
             .event_callback(move |event| {
                 heard.hear(event);

@@ -97,6 +97,7 @@ impl MailboxSession {
                 continue;
             }
             let silence = self.heard + SILENCE;
+            // The order counts (`biased`): no flood of mail delays a stop or a word of what the server refused.
             step = tokio::select! {
                 biased;
                 stop = stops.recv() => match stop {
@@ -132,6 +133,7 @@ impl MailboxSession {
         if step == Flow::On {
             step = self.tell_drained().await;
         }
+        // A loss that was told before the link was up found nothing there to take down; it is noticed here.
         if self.signals.lost() {
             Flow::Lost
         } else {
@@ -175,6 +177,7 @@ impl MailboxSession {
         if sent.await.is_err() {
             return Flow::Lost;
         }
+        // Silence is counted from a pull on: without one the server owes no sign of life.
         if self.pulls.asked() == 0 {
             self.heard = now;
         }
@@ -277,6 +280,8 @@ impl MailboxSession {
         self.pulls.forget();
         self.heard = Instant::now();
         match ask(&self.live.client, &self.mailbox).await {
+            // A mailbox that was made anew is left like a lost one: the next connect compares, and tells that the
+            // store was lost.
             Ok(standing) if standing.created == self.drained.created() => {
                 self.certain = Instant::now();
                 Flow::On

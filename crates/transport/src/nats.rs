@@ -134,6 +134,7 @@ impl Nats {
         }
         let (sent, confirmation) = match confirmations {
             Some(confirmations) => {
+                // Expected before it is sent: the confirmation may be back before `publish` returns.
                 let (reply, confirmation) = confirmations.expect(&subject);
                 let sent = client.publish_with_reply(subject.clone(), reply, bytes);
                 (self.while_up(sent).await?, confirmation)
@@ -173,6 +174,7 @@ impl Nats {
         let told = async {
             let mut outcome = Ok(());
             for (handle, settlement) in settled {
+                // In a new store the numbers begin anew: the word would settle another message.
                 if handle.era() != era {
                     outcome = Err(Error::Stale);
                     continue;
@@ -239,6 +241,7 @@ impl Nats {
     /// `work`, unless the connection goes down first.
     async fn while_up<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
         let mut link = self.link.clone();
+        // Where the client's queue is full a publish waits for room, which on a connection that is gone never comes.
         tokio::select! {
             biased;
             done = work => Ok(done),

@@ -128,6 +128,7 @@ impl NatsSession {
                 step = self.outlet.send(arrival).await;
             }
         }
+        // A loss that was told before the link was up found nothing there to take down; it is noticed here.
         if self.signals.lost() {
             Flow::Lost
         } else {
@@ -143,6 +144,7 @@ impl NatsSession {
             if step != Flow::On {
                 break;
             }
+            // `unconstrained`: tokio's budget of a task would say that nothing is there while messages wait.
             match unconstrained(self.subscriber.next()).now_or_never() {
                 Some(Some(message)) => step = self.deliver(message).await,
                 Some(None) => step = Flow::Lost,
@@ -157,6 +159,7 @@ impl NatsSession {
         if self.prove().await == Flow::Unwanted {
             return Flow::Unwanted;
         }
+        // A round trip of an earlier connection may come late; it is nobody's mail either.
         if message.payload.starts_with(self.mark.as_bytes()) {
             return if message.payload == self.marker {
                 Flow::Returned
@@ -165,6 +168,7 @@ impl NatsSession {
             };
         }
         let message = self.outlet.cap(message, None);
+        // While it drains, messages wait for room: nothing that the stop promised to hand over is dropped.
         if self.draining {
             return self.outlet.send(message).await;
         }
@@ -227,6 +231,7 @@ impl NatsSession {
     /// Everything published stands before the marker on its way to the server, everything that was under
     /// way to us before it on its way back. A full subscription can drop a marker: hence the repeats.
     async fn drain(&mut self) -> Result<(), Error> {
+        // Proved from here on, so that the first message does not tell of a connection that is about to close.
         (self.proved, self.draining) = (true, true);
         self.round_trip().await.map_err(|_| Error::Disconnected)?;
         let mut again = Instant::now() + MARKER_REPEAT;

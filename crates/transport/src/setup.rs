@@ -135,6 +135,7 @@ async fn make_stream(
             .map(|made| (SetupStep::Created, made.cached_info().config.clone())),
         Some(is) if stream_differences(&asked, is).is_empty() => Ok((SetupStep::Kept, is.clone())),
         Some(is) => context.update_stream(&asked).await.map(|made| {
+            // A server that does not know a setting answers with what it had: then nothing was updated.
             let same = stream_differences(&made.config, is).is_empty();
             let done = match same {
                 true => SetupStep::Kept,

@@ -57,6 +57,7 @@ impl MailboxStore {
             .replace(created)
             .is_some_and(|before| before != created);
         if lost {
+            // The loss is told once: lower numbers from here on are those of the new store.
             self.confirmed().clear();
             *self.caution() = Caution::default();
             self.era.fetch_add(1, Ordering::AcqRel);

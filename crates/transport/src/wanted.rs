@@ -47,6 +47,7 @@ pub(crate) fn stream(
     let found = found.cloned().unwrap_or_default();
     let max_bytes = room(subjects.len(), share.unwrap_or(INBOX_BYTES));
     let max_bytes = match (share, found.max_bytes) {
+        // Where there is no stream, `found` is the default, whose limit says nothing.
         (None, has) if !found.name.is_empty() && (has < 0 || has > max_bytes) => has,
         _ => max_bytes,
     };
@@ -62,12 +63,14 @@ pub(crate) fn stream(
         max_consumers: -1,
         max_bytes,
         max_age: Duration::from_secs(30 * 24 * 3600),
+        // A message of 240 KiB, and the headers that the server adds.
         max_message_size: 256 * 1024,
         num_replicas: found.num_replicas.max(1),
         no_ack: false,
         sealed: false,
         deny_delete: true,
         deny_purge: true,
+        // With roll-ups a header of any sender's message would empty the inbox that it goes to.
         allow_rollup: false,
         allow_direct: false,
         // Nobody sends a `Nats-Msg-Id` here. The window is short so that nobody can suppress another's message by such
@@ -99,12 +102,14 @@ pub(crate) fn consumer(place: &AgentPlace, found: Option<&pull::Config>) -> pull
         replay_policy: ReplayPolicy::Instant,
         ack_wait: Duration::from_secs(30),
         backoff: backoff.to_vec(),
+        // A message that breaks each connection that it comes by is given up after ten, in some three hours.
         max_deliver: 10,
         max_ack_pending: 1024,
         max_waiting: 512,
         headers_only: false,
         max_batch: 0,
         max_bytes: 0,
+        // An agent may be away for months and has to find its mailbox again.
         inactive_threshold: Duration::ZERO,
         memory_storage: false,
         ..found.cloned().unwrap_or_default()
@@ -127,6 +132,7 @@ macro_rules! differences {
 
 pub(crate) fn stream_differences(asked: &Stream, is: &Stream) -> Vec<SettingDifference> {
     let mut is = is.clone();
+    // The asked ones are sorted: another order alone is no difference.
     is.subjects.sort_unstable();
     differences!(
         asked, is,
