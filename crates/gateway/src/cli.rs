@@ -153,6 +153,7 @@ struct McpStdioArgs {
 }
 
 fn mcp(args: &McpStdioArgs) -> Result<(), String> {
+    // One client needs no more than one thread.
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| told(&error.to_string(), NO_ROOM))?;

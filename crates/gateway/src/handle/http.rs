@@ -36,6 +36,7 @@ pub(crate) async fn post_until(
         .post(headers, post.body, ANSWER.bytes, watch)
         .await?
     {
+        // Which of two answers on one connection is meant, nobody can say.
         (_, true) => Err(Fault::AnsweredTwice),
         (answer, false) => Ok(answer),
     }

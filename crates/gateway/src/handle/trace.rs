@@ -138,6 +138,7 @@ impl Trace {
 }
 
 fn append(path: &Path, line: &[u8]) -> io::Result<()> {
+    // Nothing is created: the file is the switch, and whoever took it away has switched the trace off.
     let mut options = OpenOptions::new();
     let opened = options.append(true).custom_flags(no_follow()).open(path);
     let mut file: File = opened?;
@@ -161,6 +162,7 @@ fn fault(path: &Path, source: io::Error) -> TraceFault {
 
 /// No symbolic link is followed: whoever may write the directory could otherwise lead the trace into another file.
 fn no_follow() -> i32 {
+    // NONBLOCK: a pipe in the place of the file is not waited at.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     i32::try_from(flags).unwrap_or_default()
 }

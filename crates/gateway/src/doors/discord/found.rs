@@ -29,6 +29,7 @@ pub(crate) struct Snowflake(pub(crate) u64);
 
 impl<'de> Deserialize<'de> for Snowflake {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Discord writes ids as texts, because many readers of JSON hold no whole number of 64 bits.
         let text = String::deserialize(deserializer)?;
         let id = text
             .parse()

@@ -97,6 +97,7 @@ impl RateLimits {
 /// The wait; `None` for a number that is negative, next to nothing, or no number.
 fn meant(seconds: f64) -> Option<Duration> {
     let is_meant = seconds.is_finite() && seconds >= LEAST.as_secs_f64();
+    // Whatever an answer says, an hour is the longest wait.
     is_meant.then(|| Duration::from_secs_f64(seconds.min(REFUSED.as_secs_f64() * 6.0)))
 }
 

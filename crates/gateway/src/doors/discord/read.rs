@@ -24,6 +24,7 @@ pub(crate) async fn session(
     let (mut told, mut is_told_of_old) = (None, false);
     loop {
         match once(room, link, carrier, agent).await {
+            // One look brings a hundred posts at most, so more may be there.
             Ok(Looked { newer: 1.., .. }) => continue,
             Ok(Looked { skipped, .. }) => {
                 if skipped > 0 && !is_told_of_old {
@@ -89,6 +90,7 @@ async fn once(
             looked.skipped += 1;
             continue;
         }
+        // What this gateway posted came from its own daemon.
         if !room.is_own(post.id) {
             take(room, link, carrier, agent, post).await?;
         }
@@ -133,6 +135,7 @@ async fn envelope(room: &DiscordDoor, post: &ChannelPost) -> Result<Option<Bytes
     match post.file(MAX_MESSAGE) {
         None => Ok(None),
         Some(file) => match room.channel.file(file).await {
+            // The length that the post named is not the length of what was fetched.
             Ok(bytes) => Ok(Some(bytes).filter(|bytes| bytes.len() <= MAX_MESSAGE)),
             // Whoever posted the file chose its address: that it cannot be read is no fault of Discord's.
             Err(_) => Ok(None),

@@ -69,6 +69,7 @@ impl Channel {
         messages
             .path_segments_mut()
             .ok()?
+            // A base that ends with a stroke has an empty last segment.
             .pop_if_empty()
             .extend(["channels", &id, "messages"]);
         Some(Self {
@@ -125,6 +126,7 @@ impl Channel {
             body: Bytes::new(),
         };
         let mut posts: Vec<ChannelPost> = self.ask_for(RequestKind::Read, ask).await?;
+        // Discord gives the newest first, and the place up to which the channel was read only moves forwards.
         posts.sort_by_key(|post| post.id);
         Ok(posts)
     }
@@ -171,6 +173,7 @@ impl Channel {
 
     /// Asks once, when the limits allow it. What a good answer says of limits is for whoever reads it.
     async fn ask(&self, route: RequestKind, ask: DiscordRequest) -> Result<HttpAnswer, RestFault> {
+        // Looked at again after each wait: another request may have heard of a longer one meanwhile.
         loop {
             let wait = self.limits.locked().wait(route, Instant::now());
             if wait.is_zero() {
@@ -225,6 +228,7 @@ fn said(answer: &HttpAnswer) -> RateLimitHeaders {
     };
     let number = |name: &'static str| header(name).and_then(|text| text.trim().parse().ok());
     let limited: Limited = match answer.status.as_u16() {
+        // A 429 need not have a body of Discord's own: then the header says how long.
         429 => serde_json::from_slice(&answer.body).unwrap_or_default(),
         _ => Limited::default(),
     };

@@ -45,10 +45,13 @@ pub(crate) async fn session(room: &DiscordDoor) -> ClientError {
         };
         for message in &part.messages {
             show(room, message).await;
+            // Kept behind the post: after a crash in between it is posted
+            // again under the same nonce, and Discord takes it once.
             if let Err(error) = keep(room, message.line) {
                 return error;
             }
         }
+        // Lines without a message are left behind as well, or the next request would go through them again.
         if let Err(error) = keep(room, part.through) {
             return error;
         }
@@ -72,6 +75,7 @@ fn keep(room: &DiscordDoor, line: u64) -> Result<(), ClientError> {
 /// Posts one message, as often as it takes. What Discord will not have is left out, and that is said; so is a message that
 /// it may have taken, where no answer says so.
 async fn show(room: &DiscordDoor, message: &Transparent) {
+    // A message that left by this channel as a parcel stands there already.
     if !room.section.shows.has(message.data_tier) || room.was_carried(&message.message_id) {
         return;
     }

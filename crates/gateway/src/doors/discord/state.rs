@@ -55,6 +55,7 @@ impl ChannelState {
         let mut places = self.places.locked();
         let mut changed = *places;
         change(&mut changed);
+        // Most looks change nothing, and each write is synced.
         if changed != *places {
             let (new, bytes) = (
                 self.path.with_extension("new"),

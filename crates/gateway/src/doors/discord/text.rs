@@ -99,6 +99,7 @@ fn fitting(text: &str, room: usize) -> String {
     for symbol in visible(text).chars() {
         let escaped = plain(symbol.encode_utf8(&mut [0; 4]));
         used += units(&escaped);
+        // One more is kept for the `…`.
         if used + 1 > room {
             break;
         }
@@ -135,6 +136,7 @@ fn payload(content: &str, shown: &ShownMessage<'_>, file: Option<&str>) -> Value
 /// The same for the same message, so that a message that is posted again soon is one message.
 fn nonce(message_id: &str) -> String {
     let digits = message_id.chars().filter(char::is_ascii_alphanumeric);
+    // The end of an id: its beginning is a time, which messages of one moment share.
     let mut last: Vec<char> = digits.rev().take(NONCE).collect();
     last.reverse();
     last.into_iter().collect()

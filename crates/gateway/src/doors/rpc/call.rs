@@ -107,6 +107,7 @@ impl<'a> Calls<'a> {
             return Err(ApiError::refused(Reason::NotForThisSocket, text));
         }
         let call = Call::parse(method, params)?;
+        // The daemon would refuse it too, because the connection is narrowed: here the error can say that it was the token.
         match self.caller.scope.refuse(&call) {
             Ok(()) => Ok(call),
             Err(beyond) => {

@@ -161,6 +161,7 @@ impl Space {
         let less = |left: usize| left.checked_sub(bytes);
         let taken = self
             .0
+            // Nothing but this number is shared, so `Relaxed` is enough.
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         taken.is_ok()
     }

@@ -66,6 +66,7 @@ async fn follow(
     };
     tokio::select! {
         () = telling => {}
+        // The client is gone. The connection to the daemon ends now and not when the daemon next has something to tell.
         () = tell.closed() => {}
         () = stop.cancelled() => {}
     }

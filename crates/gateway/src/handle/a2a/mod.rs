@@ -83,6 +83,7 @@ impl A2a {
     async fn begin(&mut self, attempt: &Attempt<'_>) -> Result<(RpcAnswer, Option<Bell>), Fault> {
         if self.speaking.streams {
             match self.stream(attempt).await? {
+                // An agent that has said so once is not asked for a stream again by this worker.
                 Err(error) if NOT_OFFERED.contains(&error.code()) => self.speaking.streams = false,
                 called => return Ok((called, None)),
             }
@@ -123,6 +124,7 @@ impl A2a {
                 Ok(result) => result,
                 Err(error) => return Ok(Done::Declined(error.to_string())),
             };
+            // The first answer names the task; every later one has to be of the same.
             if let Some(asked) = &asked {
                 result::prove_task(&result, asked)?;
             }

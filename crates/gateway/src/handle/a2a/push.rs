@@ -175,10 +175,12 @@ impl PushHead {
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             match name.to_ascii_lowercase().as_str() {
                 "x-a2a-notification-token" => tokens.push(value.trim().to_owned()),
+                // A length that is no number counts as too large.
                 "content-length" => length = value.trim().parse().unwrap_or(usize::MAX),
                 _ => {}
             }
         }
+        // Of two tokens nobody can say which was meant, so they count as none.
         let token = tokens.pop().filter(|_| tokens.is_empty());
         Self {
             is_post,
@@ -198,6 +200,7 @@ impl PushHead {
         let rung = self.token.as_ref();
         match rung.and_then(|token| waiting.locked().get(token).cloned()) {
             Some(rung) => {
+                // `notify_one` leaves a permit: a push that comes while the agent is being asked is not lost.
                 rung.notify_one();
                 "204 No Content"
             }

@@ -112,6 +112,7 @@ pub(crate) fn outcome(result: Value) -> Result<Done, Fault> {
         )));
     }
     let structured = result
+        // Structured content is what a tool promises by its schema; the text says the same for clients that know no other.
         .remove("structuredContent")
         .filter(|content| !content.is_null());
     let answer = structured.or_else(|| one_or_list(contents));

@@ -58,6 +58,7 @@ impl ServerStdio {
         trace: &Trace,
         params: Value,
     ) -> Result<RpcAnswer, Fault> {
+        // Taken out and put back after a good call alone: a call that fails or is given up ends the session with it.
         let kept = self.session.take().and_then(PipedSession::if_alive);
         let mut session = match kept {
             Some(session) => session,
@@ -129,6 +130,7 @@ impl PipedSession {
         let mut room = ANSWER.bytes;
         for _ in 0..MOST_LINES {
             let line = self.line(room).await?;
+            // All lines before the answer share one limit, so a server that talks without an end is cut off.
             room = room.saturating_sub(line.len());
             trace.heard(attempt, &line);
             let value = answer::read(&line, ANSWER)?;
@@ -187,6 +189,7 @@ impl PipedSession {
 
     async fn line(&mut self, room: usize) -> Result<Vec<u8>, Fault> {
         let mut line = Vec::new();
+        // One byte more than there is room for shows that the line is too long.
         let mut bounded = (&mut self.stdout).take(room as u64 + 1);
         let read = bounded.read_until(b'\n', &mut line).await;
         read.map_err(|_| Fault::Pipes)?;

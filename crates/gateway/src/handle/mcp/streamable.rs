@@ -56,6 +56,7 @@ impl Streamable {
         trace: &Trace,
         params: Value,
     ) -> Result<RpcAnswer, Fault> {
+        // Taken out, and put back after a good call alone: behind a call that failed the next one begins a new session.
         let session = match self.session.take() {
             Some(session) => session,
             None => self.greet(attempt, trace).await?,

@@ -293,6 +293,7 @@ impl Record {
         let mut parts =
             parts.map_or_else(Vec::new, |parts| body::parts_of(json!({ "parts": parts })));
         if parts.is_empty() {
+            // The text begins with the name of the state (handle/a2a/result.rs), which the task says already.
             let words = failure
                 .message
                 .strip_prefix(&*name)

@@ -29,6 +29,7 @@ pub(crate) fn part(fields: &Fields<'_>) -> Result<A2aPart, Misread> {
         ));
     };
     let mut metadata = fields.map("metadata")?;
+    // The mark was read in `of_data`, and says nothing more once the value is out of its wrapping.
     if let (PartContent::Data(_), Some(members)) = (&content, metadata.as_mut()) {
         members.remove(WRAPPED);
     }
@@ -53,6 +54,7 @@ fn of_members(fields: &Fields<'_>) -> Result<Vec<PartContent>, Misread> {
     if fields.member("url").is_some() {
         found.push(of_url(fields, "url")?);
     }
+    // Data may be `null`, which `member` takes for absent.
     if fields.members.contains_key("data") {
         found.push(of_data(fields)?);
     }
