@@ -128,6 +128,7 @@ impl Client {
         if self.last_id > 0 && !self.listens && self.is_closed() {
             self.stream = connect(&self.path, self.timeout)?;
         }
+        // Noted before the call is sent: from its answer on, notifications may come on this connection alone.
         self.listens |= [FollowInbox::METHOD, FollowAttention::METHOD].contains(&method);
         self.last_id += 1;
         let request =
@@ -154,6 +155,7 @@ impl Client {
 
     /// Whether the daemon has hung up. What it said last is of no use any more.
     fn is_closed(&self) -> bool {
+        // Without flags poll(2) tells of a hang-up and of errors, and not of words that wait to be read.
         let mut watched = [PollFd::new(self.stream.get_ref(), PollFlags::empty())];
         let now = Timespec {
             tv_sec: 0,
@@ -181,6 +183,7 @@ impl Client {
                 self.waiting.push_back(notification);
                 continue;
             }
+            // What the daemon says of a line that it could not read comes under the id `null`.
             let is_mine = message
                 .get("id")
                 .is_some_and(|id| id.is_null() || *id == self.last_id);
@@ -206,6 +209,7 @@ impl Client {
                 .get_ref()
                 .set_read_timeout(timeout)
                 .map_err(ClientError::Io)?;
+            // Whatever answers there may send without end: a line over the limit ends the reading.
             let room = ANSWER_MAX.saturating_sub(line.len() as u64);
             match self.stream.by_ref().take(room).read_until(b'\n', &mut line) {
                 Ok(0) if room == 0 => return Err(ClientError::Malformed),
@@ -234,6 +238,7 @@ fn connect(path: &Path, timeout: Duration) -> Result<BufReader<UnixStream>, Clie
     };
     let stream = UnixStream::connect(path).map_err(unreachable)?;
     stream
+        // A daemon that reads nothing would hold its caller for ever otherwise.
         .set_write_timeout(Some(timeout.max(SHORTEST)))
         .map_err(unreachable)?;
     Ok(BufReader::new(stream))

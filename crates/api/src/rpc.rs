@@ -74,11 +74,13 @@ pub struct Unfit(&'static str);
 /// What the whole text is answered with, under the id `null`.
 pub fn read(bytes: &[u8], batch_max: usize) -> Result<Incoming, ApiError> {
     let whole = raw(bytes)?;
+    // A raw value begins with its first character: white space before it is gone.
     if !whole.get().starts_with('[') {
         return Ok(Incoming::One(Item::read(whole)));
     }
     let items: Vec<&RawValue> =
         serde_json::from_str(whole.get()).map_err(|_| ApiError::parse_error())?;
+    // An empty array is an invalid request, answered once and without an array (JSON-RPC 2.0, section 6).
     if items.is_empty() {
         return Err(ApiError::invalid_request());
     }
@@ -100,6 +102,7 @@ pub fn raw(bytes: &[u8]) -> Result<&RawValue, ApiError> {
 
 /// The response to a batch; none when there is nothing to answer.
 pub fn batch(answers: &[String]) -> Option<String> {
+    // A batch of notifications alone is answered by nothing, and not by an empty array (JSON-RPC 2.0, section 6).
     (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
 }
 
@@ -125,10 +128,12 @@ impl Item {
             Ok(frame) => frame,
             Err((id, _)) => return Self::Faulty(id, ApiError::invalid_request()),
         };
+        // Parameters are an array or an object (JSON-RPC 2.0, section 4.2); `null` is neither.
         if params.is_some_and(|params| !params.get().starts_with(['{', '['])) {
             let id = id.unwrap_or_else(Id::null);
             return Self::Faulty(id, ApiError::invalid_request());
         }
+        // Strictly, as a message is read: what two readers could read differently is no call.
         let params = params.map(|params| parse(params.get().as_bytes(), Limits::LINE));
         match (params.transpose(), id) {
             (Ok(params), id) => Self::Call(Asked {
@@ -153,6 +158,7 @@ impl<'a> Frame<'a> {
         let Ok(members) = serde_json::from_str::<Members<'a>>(raw.get()) else {
             return unfit(None, "a request is an object");
         };
+        // Of two ids nobody knows for which one the sender waits, so the answer is to `null`.
         if members.id_repeated {
             return unfit(None, "the id stands twice");
         }

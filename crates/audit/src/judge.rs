@@ -112,8 +112,7 @@ impl Judgement {
         if record.is_none() {
             let path = self.anchor.as_deref().map(record_of);
             let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
-            // Each of them is kept or signed apart from the lines; the newest one vouches for everything before it,
-            // by the chain.
+            // Each is kept or signed apart from the lines; by the chain, the newest one vouches for all before it.
             let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
             newest = witnesses.max_by_key(|witness| witness.head.seq);
             self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
@@ -219,7 +218,7 @@ impl Judgement {
             let is_end = *path == end.path;
             loop {
                 let start = lines.offset;
-                // What stands behind the last whole line is torn, and is set aside anyhow.
+                // Bytes behind the last whole line are torn, and are set aside anyhow.
                 if is_end && start >= end.bytes {
                     return Ok(None);
                 }
@@ -283,8 +282,7 @@ impl Judgement {
         };
         let month = month_of(&end.path).unwrap_or_default();
         let is_anchored = matches!(expected, Required::Anchored { .. });
-        // Without an anchored line nobody vouches for the tree, and a command in a stopped home reads the month at
-        // once: both hash every line.
+        // A command in a stopped home reads the month at once, and without an anchored line nobody vouches for it.
         let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
         checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }

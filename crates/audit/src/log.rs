@@ -83,8 +83,7 @@ impl Log {
         ways: &Reserved,
     ) -> Result<(), LogError> {
         self.keep_up()?;
-        // The buffer is taken out and put back because `append_members` needs the whole log; so one buffer serves
-        // every line.
+        // The buffer is taken out and put back, since `append_members` needs the whole log; so it serves every line.
         let mut members = std::mem::take(&mut self.members);
         members.clear();
         entry.write(&mut members);
@@ -259,7 +258,6 @@ impl Log {
     fn sync_anchor(&mut self) -> Result<(), LogError> {
         let (record, tree) = (self.record(false), self.known_tree());
         match &mut self.anchor {
-            // A commit without new lines waits for no disk.
             Some(anchor) if anchor.synced_line() < record.position.head.seq => {
                 anchor.sync(record, tree.as_ref())
             }
@@ -347,8 +345,7 @@ impl Log {
             &mut self.group,
         );
         let line = self.group.get(start..).unwrap_or_default();
-        // The length is known only when the line is written, since escapes make it longer; a line that is too long
-        // leaves no trace.
+        // Known only when the line is written, since escapes make it longer; one that is too long leaves no trace.
         if line.len() > MAX_LINE {
             let len = line.len();
             self.group.truncate(start);
@@ -382,8 +379,7 @@ impl Drop for Log {
         if self.stopped || is_lost || self.give_back().is_err() {
             return;
         }
-        // "stopped" is written last: after an error in any step before it the next start has to write the newest file
-        // anew.
+        // "stopped" comes last: after an error in any step before it the next start has to write the newest file anew.
         let (record, tree) = (self.record(true), self.known_tree());
         if let Some(anchor) = &mut self.anchor {
             // Where this last record cannot be written, the next start takes this stop for a crash and looks more

@@ -26,6 +26,7 @@ pub fn replace(
         _ => {}
     }
     let mut options = OpenOptions::new();
+    // `create_new` follows no link: somebody may have put one there since the removal.
     let options = options.write(true).create_new(true).mode(mode);
     let mut file = options.open(beside)?;
     let replaced = prepare(&file)
