@@ -225,8 +225,7 @@ impl Running {
     ) -> Result<Self, DaemonError> {
         let carriers = connected.carriers;
         memory.node.set_routes(connected.routes.clone());
-        // Name every carrier to the node before anything happens: until one is named, the node takes all of them as up and read
-        // to their end.
+        // Until a carrier is named to it, the node takes all carriers as up and read to their end.
         for carrier in carriers.ids() {
             memory.node.handle_disconnected(carrier);
         }

@@ -75,8 +75,10 @@ fn install(
     let is_home = machine.at(&name.home()).symlink_metadata().is_ok();
     let known = known(machine, name, args, principal, is_home)?;
     let broker = ServerChoice::find(machine, args.server.as_deref());
+    // The users first: everything below is given to them by their numbers.
     machine.write(&name.sysusers_file(), &name.sysusers(), None)?;
     machine.sysusers(&name.sysusers())?;
+    // The seed went with the home, so the login that is noted can be used by nobody, and a new one is made.
     let lost = |known: &Installed| known.nkey.is_some() && !is_home;
     let old = known.and_then(|known| if lost(&known) { None } else { known.nkey });
     let new = match (&broker, &old) {
@@ -112,6 +114,7 @@ fn install(
             server::mailbox(machine, &args.agent)?;
         }
     }
+    // Last: the daemon finds its server, its login and its mailbox at its first start.
     let enabled = enable(machine, &unit, is_stale)?;
     print(&next(machine, name, &broker, &installed, !is_home))?;
     if enabled {

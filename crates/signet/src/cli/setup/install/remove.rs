@@ -20,8 +20,10 @@ pub(super) fn run(
         let next = "the files in /etc/signet/agents name agents and instances: --agent and --name";
         return Err(CliError::refused(what, next));
     };
+    // Stopped before its login goes: a daemon that runs would only try in vain from then on.
     stop(machine, name)?;
     known.removed = true;
+    // Noted first: the server's configuration is made from the notes of those that were not removed.
     agents::note(machine, name, &known)?;
     if server::is_ours(machine) && server::configure(machine)? {
         server::reload(machine)?;
@@ -72,5 +74,6 @@ fn purge(machine: &Machine, name: &Instance) -> Result<(), CliError> {
             }
         }
     }
+    // The note goes last: without it, the same command could not finish a removal that was interrupted.
     agents::forget(machine, name)
 }

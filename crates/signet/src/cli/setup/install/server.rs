@@ -28,6 +28,7 @@ impl ServerChoice {
     pub(super) fn find(machine: &Machine, named: Option<&str>) -> Self {
         match named {
             Some(url) => Self::Named(url.to_owned()),
+            // Asked before whether anything listens: our own server runs there since the first agent.
             None if machine.at(CONF).exists() => Self::Ours,
             None if machine.is_here() && speaks_nats(LISTEN) => Self::Running,
             None if PROGRAMS
@@ -55,6 +56,7 @@ pub(crate) fn keeps_server() -> bool {
 pub(super) fn configure(machine: &Machine) -> Result<bool, CliError> {
     machine.sysusers(SYSUSERS)?;
     let group = machine.group("signet-nats")?;
+    // The server reads its configuration and must not change it: the logins in it decide who gets in.
     machine.directory(DIRECTORY, FileOwner { user: 0, group }, 0o750)?;
     let seed = machine.at(ADMIN);
     let admin = match (seed.exists(), machine.is_dry()) {

@@ -132,6 +132,7 @@ fn read_context(name: &str) -> Result<Value, CliError> {
             "nats context ls shows the names; or give --server and --nkey",
         )
     };
+    // A name and no path: the variable may come from anywhere.
     if name.contains(['/', '\\']) || name.starts_with('.') {
         return Err(unusable(format!("{name:?} is no name of a context")));
     }

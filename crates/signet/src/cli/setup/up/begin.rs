@@ -79,6 +79,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), CliError> {
         None => None,
     };
     let seed = home.nats_seed();
+    // A home that holds the seed of that login is the agent that it was made for.
     let has_login = || seed.exists() && key::read(&seed).ok() == login;
     let is_other = match (&known, &root) {
         (Some(known), Some(root)) => known != root,
@@ -105,6 +106,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), CliError> {
 fn peers_of(home: &Home, config: &Config) -> Vec<Peer> {
     let list = ListPeers {};
     if let Ok(mut client) = Client::connect(&config.control_socket, PATIENCE) {
+        // A daemon that runs knows more than the state that it last wrote.
         return client.call(&list).unwrap_or_default();
     }
     // A state that cannot be read is reported later, when that agent is to trust this one.

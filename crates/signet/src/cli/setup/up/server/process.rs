@@ -37,6 +37,7 @@ impl OwnServer {
         if let Some(pid) = self.pid() {
             if is_new_admin {
                 self.write(&facts)?;
+                // A server that runs has to learn of the new administrator before the mailboxes are made by it.
                 self.signal(Signal::HUP);
             }
             return self.wait_for(pid, &facts.listen);
@@ -54,6 +55,7 @@ impl OwnServer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        // In a group of its own: a Ctrl-C goes to this command alone, which decides whether the server ends.
         let started = interrupts.start_server(command.process_group(0));
         started.map_err(|error| {
             let next = "is it a program for this machine? NATS_SERVER names another";
@@ -160,6 +162,7 @@ impl OwnServer {
 fn process_of(conf: &Path, program: &str) -> Option<Pid> {
     let me = rustix::process::geteuid().as_raw();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    // Another user may run a process with any command line, and would otherwise be signalled as the server.
     let own = entries.filter(|entry| entry.metadata().is_ok_and(|facts| facts.uid() == me));
     let numbers = own.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut pids = numbers.filter_map(Pid::from_raw);
