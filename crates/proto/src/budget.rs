@@ -21,6 +21,7 @@ impl Bucket {
         let done = now.saturating_sub(self.seen).saturating_mul(rate);
         let idle = done.saturating_sub(self.owed);
         self.owed = self.owed.saturating_sub(done);
+        // Also backwards: after a clock was put back, work goes on from there, and does not wait for the old time to come.
         self.seen = now;
         idle
     }
@@ -50,6 +51,7 @@ impl Bucket {
     /// From when on so much more work has room.
     #[must_use]
     pub fn room_at(self, work: Duration, size: Duration, rate: u32) -> Duration {
+        // No grant is 0 a minute, but a division must not rest on that.
         let rate = rate.max(1);
         // The division is rounded up: rounded down, it could name a time at which there is no room yet.
         let up = Duration::from_nanos(u64::from(rate - 1));

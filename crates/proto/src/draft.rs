@@ -94,6 +94,7 @@ impl Signed {
     fn of(outgoing: UnsignedParts<'_>, key: &SigningKey) -> Result<Self, Reason> {
         let unsigned = outgoing.canonical();
         let signature = key.sign(Purpose::Message, &[unsigned.bytes()]);
+        // What the fast reader takes, every recipient takes: reading it back is the check, and needs no tree (decision 17).
         if let Some(read) = Unverified::parse_canonical(&unsigned.with(&signature)) {
             return Ok(Self(Arc::new(read.into_message())));
         }
@@ -291,6 +292,7 @@ impl Draft {
         Headers {
             agent_id: identity.agent().clone(),
             principal_id: identity.certificate.principal.clone(),
+            // Both times come from one reading of the clock: a second one would make a flight live too long for its receiver.
             timestamp: stamp.now,
             message_type: self.form.message_type(),
             version: stamp.version,

@@ -255,6 +255,7 @@ impl Headers {
         if members.keys().filter(|name| is_mandatory(name)).count() < MANDATORY {
             return Err(Reason::HeaderMissing);
         }
+        // Unknown comes before invalid (V04), so no value is read before this.
         if !members
             .keys()
             .all(|name| is_mandatory(name) || is_optional(name))

@@ -132,6 +132,7 @@ impl FromStr for MessageId {
     fn from_str(text: &str) -> Result<Self, IdError> {
         let id = Uuid::try_parse(text).map_err(|_| IdError::MessageId)?;
         let is_v7 = id.get_version_num() == 7 && id.get_variant() == Variant::RFC4122;
+        // The library also takes upper case, braces and no hyphens: an id has one spelling.
         let mut spelling = Uuid::encode_buffer();
         let is_plain = id.hyphenated().encode_lower(&mut spelling) == text;
         (is_v7 && is_plain)
@@ -293,6 +294,7 @@ fn version_number(text: &str) -> Option<u16> {
     let is_plain = matches!(text.len(), 1..=4)
         && text.bytes().all(|byte| byte.is_ascii_digit())
         && (text == "0" || !text.starts_with('0'));
+    // `parse` alone would take a sign as well.
     text.parse().ok().filter(|_| is_plain)
 }
 
@@ -326,6 +328,7 @@ pub fn decode_base64url(text: &str) -> Result<Vec<u8>, IdError> {
 /// [`IdError::Base64Url`], likewise for any other length.
 pub(crate) fn decode_array<const N: usize>(text: &str) -> Result<[u8; N], IdError> {
     let mut bytes = [0; N];
+    // `decode_mut` panics where the lengths differ.
     if BASE64URL_NOPAD.decode_len(text.len()) != Ok(N) {
         return Err(IdError::Base64Url);
     }

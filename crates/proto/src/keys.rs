@@ -103,10 +103,12 @@ impl TryFrom<[u8; 32]> for VerifyKey {
 
     fn try_from(bytes: [u8; 32]) -> Result<Self, KeyError> {
         let key = VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError::NotAPoint)?;
+        // The library takes a second spelling of a few points: one key would have two ids.
         let canonical = key.to_edwards().compress().to_bytes() == bytes;
         if !canonical {
             return Err(KeyError::NotAPoint);
         }
+        // Under a point of small order, a signature can be made that holds for many messages.
         if key.is_weak() {
             return Err(KeyError::LowOrder);
         }

@@ -36,6 +36,7 @@ impl Opened {
     /// `seal-mismatch`: made for other headers, or not strict JSON of exactly the members that
     /// [`plaintext`] writes.
     pub fn parse(plaintext: &[u8], headers: &Headers) -> Result<Self, Reason> {
+        // A box comes from outside as a message does: its content is read as strictly.
         let Ok(Value::Object(mut inner)) = signet_json::parse(plaintext, Limits::MESSAGE) else {
             return Err(Reason::SealMismatch);
         };
@@ -45,6 +46,8 @@ impl Opened {
             Some(_) => return Err(Reason::SealMismatch),
         };
         let body = inner.remove("body");
+        // What is left has to be these headers and nothing else: so nobody moves a box into another message, or lowers its
+        // tier.
         if inner == binding(headers) {
             Ok(Self { summary, body })
         } else {
@@ -80,6 +83,7 @@ pub fn plaintext(
     }
     let mut out = Zeroizing::new(Vec::with_capacity(1024));
     write_canonical(&Value::Object(inner), &mut out);
+    // Read back as the recipient does: a body that fits alone may be too large or too deep in here.
     signet_json::parse(&out, Limits::MESSAGE)?;
     Ok(out)
 }
@@ -95,6 +99,7 @@ pub fn open(
 ) -> Result<(Opened, Zeroizing<Vec<u8>>), Reason> {
     let plaintext = sealed.open(secret)?;
     let opened = Opened::parse(&plaintext, &message.headers)?;
+    // An agent that declines says so in a `summary` without a body (protocol.md, Sealing).
     let may_be_empty = matches!(message.form, Form::Failure { .. });
     if opened.body.is_none() && !may_be_empty {
         return Err(Reason::SealMismatch);
@@ -110,6 +115,7 @@ fn binding(headers: &Headers) -> Map<String, Value> {
     put("to", headers.recipient_id.as_str().into());
     put("message-id", headers.message_id.to_string().into());
     put("data-tier", headers.data_tier.number().into());
+    // A draft that is sealed for ourselves has no session yet.
     if let Some(session) = headers.session {
         put("session", session.to_string().into());
     }

@@ -139,6 +139,7 @@ fn moment_seconds(moment: &[u8]) -> Result<i64, TimeError> {
         number(moment, 14, 2),
         number(moment, 17, 2),
     );
+    // Nanoseconds in an i64 end in April 2262: the last whole year before that keeps all sums here in range.
     if !(1970..=2261).contains(&year) {
         return Err(TimeError::Year);
     }

@@ -51,6 +51,7 @@ impl KnownPeer {
 
     /// The certificate of the key `id`.
     pub fn certificate(&self, id: KeyId) -> Option<&Certificate> {
+        // Newest first: a certificate that was renewed with the same key stands in place of the older one.
         self.certificates
             .iter()
             .rev()
@@ -237,6 +238,7 @@ impl TrustStore {
             if before != Some(certificate.signing_key.id()) {
                 peer.keys_serial = 0;
             }
+            // An agent that is trusted again may bring the certificate that is its newest already.
             if peer.newest() != Some(certificate) {
                 peer.certificates.push(certificate.clone());
             }
@@ -255,6 +257,7 @@ impl TrustStore {
     /// When the agent-id is our own or another principal's, or the principal is our own.
     pub fn replace_root(&mut self, certificate: &Certificate) -> Result<(), BindError> {
         let (agent, principal) = (&certificate.agent, &certificate.principal);
+        // Our own root key comes with our own certificate, and is no decision about trust.
         if *agent == self.view.me || *principal == self.view.own {
             return Err(BindError::Myself(agent.clone()));
         }
@@ -306,6 +309,7 @@ impl TrustStore {
         let known = known.entry(named).or_default();
         known.retain(|known| known.root != revocation.root);
         known.push(Arc::new(revocation.clone()));
+        // The epoch rises, so that what was verified before the revocation is judged again.
         if self.view.peer(&revocation.agent).is_some() {
             self.change(&revocation.agent, |_| {});
         }

@@ -179,6 +179,7 @@ fn prove(
     if view.is_revoked(certificate) {
         return Err(Reason::CertificateRevoked);
     }
+    // V06 goes before V07: a signature is verified only where all that costs nothing holds.
     prove_sender(message, certificate)?;
     prove_by_table(message, certificate, view, by)?;
     Ok((None, peer.epoch()))
@@ -189,6 +190,7 @@ fn prove(
 fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentials, u64), Reason> {
     let certificate = claimed_certificate(message)?;
     let peer = view.admit(&certificate)?;
+    // The newest known one was proven when it was taken: the very same costs no second signature.
     if peer.newest() != Some(&certificate) {
         certificate
             .prove()
@@ -196,6 +198,7 @@ fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentia
     }
     let credentials = prove_credentials(message, certificate)?;
     let newest = peer.newest().map(|newest| newest.signing_key.id());
+    // Key statements are counted under one signing key: with another key their serials begin anew.
     let same_key = newest == Some(credentials.certificate.signing_key.id());
     if same_key && credentials.keys.serial < peer.keys_serial() {
         return Err(Reason::SerialRolledBack);

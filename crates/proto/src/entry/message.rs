@@ -185,6 +185,7 @@ impl LineKind for Verdict {
         let message = line.remove("message");
         let headers = line.remove("headers");
         let members = LineMembers(&line);
+        // Unproven input may have claimed no sender, or none that is an agent-id: the line has `null` there.
         let claimed = Claimed {
             agent: members.parsed("peer").ok(),
             message_type: members.parsed("type").ok(),
@@ -203,6 +204,7 @@ impl LineKind for Verdict {
                 Evidence::Raw(head, claimed)
             }
             (None, None, Err(_)) => Evidence::Copy(claimed),
+            // Two forms of one message in a line could contradict each other.
             _ => return Err(EntryError("message")),
         };
         Ok(Self {

@@ -14,6 +14,7 @@ pub(super) enum Body {
     Bytes {
         place: Range<usize>,
         weight: usize,
+        // Threads share the message: the first one that asks makes the tree for all.
         tree: OnceLock<Value>,
     },
 }

@@ -19,6 +19,7 @@ use crate::schema;
 pub(super) fn message(bytes: &[u8]) -> Option<Message> {
     let mut reader = CanonicalReader::of(bytes, Limits::MESSAGE)?;
     reader.enter()?;
+    // Members are asked for in canonical order: any other order or name is left to the parser.
     let id = match reader.member("id") {
         true => Some(reader.plain_string()?.parse().ok()?),
         false => None,
@@ -55,6 +56,7 @@ struct Envelope {
 impl Envelope {
     fn read(reader: &mut CanonicalReader<'_>) -> Option<Self> {
         reader.enter()?;
+        // What has no `body` is sealed, or is no message: the parser tells the two apart.
         reader.member("body").then_some(())?;
         let body = reader.value()?;
         reader.member("headers").then_some(())?;
@@ -79,6 +81,7 @@ impl Envelope {
 
     /// Whether the JSON-RPC `id` is the one that this form has.
     fn id_fits(&self, form: &Form, id: Option<MessageId>) -> bool {
+        // The same rules as in `Parts::prove_id`, which gives the reasons.
         let headers = &self.headers;
         match form {
             Form::Call(method) if method.is_call() => id == Some(headers.message_id),

@@ -34,6 +34,7 @@ impl Unsigned {
 
     /// The canonical form with the signature.
     pub(crate) fn with(mut self, signature: &[u8; 64]) -> Vec<u8> {
+        // The headers always stand before it, so a comma does too.
         let member = format!(",\"signature\":\"{}\"", encode_base64url(signature));
         self.bytes
             .splice(self.place..self.place, member.into_bytes());
@@ -117,6 +118,7 @@ impl UnsignedParts<'_> {
             out.extend_from_slice(b",\"sealed\":");
             write_canonical(&sealed.to_value(), out);
         }
+        // In canonical order `signature` stands behind `sealed` and before `summary`.
         let place = out.len();
         if let Some(summary) = self.summary {
             out.extend_from_slice(b",\"summary\":");

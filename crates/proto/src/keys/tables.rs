@@ -124,6 +124,7 @@ impl KeyTables {
         signature: &[u8; 64],
     ) -> Option<bool> {
         let base = self.base.get()?;
+        // The lock is held for this look alone, and not while points are added.
         let table = self.shelf().table(key.as_bytes())?;
         let holds = table.holds(base, purpose, parts, signature);
         if holds {
@@ -144,6 +145,7 @@ impl KeyTables {
     }
 
     fn shelf(&self) -> MutexGuard<'_, TableShelf> {
+        // No verdict depends on what stands there: after a panic of another thread it serves as before.
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -39,7 +39,9 @@ impl BodySchema {
     /// Says where it is at fault.
     pub fn compile(text: &[u8]) -> Result<Self, SchemaError> {
         let source = signet_json::parse(text, SCHEMA)?;
+        // Before compiling, which follows every reference as well.
         bounds::measure(&source)?;
+        // This engine takes linear time: a peer's body must not make a pattern of ours go back and forth.
         let patterns = PatternOptions::regex()
             .size_limit(PATTERN_BYTES)
             .dfa_size_limit(PATTERN_CACHE);
@@ -63,6 +65,7 @@ impl BodySchema {
 
     /// Where `body` does not fit; `None` when it does.
     pub fn misfit(&self, body: &Value) -> Option<Misfit> {
+        // Most bodies fit, and only a misfit is worth looking for its place.
         if self.validator.is_valid(body) {
             return None;
         }

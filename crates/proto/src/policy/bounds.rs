@@ -88,7 +88,9 @@ impl<'a> Scale<'a> {
     ) -> Result<u64, SchemaError> {
         match (keyword, value) {
             ("$ref", value) => self.weigh_target(value, place),
+            // These hold data and no schema: comparing it costs each of its values.
             ("const" | "enum", data) => Ok(values(data) as u64),
+            // No body is held against these: they are for people.
             ("default" | "examples", _) => Ok(0),
             ("pattern", _) => Ok(PATTERN),
             (name, Value::Object(named)) if MAPS.contains(&name) => {
@@ -104,6 +106,7 @@ impl<'a> Scale<'a> {
                     pattern,
                 )
             }
+            // Under any other keyword an object counts as a schema: rather too heavy than too light.
             (_, Value::Object(_)) => self.weigh(value, place),
             (_, Value::Array(items)) => {
                 let each = items.iter().enumerate();
@@ -137,9 +140,11 @@ impl<'a> Scale<'a> {
                 "write it as \"#/$defs/NAME\": a schema refers to nothing outside itself",
             )
         })?;
+        // Weighed once, however often it is referred to: references to references would take time without measure.
         if let Some(weight) = self.known.get(pointer) {
             return Ok(*weight);
         }
+        // The empty pointer is the whole schema, which is always under way.
         if self.under_way.iter().any(|under_way| under_way == pointer) || pointer.is_empty() {
             return Err(at(
                 place,

@@ -182,6 +182,7 @@ pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
         return Err(Reason::HopsExceeded);
     }
     let capability = headers.capability.as_ref();
+    // Under this name only a report passes without a grant; any other message of it is refused (V12).
     if capability.is_some_and(|name| name.as_str() == TASK) && !is_report(message) {
         return Err(Reason::CapabilityNotGranted);
     }

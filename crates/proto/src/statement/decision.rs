@@ -78,6 +78,7 @@ impl DecisionStatement {
         control: &ControlCertificate,
     ) -> Result<Self, CertificateError> {
         let said = Self::read_beside(value, ())?;
+        // `since` is zero where the other time is the later one, so it is asked both ways.
         let apart = now.since(said.issued_at).max(said.issued_at.since(now));
         let in_time = apart < LIFE && control.covers(said.issued_at);
         let fits = [

@@ -81,6 +81,7 @@ fn integer(reader: &mut CanonicalReader<'_>, name: &str, most: u64) -> Option<Op
 }
 
 fn small(reader: &mut CanonicalReader<'_>, name: &str) -> Option<u8> {
+    // Tier and hops count as 1 where they are absent (protocol.md, Headers).
     let number = integer(reader, name, 255)?.unwrap_or(1);
     u8::try_from(number).ok()
 }

@@ -130,6 +130,7 @@ impl TableShelf {
         if self.places.len() < self.budget.tables {
             return true;
         }
+        // A place without a table is being filled, and its maker counts on it.
         let made = self
             .places
             .iter()

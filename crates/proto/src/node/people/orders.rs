@@ -156,7 +156,6 @@ impl People {
         peer: &AgentId,
         link: &Peer,
     ) -> Option<Timestamp> {
-        // Most agents have no order to tell, and look at no peer for it.
         let none = self.pausing.statement.is_none() && !trust.has_revocations();
         if none || !hears_decrees(trust, peer) {
             return None;
@@ -260,7 +259,6 @@ impl PeopleDoor<'_, '_> {
         let trust = self.turn.node.trust();
         let known = trust.peer(&headers.agent_id);
         let mut certificate = known.and_then(|peer| peer.certificate(headers.key_id));
-        // The certificate of a flight may be a new one, which is not known yet.
         if let Payload::Flight(flight) = &ruled.payload {
             certificate = Some(&flight.credentials.certificate);
         }
@@ -319,7 +317,6 @@ impl PeopleDoor<'_, '_> {
                 .hand_over_waiting(&headers.agent_id, headers.message_id);
         }
         for link in self.turn.node.peers.known_mut().values_mut() {
-            // During the pause nothing unreceipted was sent again.
             for session in link.sessions_mut() {
                 session.ledger.hasten(self.turn.at.now);
             }
@@ -336,7 +333,6 @@ impl PeopleDoor<'_, '_> {
         {
             return;
         }
-        // The agenda says who is due, so what this turn has changed must stand in it first.
         self.turn.peers().uphold_agenda();
         let now = self.turn.at.now;
         for peer in self.turn.node.peers.known().agenda().orders_by(now) {
