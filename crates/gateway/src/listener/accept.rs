@@ -46,8 +46,7 @@ impl Accept {
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
-                // Connections that have ended are taken out of the set as they
-                // end, or it would grow as long as the gateway runs.
+                // Connections that have ended are taken out of the set, or it would grow as long as the gateway runs.
                 Some(_) = connections.join_next() => continue,
                 accepted = socket.accept() => accepted,
             };
@@ -107,6 +106,7 @@ impl Accept {
         };
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
+            // hyper counts this time between two requests as well, so it ends connections that nobody uses.
             .header_read_timeout(self.limits.header_time())
             .max_headers(MOST_HEADERS)
             .max_buf_size(LONGEST_HEAD)

@@ -32,6 +32,7 @@ pub(super) async fn authenticate(
 ) -> Response {
     match door.admit(&request) {
         Ok(Admitted { caller, place }) => {
+            // The request moves on below, and a refusal needs the kind of proof alone, not the token.
             let kind = shown(&request).kind();
             let gone = caller.gone.clone();
             let standing = request.extensions().get::<ConnectionActivity>();

@@ -45,7 +45,7 @@ impl Guard {
     }
 
     fn judge_one(&self, address: IpAddr) -> Option<AddressKind> {
-        // What the person names counts first, because that is mostly private.
+        // What the person names counts first: it is mostly private, and would be refused below.
         let is_named = self.networks.iter().any(|network| network.has(address));
         if is_named || (self.loopback && address.is_loopback()) {
             return Some(AddressKind::Own);

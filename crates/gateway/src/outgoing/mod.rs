@@ -227,6 +227,7 @@ fn written(
         (None, _) => return Err(OutgoingError::Malformed),
     };
     let host = HeaderValue::try_from(host).map_err(|_| OutgoingError::Malformed)?;
+    // The host is that of the address, whatever headers the caller gave.
     headers.insert(header::HOST, host);
     headers
         .entry(header::USER_AGENT)

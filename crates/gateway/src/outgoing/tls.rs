@@ -146,7 +146,7 @@ impl ServerCertVerifier for Pinned {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        // A certificate is public: only this signature proves that the server has its key, pinned or not.
+        // A certificate is public: only this signature proves that the server has its key.
         let known = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, cert, dss, known)
     }

@@ -174,6 +174,7 @@ fn lock(path: &Path) -> Result<std::fs::File, FileFault> {
         .write(true)
         .open(&beside);
     let file = file.map_err(failed)?;
+    // The system gives the lock back when the file is closed, also after a crash.
     flock(&file, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
     Ok(file)
 }

@@ -96,6 +96,7 @@ impl File {
         // One byte more than may be there shows that the file is too long.
         let text = match signet_files::read(path, LONGEST + 1, 0o002) {
             Ok(text) => text,
+            // Before the first token there is no file.
             Err(ReadFault::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self::default());
             }

@@ -133,8 +133,7 @@ impl A2aDoor {
         let (mut record, seq) = self.store.owned(owner, id).await?;
         if let Some(answer) = record.answer.clone() {
             let daemon = self.context.daemon_of(caller);
-            // While the process lives, the words are in memory (`Unwritten`);
-            // after a restart the daemon's inbox alone has them.
+            // As long as the words are in memory (`Unwritten`), nothing is fetched. After a restart the inbox alone has them.
             if record.task.artifacts.is_empty() {
                 put_answer(&daemon, &mut record, &answer).await?;
             }
@@ -219,6 +218,7 @@ impl A2aDoor {
         };
         if of_peer.is_none() {
             let mut last = self.card.locked();
+            // The warning is said once for each card, because the card is asked for again and again.
             if let Some(card) = shown.as_ref().filter(|_| last.signed != shown)
                 && let Some(warning) = dead_keys(&card.card)
             {

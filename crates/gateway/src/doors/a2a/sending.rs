@@ -27,6 +27,7 @@ impl A2aDoor {
             return self.find(call).await;
         };
         let mut pause = PAUSES.0;
+        // For as long as the message could live, a refusal that passes (no budget, the program away) is waited out.
         let given_up = Instant::now() + Duration::from_secs(request.life.unwrap_or(LIFE));
         // `turn` is held from when the peer's budget is used up until this message has left, so that only one of the
         // messages that wait for the budget is tried at a time.
@@ -56,7 +57,7 @@ impl A2aDoor {
                             by: sent.by,
                             waits_for: sent.waits_for,
                         };
-                        // An error of the store is let go: the message has left, and its follower asks the daemon where it is.
+                        // An error of the store is let go: the daemon has the message, and the follower asks where it is.
                         let _ = self.changed(call.task, change).await;
                     }
                     return;
@@ -96,7 +97,7 @@ impl A2aDoor {
             task: call.task.clone(),
             peer,
         });
-        // Where its name cannot be written, the next start sends it again under the same key, and the daemon knows it by that.
+        // Where the name cannot be written, the next start sends the message again, or asks for it, under the same key.
         let _ = self.store.sent(call.key.clone(), message).await;
     }
 

@@ -56,6 +56,7 @@ impl DiscordDoor {
     pub(crate) fn note_post(&self, post: Snowflake) {
         let mut own = self.own.locked();
         own.posts.insert(post);
+        // Ids rise with time, so the first one is the oldest.
         if own.posts.len() > REMEMBERED {
             own.posts.pop_first();
         }

@@ -75,6 +75,7 @@ impl RateLimits {
             true => said.retry_after,
             false => said.retry_after.or(said.reset_after),
         };
+        // A shift by more than 31 would overflow; at 11 the wait is nearly `LONGEST`.
         let least = LEAST.saturating_mul(1 << self.limited.min(11)).min(LONGEST);
         self.limited = self.limited.saturating_add(1);
         let until = now + wait.and_then(meant).unwrap_or(UNSAID).max(least);

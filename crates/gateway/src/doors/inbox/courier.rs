@@ -43,8 +43,7 @@ async fn again_and_again(room: &Arc<HttpCarrier>) {
                 "the daemon takes nothing by HTTP: {why}; trying again"
             ));
         }
-        // A connection that lasted shows that the daemon was there: a
-        // restart of the daemon is not waited for as long as an absence.
+        // A connection that lasted shows that the daemon was there, so the pauses begin short again.
         pause = if began.elapsed() > LONGEST_PAUSE {
             FIRST_PAUSE
         } else {

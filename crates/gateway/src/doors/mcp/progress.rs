@@ -65,8 +65,8 @@ impl ClientProgress {
     async fn tell(&self, total: Duration, sentence: &'static str) {
         let so_far = self.began.elapsed().as_secs_f64();
         let told = ProgressNotificationParam::new(self.token.clone(), so_far)
-            .with_total(total.as_secs_f64().max(so_far))
             // A total below what is reached would make no sense to a client.
+            .with_total(total.as_secs_f64().max(so_far))
             .with_message(sentence);
         // If the client reads no more, its connection fails by itself, and ends the call.
         let _ = self.client.notify_progress(told).await;

@@ -115,6 +115,7 @@ async fn batch(calls: &Calls<'_>, items: Vec<Item>) -> Option<String> {
     let space = &Space::of(ANSWERS_MAX);
     let answers = futures_util::stream::iter(items).map(move |item| bounded(calls, item, space));
     let answers: Vec<Option<String>> = answers.buffered(AT_ONCE).collect().await;
+    // A notification in the batch has no answer, and none stands for it (JSON-RPC 2.0, section 6).
     let answers: Vec<String> = answers.into_iter().flatten().collect();
     array(&answers)
 }

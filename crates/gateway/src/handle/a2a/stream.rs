@@ -68,6 +68,7 @@ impl StreamedTask {
             return Err(Fault::Shape("an event of an artifact has none"));
         };
         let shown = parts_in(&artifact)?;
+        // Asked before the artifact is put among the others: the first of all has no name.
         let name = self.name_of(&artifact);
         for part in shown {
             attempt.show(json!(part), name.clone());
@@ -86,6 +87,7 @@ impl StreamedTask {
                 }
             }
             (Some(known), false) => *known = Value::Object(artifact),
+            // An agent may call the first piece of an artifact one that follows.
             (None, _) => all.push(Value::Object(artifact)),
         }
         Ok(())

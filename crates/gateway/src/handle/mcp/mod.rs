@@ -40,6 +40,7 @@ impl Handler for Mcp {
                     "the body has to be a JSON object".to_owned(),
                 ));
             };
+            // The key as the progress token: what the server tells of another call is not passed on as this one's.
             let params = json!({
                 "name": self.tool, "arguments": arguments,
                 "_meta": { "signet": about(attempt), "progressToken": attempt.key },

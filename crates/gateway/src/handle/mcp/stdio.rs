@@ -82,6 +82,7 @@ impl PipedSession {
         environment.pass_to(&mut command);
         let spawned = command
             .args(arguments)
+            // A group of its own: what the server starts ends with it.
             .process_group(0)
             .stdin(Pipe::piped())
             .stdout(Pipe::piped())

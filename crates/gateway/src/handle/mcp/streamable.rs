@@ -113,6 +113,7 @@ impl Streamable {
         }
         trace.heard(attempt, &reply.body);
         match reply.status {
+            // A server of MCP answers 404 where the session has ended (streamable HTTP), whatever the body says.
             StatusCode::NOT_FOUND if session.is_some() => Err(Fault::Status(404)),
             _ => Ok((jsonrpc::outcome(&reply, &id)?, reply)),
         }

@@ -73,6 +73,7 @@ async fn card_of_peer(
     }
     let offers = match caller.scope.knows(peer) {
         true => room.offers(caller, peer).await,
+        // A peer that the token may not see is answered as one that nobody knows.
         false => Ok(None),
     };
     match offers {

@@ -162,6 +162,7 @@ pub(crate) async fn answer(
         }
     };
     let found = A2aMethod::named(&method);
+    // An error is written in the version of its method; where neither method nor header names one, in that of 1.0.
     let version = found.map_or_else(
         || asked(heard.version.as_deref()).unwrap_or(A2aVersion::V1),
         |(_, version)| version,

@@ -62,7 +62,7 @@ impl Live {
 
     pub(super) fn tell(&self, task: &str, seq: u64) {
         let mut all = self.0.locked();
-        // Most tasks are followed by nobody: their senders go, or the map would hold one for every task.
+        // Nobody follows most tasks: a sender without a receiver goes, or the map would hold one for every task.
         all.retain(|_, sender| sender.receiver_count() > 0);
         if let Some(sender) = all.get(task) {
             sender.send_replace(seq);

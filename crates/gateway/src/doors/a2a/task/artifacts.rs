@@ -38,7 +38,7 @@ impl Record {
             return Vec::new();
         }
         let early = self.early.entry(name.clone()).or_default();
-        // A part that was shown comes again where the daemon tells a new connection the newest progress once more.
+        // What was shown is not taken back: a second part of the same number is left out.
         let is_late = part.index < early.next;
         if is_late || early.waiting.len() >= EARLY_MAX {
             return Vec::new();

@@ -80,6 +80,7 @@ impl A2aTaskState {
     /// The name in 0.3.
     pub(crate) fn v03(self) -> &'static str {
         let found = Self::NAMED.iter().find(|(state, ..)| *state == self);
+        // Every state stands in `NAMED`, so `unknown` is never said.
         found.map_or("unknown", |(_, name, _)| name)
     }
 
@@ -90,6 +91,7 @@ impl A2aTaskState {
                 let bare = text.strip_prefix("TASK_STATE_");
                 let bare = bare.map(|bare| bare.to_ascii_lowercase().replace('_', "-"));
                 let bare = bare.as_deref().unwrap_or(text);
+                // Some agents write `cancelled`, with two l.
                 bare == name || (bare, name) == ("cancelled", "canceled")
             }
             other => other.as_u64() == Some(number),
@@ -148,6 +150,7 @@ impl A2aMessage {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct A2aPart {
+    // A2A 1.0 writes the content as a member of the part itself.
     #[serde(flatten)]
     pub(crate) content: PartContent,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -54,6 +54,7 @@ pub(crate) fn push(config: &PushConfig) -> Value {
 
 fn status_update(update: &StatusUpdate) -> Value {
     let state = update.status.state;
+    // `final`: a stream of 0.3 ends where its task ends or waits for its client (stream.rs).
     json!({
         "kind": "status-update",
         "taskId": update.task_id,

@@ -89,6 +89,7 @@ async fn search(
             });
         }
         for said in page.messages {
+            // `before` names the last line that was looked at, so the next page begins with this one.
             if messages.len() == limit {
                 return Ok(Found {
                     messages,
@@ -96,6 +97,7 @@ async fn search(
                 });
             }
             asked.before = Some(said.line);
+            // Nothing above tier 2 comes from the daemon here, but the client may reach no further than tier 1.
             if said.message.data_tier <= turn.tier && text.is_none_or(|text| says(&said, text)) {
                 messages.push(SearchHit::of(turn, said));
             }
@@ -173,6 +175,7 @@ pub(crate) async fn conversations(turn: &ToolTurn<'_>) -> Result<Conversations, 
                 known.messages += 1;
                 known.agents.insert(other);
             }
+            // The newest come first, so this is the last message of the conversation.
             None => conversations.push(Conversation {
                 conversation: name,
                 agents: BTreeSet::from([other]),

@@ -215,6 +215,7 @@ pub(crate) async fn waiting(
             return Ok(shown);
         }
         for one in messages {
+            // Nobody looks whether the rest is wanted: the page is full.
             if shown.messages.len() == limit {
                 shown.more = true;
                 return Ok(shown);
