@@ -56,6 +56,7 @@ fn parse() -> Result<SignetCli, clap::Error> {
 
 fn run(cli: SignetCli) -> Result<(), CliError> {
     let home = cli.home;
+    // First of all: every error from here on prints a hint.
     hint::read_at(
         read_at(home.as_deref(), &cli.command),
         verbs(&SignetCli::command()),

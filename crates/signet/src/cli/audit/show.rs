@@ -94,6 +94,7 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), CliError>
     if paths.is_empty() {
         paths.push(export::log_of(home)?);
     }
+    // In a pass of its own: an answer stands behind its request, perhaps in a later file.
     let answered = match unanswered {
         true => Some(answered_in(&paths)?),
         false => None,
@@ -159,6 +160,7 @@ fn is_closed_within(time: &Timespec) -> bool {
     let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
     match poll(&mut watched, Some(time)) {
         Ok(told) => told > 0,
+        // A signal that interrupts the wait says nothing about the reader.
         Err(error) => error != rustix::io::Errno::INTR,
     }
 }

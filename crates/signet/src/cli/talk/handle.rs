@@ -57,6 +57,7 @@ pub(crate) fn run(args: &HandleMessagesArgs, home: Option<PathBuf>) -> Result<()
             let home = Home::find(home)?;
             let config = Config::load(&home)?;
             let agent = config.agent_socket.map(|socket| socket.path);
+            // Where the home's path is too long for an agent's socket there is only the person's.
             let socket = agent.unwrap_or(config.control_socket);
             (socket, Some(home.path().to_owned()))
         }
@@ -134,6 +135,7 @@ impl Handling {
             let next = "name a program that is there and may be executed, behind --";
             CliError::usage(what, next)
         };
+        // Asked before a message is received: a program that is not there would use up the tries of each.
         look_up(program).map_err(|fault| unusable(&fault))?;
         let workers = (0..self.parallel).map(|_| Worker {
             socket: self.socket.clone(),
@@ -167,6 +169,7 @@ impl Handling {
 /// How long one try may take.
 pub(crate) fn tried_for(seconds: f64) -> Result<Duration, CliError> {
     let timeout = Duration::try_from_secs_f64(seconds).ok();
+    // A try of no time fails at once, and five of them put a message into the quarantine.
     let timeout = timeout.filter(|timeout| *timeout <= LONGEST && !timeout.is_zero());
     timeout.ok_or_else(|| no_seconds("--timeout"))
 }

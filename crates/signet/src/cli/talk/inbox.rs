@@ -110,6 +110,7 @@ pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError
 /// The same as `signet handle` with one command at a time, by the person's socket.
 fn each(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
+    // The command that is run may write in the home, and root's files there would lock its owner out.
     refuse_foreign(&home)?;
     let handling = Handling {
         socket: Config::load(&home)?.control_socket,
@@ -187,6 +188,7 @@ fn show(args: &InboxArgs, client: &mut Client, arrived: &Arrived) -> Result<(), 
         false => print(&line(message))?,
     }
     match args.take && !message.is_request() && !message.is_handoff() {
+        // After it is printed: a command that is killed in between shows the message once more, and loses none.
         true => acknowledge(client, message),
         false => Ok(()),
     }

@@ -91,6 +91,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
         life: args.life,
         introduce: args.introduce,
         wait,
+        // Not where somebody named a time: then the receipt is wanted, and a mailbox alone proves nothing.
         mailbox_after: (args.wait.is_none() && args.notify.is_some()).then_some(MAILBOX_AFTER),
         ..Send::new(&args.peer, kind, body)
     };
@@ -110,6 +111,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
     let now = match is_open && wait > 0.0 && sent.stopping != Some(true) {
         true => {
             let message_id = sent.message_id.clone();
+            // An error here is no failure of the send: the answer above says what was known before.
             client.call(&ShowMessage { message_id }).ok()
         }
         false => None,
@@ -120,6 +122,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
             sent.offers.as_deref().unwrap_or_default(),
         ));
     }
+    // Printed before it is acknowledged: an answer that nobody got to read stays in the inbox.
     let told = tell(&args, home, &sent, now.as_ref(), took);
     if let Some(answer) = &sent.answer {
         acknowledge_read(&mut client, answer);
@@ -152,6 +155,7 @@ fn tell(
         }
         (State::Received, _) => done(format!("received by {}, durably: {id}\n", args.peer)),
         (State::Queued | State::Published, _) if place.stopping => Err(no_answer(args, &place)),
+        // A request is not done when a mailbox holds it: its caller wants the answer.
         (State::Published, _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
             done(format!("{}: {id}\n", place.holder()))
         }

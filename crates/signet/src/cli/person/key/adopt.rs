@@ -33,12 +33,14 @@ pub(super) fn apply(
     config: &Config,
     change: &KeyChange,
 ) -> Result<AgentKeys, CliError> {
+    // From here on the change is certain: where nobody can adopt it now, the next start does.
     keystore::stage(home, change)?;
     adopt(home, config)?;
     Ok(AgentKeys::open(home, &config.agent)?)
 }
 
 fn adopt(home: &Home, config: &Config) -> Result<bool, CliError> {
+    // A daemon has the old keys in memory and holds the lock, so it adopts the change itself.
     if let Some(mut client) = daemon_at(&config.control_socket)? {
         return Ok(client.call(&AdoptKeys {})?.adopted);
     }

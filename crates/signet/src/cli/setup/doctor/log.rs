@@ -85,10 +85,12 @@ fn month(scene: &Scene) -> CheckResult {
         "log-month",
         "the chain and the checkpoints of the log's newest month",
     );
+    // Only the newest: a running daemon looks at finished months itself, once a day.
     let Some(newest) = files(scene).pop() else {
         return check.well("there is no log yet");
     };
     let settings = Settings {
+        // Without signatures, which take long on a large month.
         depth: Depth::Links,
         findings: 1,
     };
@@ -228,6 +230,7 @@ impl RecentMonths {
             .values()
             .map(|difference| *difference > 0)
             .collect();
+        // Several peers that all differ to one side are hardly all wrong.
         let (next, whose) = match self.clocks.len() > 1 && sides.len() == 1 {
             true => (
                 "timedatectl set-ntp true",

@@ -66,6 +66,7 @@ fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
         },
         None => None,
     };
+    // Of a link the link itself counts: the daemon makes sockets, and no links to them.
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(_) if !runs => return None,
@@ -87,6 +88,7 @@ fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
         return Some(format!("its group is {}, not {wanted}", found.gid()));
     }
     let folder = path.parent().and_then(|folder| folder.metadata().ok())?;
+    // A socket in a folder that its group cannot pass is closed to that group, whatever its own mode.
     let enters =
         (folder.gid() == wanted && folder.mode() & 0o010 != 0) || folder.mode() & 0o001 != 0;
     (!enters).then(|| format!("its folder lets nobody of group {wanted} in"))

@@ -31,6 +31,7 @@ pub(super) fn meets(invitation: &Invitation, own: &[String]) -> bool {
 pub(super) fn is_loopback(address: &str) -> bool {
     let host = host_of(address);
     let ip = host.parse::<std::net::IpAddr>();
+    // 0.0.0.0 is where a server listens; whoever dials it reaches their own machine.
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
 }
 

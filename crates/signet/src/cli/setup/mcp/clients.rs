@@ -168,6 +168,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     replace(
         &file,
         &beside,
+        // The umask decides, as for any file that this user makes: no secret stands in it.
         0o666,
         text.as_bytes(),
         |new| match fs::metadata(&file) {
