@@ -118,6 +118,7 @@ impl Item {
     pub fn refused_with(self, error: &ApiError) -> Self {
         match self {
             Self::Call(Asked { id: Some(id), .. }) => Self::Faulty(id, error.clone()),
+            // A notification is answered by nothing, not even by a refusal (JSON-RPC 2.0, section 4.1).
             Self::Call(_) => Self::Ignored,
             other => other,
         }

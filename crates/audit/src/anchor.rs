@@ -64,6 +64,7 @@ pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<AnchorRecord>, Log
     file.take(SLOTS * SLOT as u64)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
+    // A slot that a power cut tore has a wrong sum and is passed over: another one has the record before it.
     let records = bytes.chunks(SLOT).filter_map(parse);
     let newest = records.max_by_key(|(counter, _)| *counter);
     Ok(newest.map(|(_, record)| record))

@@ -103,6 +103,7 @@ impl Levels {
         let mut index = usize::try_from(index).unwrap_or(usize::MAX);
         let mut path = Vec::new();
         for level in &self.0 {
+            // At the right edge a node may have no neighbour; the proof then has no hash of this level.
             path.extend(level.get(index ^ 1));
             index >>= 1;
         }
@@ -119,6 +120,7 @@ pub(crate) fn root_from(leaf: Digest, index: u64, size: u64, path: &[Digest]) ->
     }
     let mut root = leaf;
     for neighbour in path {
+        // The root is reached and the path goes on: it is no proof of a tree of this size.
         if last == 0 {
             return None;
         }

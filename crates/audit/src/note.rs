@@ -228,6 +228,7 @@ impl Notes {
             if read == 0 || note.last() != Some(&b'\n') {
                 return match note.len() {
                     0 => Ok(NextNote::End),
+                    // So many bytes without a second empty line are no note; reading on could go on without end.
                     LONGEST => Ok(NextNote::Malformed),
                     torn => self.step_back(torn).map(|()| NextNote::Torn),
                 };

@@ -36,6 +36,7 @@ impl UnreadMonth {
     /// # Errors
     /// [`LogError::Broken`] when one line is not what the agent wrote, or the system refuses.
     pub fn inspect(&self, mut pace: impl FnMut(u64) -> bool) -> Result<bool, LogError> {
+        // Before the first checkpoint there may be no file of them.
         let mut notes = match self.known.notes {
             0 => None,
             _ => Some(Notes::open(&self.notes)?),
@@ -58,6 +59,7 @@ impl UnreadMonth {
                 return Ok(false);
             }
         }
+        // The sizes are compared with the hashes: a month that was cut off has fewer lines.
         match tree == self.known.tree {
             true => Ok(pace(lines.read)),
             false => Err(broken(

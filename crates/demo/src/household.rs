@@ -51,6 +51,7 @@ impl Household {
         init(carol, AGENTS[3], "carol", None, &audit)?;
         introduce(&[(alice, alice), (helper, alice), (bob, bob)])?;
         introduce(&[(bob, bob), (carol, carol)])?;
+        // Before the daemons start, so that each finds its mailbox at its first connect.
         let setup = ["nats", "setup", "--server", nats].into_iter();
         alice.output(&setup.chain(AGENTS).collect::<Vec<_>>())?;
         let [alice, helper, bob, carol] = homes;
@@ -91,6 +92,7 @@ fn init(
     signet.output(&args)?;
     let path = signet.home().join("config.toml");
     let text = std::fs::read_to_string(&path).map_err(DriverError::io(&path))?;
+    // A path as a text of JSON is one of TOML as well, whatever quotes are in it.
     let dir = format!("[audit]\ndir = {}\n", json!(audit));
     let text = text.replacen("[audit]\n", &dir, 1);
     let offer = "\n[[capability]]\nname = \"calendar.free-busy\"\n";

@@ -108,7 +108,9 @@ pub fn run(program: &Path, audit: &Path) -> Result<(), DemoError> {
     decrees::pause(&house)?;
     decrees::revoke(&house, &mut attacker)?;
     let alice_log = house.alice.log_file()?;
+    // A clean stop covers the last lines by a checkpoint, so that the proof below reaches to the end.
     house.stop()?;
+    // Only now: a daemon that stops asks the server whether it has everything.
     nats.stop();
     prove(audit)?;
     say(&format!(

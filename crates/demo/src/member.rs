@@ -210,6 +210,7 @@ impl Member {
     }
 
     fn client(&self) -> Result<Client, ClientError> {
+        // Longer than any wait within a call, so that the daemon's answer is heard and not a timeout here.
         self.signet.client(PATIENCE + Duration::from_secs(5))
     }
 

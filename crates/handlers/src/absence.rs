@@ -12,6 +12,7 @@ impl Absence {
     /// Waits longer with each try that found nobody there.
     pub(crate) async fn wait_after(&mut self, fault: Option<&Fault>) {
         if !fault.is_some_and(Fault::is_of_absence) {
+            // Any other end shows that somebody was there: the next absence begins with the short pause.
             self.0 = None;
             return;
         }

@@ -145,6 +145,7 @@ impl Worker {
                 capabilities: self.capabilities.clone(),
                 wait: wait.as_secs_f64(),
                 lease: Some((self.timeout + MARGIN).as_secs_f64()),
+                // One message comes at a time: none waits under a lease while another is tried.
                 limit: None,
             };
             let (back, received) = call(client, receive).await?;

@@ -63,6 +63,7 @@ impl Watch {
         }
         let seen = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&seen);
+        // Nobody joins this thread: it ends with its connection, when the server of the house does.
         std::thread::spawn(move || while take(&mut back, &mut out, &kept).is_some() {});
         Self { seen }
     }

@@ -22,6 +22,7 @@ impl Ear {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(dir.path().join("notify")).unwrap();
+        // Silence is an answer here, too: `during` has to come back when nothing is said.
         socket.set_nonblocking(true).unwrap();
         let heard = VecDeque::new();
         Self { socket, dir, heard }

@@ -42,6 +42,7 @@ impl LogTail {
         let Some(end) = self.unread.iter().rposition(|byte| *byte == b'\n') else {
             return Vec::new();
         };
+        // The daemon may be in the midst of a line, whose beginning then waits for its end.
         let rest = self.unread.split_off(end + 1);
         let whole = std::mem::replace(&mut self.unread, rest);
         let lines = whole

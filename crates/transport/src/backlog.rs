@@ -56,6 +56,7 @@ pub(crate) fn backlog(messages: usize, most_bytes: usize) -> (Backlog, BacklogRe
 impl Backlog {
     /// Waits for room.
     pub(crate) async fn send(&self, arrival: Arrival) -> BacklogResult {
+        // Counted before it waits for room, so that no offer takes these bytes meanwhile.
         self.held.fetch_add(cost(&arrival), Ordering::Relaxed);
         match self.arrivals.send(arrival).await {
             Ok(()) => BacklogResult::Taken,
@@ -108,6 +109,7 @@ impl BacklogReader {
     pub(crate) async fn receive(&mut self) -> Option<Arrival> {
         let arrival = self.arrivals.recv().await?;
         self.held.fetch_sub(cost(&arrival), Ordering::Relaxed);
+        // `notify_one` keeps its word for whoever begins to wait after it: no room goes unnoticed.
         self.read.notify_one();
         Some(arrival)
     }

@@ -95,6 +95,7 @@ impl Confirmations {
         arrivals: Backlog,
     ) -> Result<(Arc<Self>, ConfirmationTask), String> {
         let inbox = client.new_inbox();
+        // One subscription for all of them: the last part of the subject says of which message an answer is.
         let subscribed = client.subscribe(format!("{inbox}.*")).await;
         let subscriber = subscribed.map_err(|e| e.to_string())?;
         let confirmations = Arc::new(Self {
@@ -117,6 +118,7 @@ impl Confirmations {
             inbox: inbox.to_owned(),
             waiter: Some(sender),
         });
+        // The channel of the oldest one goes with it, so that whoever waits there hears `Unconfirmed`.
         if pending.waiting.len() > MOST {
             pending.forget_first();
         }
@@ -155,6 +157,7 @@ impl Confirmations {
 impl PendingPublishes {
     /// Tells who waits for that message, and says which inbox it went to; the first time alone.
     fn settle(&mut self, number: u64, storage: Storage) -> Option<String> {
+        // A number that was given up meanwhile, or that somebody made up, has no place here.
         let index = number.checked_sub(self.first);
         let index = index.and_then(|index| usize::try_from(index).ok());
         let place = index.and_then(|index| self.waiting.get_mut(index));
@@ -232,6 +235,7 @@ fn parse(payload: &[u8], stream: &str) -> (Storage, Option<String>) {
         _ => Storage::Unconfirmed,
     };
     let domain = after("domain").and_then(quoted);
+    // No server names its domain so; a name of any length would be kept with the stream's numbers.
     let is_long = |domain: &String| domain.chars().count() > DOMAIN;
     match domain.as_ref().is_some_and(is_long) {
         true => (Storage::Unconfirmed, None),

@@ -56,6 +56,7 @@ impl Supervisor {
 
     pub(crate) async fn run(mut self) {
         let end = self.keep_connected().await;
+        // Closed before the inbox ends: nothing is published that nobody could hear an answer to.
         self.outlet.link.send_replace(ConnectionState::Closed);
         drop(self.outlet);
         if let GaveUp::Asked(done, outcome) = end {

@@ -50,6 +50,7 @@ impl MailboxSession {
         outlet: Outlet,
         listener: Option<ConfirmationTask>,
     ) -> Result<Self, String> {
+        // A reply subject of this connection alone: what the server says of pulls of a lost one does not come here.
         let (inbox, now) = (live.client.new_inbox(), Instant::now());
         let pulled = live.client.subscribe(inbox.clone()).await;
         let pulled = pulled.map_err(|e| e.to_string())?;
@@ -244,6 +245,7 @@ impl MailboxSession {
     }
 
     async fn hear(&mut self, message: &Message) -> Flow {
+        // Without a status it is no word of the server's: whoever may publish to the reply prefix can send such.
         let Some(said) = PullStatus::read(message) else {
             return Flow::On;
         };
@@ -335,9 +337,11 @@ impl MailboxSession {
     /// What is not handed over is left to the mailbox, and at once: a next start does not wait for it.
     async fn stop_reading(&mut self) -> Flow {
         if let Some(mut pulled) = self.pulled.take() {
+            // Where this fails the connection is gone, and the mailbox keeps what was still to come.
             let _ = pulled.unsubscribe().await;
             while let Some(Some(message)) = unconstrained(pulled.next()).now_or_never() {
                 if let Some(reply) = message.reply
+                    // Only a delivery is given back: the server's words about pulls have no such reply subject.
                     && reply.starts_with("$JS.ACK.")
                 {
                     let later = Settlement::Nak(Duration::ZERO).payload();

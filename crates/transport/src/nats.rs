@@ -52,6 +52,7 @@ impl Nats {
     /// # Errors
     /// [`Error::Setting`] and [`Error::LoginFile`]: what no later try could mend.
     pub async fn connect(config: ConnectionConfig) -> Result<(Self, NatsInbox), Error> {
+        // Looked at before anything runs: what no later try could mend is told to the caller, and not tried for ever.
         config.options()?;
         let least = if config.mailbox.is_some() { PULLED } else { 1 };
         let (arrived, arrivals) = backlog(config.capacity.max(least), config.capacity_bytes);
@@ -124,6 +125,7 @@ impl Nats {
             confirmations,
             ..
         } = self.live()?;
+        // The server may take less than this side; a message over its limit would end the connection.
         let limit = self.max_bytes.min(client.max_payload());
         let length = bytes.len();
         if length > limit {
@@ -224,6 +226,7 @@ impl Nats {
         let (done, outcome) = oneshot::channel();
         let stop = self.stop.send(Stop::Closing(done)).await;
         stop.map_err(|_| Error::Closed)?;
+        // The session gives up by itself after DRAIN_LIMIT; the rest is for its word about that.
         match tokio::time::timeout(DRAIN_LIMIT + GRACE, outcome).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) | Err(_) => Err(Error::Undrained),

@@ -107,6 +107,7 @@ pub(crate) fn consumer(place: &AgentPlace, found: Option<&pull::Config>) -> pull
         max_ack_pending: 1024,
         max_waiting: 512,
         headers_only: false,
+        // 0 is no limit: one below what a pull asks for would end every pull.
         max_batch: 0,
         max_bytes: 0,
         // An agent may be away for months and has to find its mailbox again.
