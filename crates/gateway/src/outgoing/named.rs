@@ -94,6 +94,7 @@ impl Endpoint {
             (true, Some(ca)) => Some(Roots::only(ca).map_err(|_| EndpointFault::Ca)?),
             (true, None) => Some(Roots::load(None).map_err(|_| EndpointFault::Tls)?),
         };
+        // The start says so, because without roots every single call would fail.
         if roots.as_ref().is_some_and(Roots::are_none) {
             return Err(EndpointFault::NoRoots);
         }

@@ -152,6 +152,7 @@ fn make(args: &MakeTokenArgs, path: &Path) -> Result<String, TokenFault> {
         requests_per_minute: args.requests_per_minute,
         ..TokenEntry::new(&args.name, hash, &scope, expires)
     });
+    // The token is printed only once the file has it: nobody gets a token that lets nobody in.
     file.store(path)?;
     Ok(match token {
         Some(token) => format!("{token}\n"),

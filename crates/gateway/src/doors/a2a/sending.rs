@@ -213,7 +213,7 @@ impl A2aDoor {
     }
 
     async fn not_sent(&self, call: TaskCall, why: String) {
-        // The task ends before its call is settled: after a crash in between, the next start finds the call open.
+        // The task ends before its call is settled: the other way round, a crash in between leaves a task that waits for ever.
         let _ = self.changed(call.task, Change::NotTaken(why)).await;
         let _ = self.store.settled(call.key).await;
     }

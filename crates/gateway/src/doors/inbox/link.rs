@@ -225,6 +225,7 @@ async fn read(
             .take(LONGEST)
             .read_until(b'\n', &mut line)
             .await;
+        // A line that was cut off is the end of the connection: its rest never comes.
         let is_whole = matches!(read, Ok(1..)) && line.last() == Some(&b'\n');
         let Some(message) = is_whole
             .then(|| serde_json::from_slice(&line).ok())

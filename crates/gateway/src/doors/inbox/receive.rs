@@ -92,7 +92,7 @@ async fn taken(
     {
         match room.poll_slots.admit(poller.clone()) {
             Ok(waits) => {
-                // A poll waits for up to 20 s, and what the queue has room for is to be judged now.
+                // A poll waits for up to 20 s, so it gives its room in the queue back first.
                 drop(place);
                 return poll(room, &waits, bytes).await;
             }

@@ -164,6 +164,7 @@ impl PipedSession {
         method: &Value,
         id: Option<&Value>,
     ) -> Result<(), Fault> {
+        // A message without an id is a notification, and wants no answer.
         let Some(id) = id.filter(|id| id.is_string() || id.is_number()) else {
             return Ok(());
         };

@@ -85,6 +85,7 @@ impl McpTool for ListAgents {
             None => {
                 let mut agents = Vec::new();
                 for peer in known(turn.daemon).await? {
+                    // Without a session nothing is known of what an agent offers, so there is nothing to ask for.
                     agents.push(match peer.session.is_some() && agents.len() < ASKED_MOST {
                         true => shown_agent(turn.daemon, peer.peer).await?,
                         false => Agent::of(peer, None),
