@@ -103,7 +103,7 @@ impl Queue {
     /// Up to so many envelopes and bytes, peers' first; one at least, once there is one. Cancel safe.
     pub(crate) async fn take(&self, most: usize, bytes: usize) -> Vec<QueuedEnvelope> {
         loop {
-            // `notify_one` leaves a permit where nobody waits yet, so an envelope that is put between look and wait is not missed.
+            // `notify_one` leaves a permit where nobody waits yet, so no envelope that is put in between is missed.
             let more = self.more.notified();
             let taken = self.waiting.locked().take(most, bytes);
             if !taken.is_empty() {
