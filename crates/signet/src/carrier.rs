@@ -260,7 +260,7 @@ impl CarrierSet {
         &self,
         work: impl Future<Output = Result<T, CarrierError>>,
     ) -> Result<T, CarrierError> {
-        // A carrier alone has nobody to hold up, and a slow disk of its server must not turn messages into failures.
+        // A carrier alone holds up no other, and a limit would only turn a slow hand-over into one that failed.
         if self.0.len() < 2 {
             return work.await;
         }

@@ -128,7 +128,7 @@ pub(super) fn signed<R: Serve + Decides>(
     if config.people_sign == Sign::Nothing {
         return Ok(request);
     }
-    // The answer carries the control certificate that the daemon goes by; the file in the home may be a newer one that waits.
+    // The answer carries the control certificate that the daemon goes by, which is what the key has to fit.
     let shown = decide_in(home, ShowPause {})?;
     let home = Some(home.path().to_owned());
     let (control, key) = control_of(shown.control.as_ref(), key, home)?;

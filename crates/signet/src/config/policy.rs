@@ -75,7 +75,6 @@ impl Sections {
         let linger = offer
             .linger_seconds
             .map_or(DEFAULT_LINGER, |seconds| seconds.0);
-        // Names of [offer] are not looked for here: a program that offers one need not be there yet.
         are_offered(grant.capabilities.as_deref(), &capabilities)
             .map_err(|fault| source.bad("grant.capabilities", &fault))?;
         let policy = Policy {

@@ -205,7 +205,7 @@ impl Effects {
             topic.is_of(message) && client.reach.sees_message(message)
         };
         let mut subscribers = self.subscribers.iter();
-        // Render once for all who hear, and not at all where nobody does: this stands in the way of every message.
+        // Render once for all who hear, and not at all where nobody does: this runs for every message.
         if subscribers.any(|(client, topic)| hears(client, topic)) {
             let item = render::item(message, accepted.opened());
             self.subscribers
@@ -274,7 +274,7 @@ impl Effects {
         state: State,
         offers: Vec<CapabilityName>,
     ) {
-        // First of all: a box for polls, or a parcel that a program carries, must not hand out a message that has ended.
+        // First of all: a box for polls must not hand out a message that has ended.
         self.carriers.forget(peer, message_id);
         self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {

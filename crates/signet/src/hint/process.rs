@@ -138,7 +138,7 @@ impl ProcessContext {
     fn begun(&self, verb: &str, after: &str) -> String {
         // As far as this command goes: a `--home` behind it belongs to the next one, or to its explanation.
         let end = after.find([';', '`', '\n', '#']).unwrap_or(after.len());
-        // A text that names a home means that one, and two would be refused.
+        // A text that names a home itself means that one.
         let has_home = after.get(..end).is_some_and(|rest| rest.contains("--home"));
         let has_none = HOMELESS.iter().any(|other| {
             verb.strip_prefix(other)

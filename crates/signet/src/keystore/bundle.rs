@@ -232,7 +232,7 @@ fn decoded(
     let opened = info
         .decrypt(passphrase.0.as_bytes())
         .map_err(|_| KeystoreError::WrongPassphrase)?;
-    // One wrong passphrase in some two hundred opens to bytes with a valid padding, which are no key.
+    // Of wrong passphrases about one in 256 opens to bytes with a valid padding, which are no key.
     pem::decode(&opened).ok_or(KeystoreError::WrongPassphrase)
 }
 

@@ -15,7 +15,7 @@ pub fn card_key(lock: &HomeLock) -> Result<CardKey, KeystoreError> {
     if !path.exists() {
         let secret = fresh_secret()?;
         pem::create(&path, Algorithm::Ed25519, &secret)?;
-        // Durable before a card is signed: clients keep the key by which they know the card.
+        // Make the key durable before a card is signed: after a crash the next card would otherwise be under another key.
         disk::sync_beside(&path)?;
     }
     let seed = pem::read(&path, Algorithm::Ed25519)?;

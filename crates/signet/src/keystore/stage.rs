@@ -158,7 +158,7 @@ fn staged_names(next: &Path) -> Result<Option<BTreeSet<String>>, KeystoreError> 
         Err(error) => return Err(at(next)(error).into()),
     };
     let me = rustix::process::geteuid().as_raw();
-    // Whoever could write here would choose the agent's keys at the next start.
+    // Only what this user made is adopted: others could put files of their choosing here.
     if !facts.is_dir() || facts.uid() != me || facts.mode() & 0o077 != 0 {
         return Err(intruded(next));
     }

@@ -135,7 +135,6 @@ impl Handling {
             let next = "name a program that is there and may be executed, behind --";
             CliError::usage(what, next)
         };
-        // Asked before a message is received: a program that is not there would use up the tries of each.
         look_up(program).map_err(|fault| unusable(&fault))?;
         let workers = (0..self.parallel).map(|_| Worker {
             socket: self.socket.clone(),

@@ -118,7 +118,6 @@ pub(crate) fn run(args: HandoffArgs, home: Option<PathBuf>) -> Result<(), CliErr
         HandoffCommand::Report(args) => {
             let mut input = CommandInput::default();
             let result = args.result.as_deref().map(|result| input.json(result));
-            // Standard input can be read once, so both are read before either is sent.
             let result = result.transpose()?;
             let note = args.note.as_deref().map(|note| input.words(note));
             let (state, note) = (args.state.into(), note.transpose()?);

@@ -278,7 +278,7 @@ impl HistoryQuery {
             Direction::Out => &headers.recipient_id,
         };
         let fits = message.form.class() == Class::Application
-            // What was sealed stays shut here: the inbox opens it under a lease, and the person by `signet audit open`.
+            // What was sealed stays shut here: the inbox opens it while it waits, and the person by `signet audit open`.
             && !headers.data_tier.is_sealed()
             && self.reach.sees(other, headers.data_tier.number())
             && self.peer.as_ref().is_none_or(|peer| peer == other)

@@ -17,7 +17,6 @@ impl AnswerCall for OfferCapability {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (at, node) = (state.at(), &mut state.node);
         let offered = capability(self).and_then(|capability| {
-            // Watch before the offer is made: a program that goes in between ends its offer all the same.
             let program = state.consumers.watch(&asker.notifier);
             let offered = Offered {
                 capability: capability.name.to_string(),

@@ -33,7 +33,7 @@ pub(super) fn apply(
     config: &Config,
     change: &KeyChange,
 ) -> Result<AgentKeys, CliError> {
-    // From here on the change is certain: where nobody can adopt it now, the next start does.
+    // Once it is staged the change is certain: where nobody can adopt it now, the next start does.
     keystore::stage(home, change)?;
     adopt(home, config)?;
     Ok(AgentKeys::open(home, &config.agent)?)

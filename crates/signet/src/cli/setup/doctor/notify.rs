@@ -40,7 +40,7 @@ pub(super) fn command(scene: &Scene) -> CheckResult {
             &format!("chmod go-w {}", hint::word(&program)),
         );
     }
-    // How the command does knows the daemon alone; without one the file is all there is to look at.
+    // Only a daemon knows how the command does; without a daemon the file is all there is to look at.
     let state = scene.status.as_ref().ok();
     let state = state.and_then(|status| status.private.as_ref()?.notify.as_ref());
     match state.and_then(|state| Some((state, state.fault.as_ref()?))) {
