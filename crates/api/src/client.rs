@@ -128,7 +128,8 @@ impl Client {
         if self.last_id > 0 && !self.listens && self.is_closed() {
             self.stream = connect(&self.path, self.timeout)?;
         }
-        // Noted before the call is sent: from its answer on, notifications may come on this connection alone.
+        // `listens` is set before the call is sent: from its answer on, notifications may come, on this connection
+        // alone.
         self.listens |= [FollowInbox::METHOD, FollowAttention::METHOD].contains(&method);
         self.last_id += 1;
         let request =
@@ -183,7 +184,7 @@ impl Client {
                 self.waiting.push_back(notification);
                 continue;
             }
-            // What the daemon says of a line that it could not read comes under the id `null`.
+            // An answer about a line that the daemon could not read has the id `null`.
             let is_mine = message
                 .get("id")
                 .is_some_and(|id| id.is_null() || *id == self.last_id);
@@ -209,7 +210,7 @@ impl Client {
                 .get_ref()
                 .set_read_timeout(timeout)
                 .map_err(ClientError::Io)?;
-            // Whatever answers there may send without end: a line over the limit ends the reading.
+            // A program in the daemon's place may send without end: a line over the limit ends the reading.
             let room = ANSWER_MAX.saturating_sub(line.len() as u64);
             match self.stream.by_ref().take(room).read_until(b'\n', &mut line) {
                 Ok(0) if room == 0 => return Err(ClientError::Malformed),

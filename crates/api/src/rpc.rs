@@ -134,7 +134,7 @@ impl Item {
             let id = id.unwrap_or_else(Id::null);
             return Self::Faulty(id, ApiError::invalid_request());
         }
-        // Strictly, as a message is read: what two readers could read differently is no call.
+        // Parameters are read strictly, as a message is: what two readers could read differently is no call.
         let params = params.map(|params| parse(params.get().as_bytes(), Limits::LINE));
         match (params.transpose(), id) {
             (Ok(params), id) => Self::Call(Asked {

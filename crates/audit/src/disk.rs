@@ -109,7 +109,7 @@ impl Disk {
             // somebody put there.
             return options.create_new(true).mode(0o600).open(path);
         };
-        // Whichever group the file gets first, there is nothing in it yet to read.
+        // The file is still empty, so nothing of it can be read before it gets its group.
         let file = options.create_new(true).mode(0o640).open(path)?;
         readers.admit_to(&file)?;
         Ok(file)

@@ -82,7 +82,7 @@ pub(crate) fn make_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
         return refuse_open_dir(dir);
     }
     disk.make_dir(dir).map_err(at(dir))?;
-    // Without this a power cut may take the directory's name away, and the durable lines below it with it.
+    // Without this sync a power cut may take the directory's name away, and the durable lines below it with it.
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
     sync_dir(disk, parent.unwrap_or(Path::new(".")))
 }
@@ -161,7 +161,7 @@ pub(crate) fn replace(
     new: &Path,
     bytes: &[u8],
 ) -> Result<File, LogError> {
-    // Asked without following: `exists` calls a dangling link absent, and the new file could then not be made.
+    // The link itself is looked at: `exists` calls a dangling link absent, and the new file could then not be made.
     if let Err(error) = fs::symlink_metadata(new).and_then(|_| disk.remove(new))
         && error.kind() != io::ErrorKind::NotFound
     {
@@ -232,7 +232,7 @@ fn create_torn(disk: &Disk, path: &Path, seq: u64) -> Result<(File, PathBuf), Lo
         }
         name = path.with_extension(format!("torn-{seq}-{number}"));
     }
-    // Not reached: the loop has no end of its own.
+    // This line is not reached: the loop has no end of its own.
     Err(LogError::Stopped)
 }
 

@@ -26,7 +26,7 @@ impl LineFrame {
 
     fn scan_rest(version: LineVersion, raw: &[u8]) -> Option<Self> {
         let start = raw.get(..raw.len().min(LONGEST_FRAME))?;
-        // The cut may fall into a character behind the frame: what is whole before it is enough.
+        // The cut may fall into a character behind the frame: the whole characters before it are enough.
         let start = std::str::from_utf8(start).or_else(|error| {
             std::str::from_utf8(start.get(..error.valid_up_to()).unwrap_or_default())
         });

@@ -80,7 +80,7 @@ impl Judgement {
         let record = record.flatten();
         let anchored = record.as_ref().map(|record| record.position.clone());
         let mut remembered: Vec<LogPosition> = anchored.into_iter().chain(known).collect();
-        // Looked for from the newest on: a loss is named by the newest line that the home remembers.
+        // The newest one is looked for first: a loss is named by the newest line that the home remembers.
         remembered.sort_by_key(|position| position.head.seq);
         for position in remembered.iter().rev() {
             if !holds_line(&self.disk, &self.dir, position)? {
@@ -112,7 +112,7 @@ impl Judgement {
         if record.is_none() {
             let path = self.anchor.as_deref().map(record_of);
             let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
-            // Each is kept or signed apart from the lines; by the chain, the newest one vouches for all before it.
+            // Each is kept or signed apart from the lines; by the chain, the newest witness vouches for all before it.
             let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
             newest = witnesses.max_by_key(|witness| witness.head.seq);
             self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
@@ -176,7 +176,7 @@ impl Judgement {
         if let Some(covered) = self.resume_checkpoints(Required::Loss)? {
             self.trusted = covered.head.seq;
             self.cut_behind(&covered)?;
-            // Once more, since the tree of the first time may hold lines that are cut now.
+            // The tree is made once more: that of the first time may hold lines that are cut now.
             self.resume_checkpoints(Required::Loss)?;
         }
         Ok(())

@@ -145,7 +145,7 @@ fn destroy(disk: &Disk, path: &Path) -> Result<(), LogError> {
         let file = disk.open(path, OpenOptions::new().write(true));
         let file = file.map_err(at(path))?;
         let length = file.metadata().map_err(at(path))?.len();
-        // Never more than a key's length: somebody may have put a huge file under this name.
+        // The zeros are no longer than a key: somebody may have put a huge file under this name.
         let zeros = vec![0; usize::try_from(length).unwrap_or(0).min(TEXT)];
         disk.write(&file, path, &zeros).map_err(at(path))?;
         // The zeros reach the disk before the name goes: of a removed file the system need not write anything any

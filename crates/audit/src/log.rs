@@ -91,8 +91,8 @@ impl Log {
         let appended = self.append_members(now, &members);
         self.members = members;
         if appended.is_ok() {
-            // Raised only behind the line: the end of a month within `append_members` commits the lines before and
-            // resets the weight, and this line is not among them.
+            // The weight is raised behind the line: a month's end within `append_members` commits the lines before
+            // and resets the weight, and this line is not among them.
             self.weight = self.weight.max(entry.weight());
         }
         appended
@@ -125,8 +125,8 @@ impl Log {
         // The lines come first: an anchor that names a line which the disk never got looks like a log that went back.
         let anchored = self.anchor_written();
         self.stop_unless_full(anchored)?;
-        // Asked behind the write and before anything counts as durable: a file that was moved away takes writes as
-        // before, and no start finds them.
+        // The files are looked for behind the write, before anything counts as durable: a file that was moved away
+        // takes writes as before, and no start finds it.
         self.demand_in_place()?;
         self.durable = self.written.head;
         Ok(self.durable)
@@ -345,7 +345,7 @@ impl Log {
             &mut self.group,
         );
         let line = self.group.get(start..).unwrap_or_default();
-        // Known only when the line is written, since escapes make it longer; one that is too long leaves no trace.
+        // The length is known only now, since escapes make a line longer; a line that is too long leaves no trace.
         if line.len() > MAX_LINE {
             let len = line.len();
             self.group.truncate(start);

@@ -86,7 +86,8 @@ impl MonthFile {
         self.disk
             .sync_data(&self.file, &self.path)
             .map_err(unsynced(&self.path))?;
-        // Raised only now: `cut_back` cuts to this length, and so takes away whatever a failed write left.
+        // The length is raised only now: `cut_back` cuts to this length, and so takes away whatever a failed write
+        // left.
         self.len += bytes.len() as u64;
         Ok(())
     }

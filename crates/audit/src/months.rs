@@ -143,7 +143,7 @@ pub fn inspect_months(
         return Ok(0);
     };
     let record = record_of(anchor);
-    // What costs nothing comes first: a month that is missing is told before the long reading.
+    // The quick look comes first: a month that is missing is told before the long reading.
     look(&disk, dir, &record, newest)?;
     let known = read(&disk, &record)?;
     let mut whole = 0;
@@ -276,7 +276,8 @@ fn read(disk: &Disk, path: &Path) -> Result<BTreeMap<String, KnownMonth>, LogErr
     };
     let text = io::read_to_string(file).map_err(at(path))?;
     let known = text.lines().map(|line| {
-        // Refused, and not made anew: otherwise it would be enough to damage the record before a month is changed.
+        // A damaged record is refused and not made anew: otherwise it would be enough to damage the record before a
+        // month is changed.
         let what = "what the home keeps of finished months is damaged: move this file away";
         parse(line).ok_or_else(|| broken(path, what))
     });

@@ -59,10 +59,11 @@ impl LogOpening {
             disk.share(dir, readers);
         }
         make_dir(&disk, dir)?;
-        // Asked before anything is read: in a folder where others may write, the judged files could be exchanged
+        // The folders are judged before anything is read: where others may write, the judged files could be exchanged
         // before they are signed on.
         refuse_open_folders(dir)?;
-        // Locked before the look: half a line of a writer that is still at work would be taken for torn and cut off.
+        // The lock comes before the look: half a line of a writer that is still at work would be taken for torn and
+        // cut off.
         let lock = lock_dir(&disk, dir)?;
         readers.map_or(Ok(()), |readers| readers.admit(dir))?;
         let found = FoundEnd::look(&disk, dir)?;

@@ -22,7 +22,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     match options.clone().custom_flags(flags).open(path) {
-        // Asked of the open file: at its path another one may stand by now.
+        // The open file is asked, and not its path, where another file may stand by now.
         Ok(file) => match other_than_plain(file.metadata()?.file_type()) {
             None => Ok(file),
             Some(what) => Err(io::Error::other(what)),

@@ -183,7 +183,7 @@ impl LogLine {
         }
         let before = Tip {
             version: self.version,
-            // A forged line may say 0.
+            // A forged line may have the number 0.
             seq: self.seq.saturating_sub(1),
             hash: self.prev,
             ts: self.ts,
@@ -260,7 +260,7 @@ impl Tip {
 
     /// Why `frame` cannot be the next line, if so.
     pub(crate) fn misfit(&self, frame: &LineFrame) -> Option<&'static str> {
-        // A forged line may have the largest number there is.
+        // A forged line may have the largest number that there is.
         if self.seq.checked_add(1) != Some(frame.seq) {
             Some("`seq` is not one more than the line before has")
         } else if frame.prev != self.hash {
@@ -284,7 +284,8 @@ fn checkpoint_key(
     kind: &str,
     members: &Map<String, Value>,
 ) -> Result<Option<VerifyKey>, RecordError> {
-    // Beside other kinds the member is not read: so the line that is written anew lacks it, and the forgery shows.
+    // In a line of another kind the member is not read: the line that is written anew lacks it, and the forgery
+    // shows.
     let begins_file = [Mark::GENESIS, Mark::OPEN].contains(&kind);
     if !begins_file || !members.contains_key(CHECKPOINT_KEY) {
         return Ok(None);

@@ -110,7 +110,7 @@ pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogErr
         let _ = disk.remove(&copied);
         return Err(error);
     }
-    // Only now, since `copy` waited for the disk: a power cut leaves the old file or a whole new one under the name.
+    // The rename follows the sync in `copy`: a power cut leaves the old file or a whole new one under the name.
     disk.rename(&copied, path).map_err(at(path))?;
     sync_dir(disk, dir)
 }

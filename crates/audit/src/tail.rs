@@ -228,7 +228,7 @@ impl<'a> TailEnds<'a> {
             if from == 0 {
                 return Ok(Some((0, bytes)));
             }
-            // A bound for memory: of a file whose line feeds somebody removed, all of it would be read otherwise.
+            // The bound keeps memory small: of a file whose line feeds somebody removed, all would be read otherwise.
             if reach > MAX_LINE as u64 {
                 return Ok(None);
             }

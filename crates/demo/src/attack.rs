@@ -99,7 +99,7 @@ fn impostor(agent: &str, victim: &str) -> Result<Vec<u8>, DemoError> {
             signing_key: key.public().clone(),
             layers: Layers::of(&[0, 1, 2, 3]),
             versions: vec![Version::CURRENT],
-            // Higher than any real one, so that nothing but the root key is at fault.
+            // The serial is higher than any real one, so that nothing but the root key is at fault.
             serial: 1_000,
             not_before: now.saturating_sub(Duration::from_secs(60)),
             not_after: now.saturating_add(Duration::from_secs(3600)),

@@ -56,7 +56,7 @@ pub(crate) fn hand_on(house: &Household) -> Result<String, DemoError> {
         note: None,
         result: Some(result.clone()),
     };
-    // Back the way that the task came: a holder reports to its giver alone.
+    // The reports go back the way that the task came: a holder reports to its giver alone.
     for (holder, giver) in [(carol, bob), (bob, alice)] {
         holder.call(&report)?;
         reported(giver, holder, &result)?;

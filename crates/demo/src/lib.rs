@@ -110,7 +110,7 @@ pub fn run(program: &Path, audit: &Path) -> Result<(), DemoError> {
     let alice_log = house.alice.log_file()?;
     // A clean stop covers the last lines by a checkpoint, so that the proof below reaches to the end.
     house.stop()?;
-    // Only now: a daemon that stops asks the server whether it has everything.
+    // The server stops last: a daemon asks the server at its stop whether everything has arrived.
     nats.stop();
     prove(audit)?;
     say(&format!(

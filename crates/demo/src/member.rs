@@ -73,7 +73,7 @@ impl Member {
     /// Answers the next request that arrives, as an agent would.
     pub(crate) fn answer_next(&self, body: Value) -> Result<Answering, DemoError> {
         let mut client = self.client()?;
-        // Followed before this returns: the request may be sent at once then.
+        // The inbox is followed before this returns: the request may be sent at once then.
         client.call(&FollowInbox {})?;
         Ok(Answering(std::thread::spawn(move || {
             let arrived = client.notifications().next().transpose()?;
@@ -210,7 +210,8 @@ impl Member {
     }
 
     fn client(&self) -> Result<Client, ClientError> {
-        // Longer than any wait within a call, so that the daemon's answer is heard and not a timeout here.
+        // The time is longer than any wait within a call, so that the daemon's answer is heard and not a timeout
+        // here.
         self.signet.client(PATIENCE + Duration::from_secs(5))
     }
 

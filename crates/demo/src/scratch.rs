@@ -14,7 +14,7 @@ impl Scratch {
         let parent = std::env::temp_dir();
         let name: [u8; 8] = random().map_err(DriverError::io(&parent))?;
         let path = parent.join(format!("signet-demo-{}", HEXLOWER.encode(&name)));
-        // Not `recursive`: a directory that somebody else has put there is an error, and gets no secret.
+        // The creation is not `recursive`: a directory that somebody else put there is an error, and gets no secret.
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)

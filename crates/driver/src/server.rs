@@ -104,7 +104,7 @@ impl NatsServer {
         let mut command = Command::new(&self.program);
         command.arg("-c").arg(self.config_file());
         command
-            // On the loopback alone, since the server asks nobody for a login.
+            // The server listens on the loopback alone, since it asks nobody for a login.
             .args(["-a", "127.0.0.1", "-p", port, "--ports_file_dir"])
             .arg(&self.dir)
             .current_dir(&self.dir)
@@ -116,7 +116,7 @@ impl NatsServer {
 
     /// The port that it has written into `<program>_<its process id>.ports`, as it does once it listens.
     fn announced(&self, id: u32) -> Option<u16> {
-        // By its own id: the file of an earlier server may still lie there.
+        // The id is part of the name: the file of an earlier server may still lie there.
         let ending = format!("_{id}.ports");
         let files = std::fs::read_dir(&self.dir).ok()?;
         let mut files = files.flatten().map(|entry| entry.path());

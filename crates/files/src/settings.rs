@@ -78,7 +78,7 @@ impl<'a> TomlFile<'a> {
     pub(crate) fn told(&self, error: &Error) -> SettingFault {
         let (span, message) = (error.span().unwrap_or_default(), error.message());
         let keys = keys_of(self.root.get_ref());
-        // From the right: the value that serde repeats before these words may hold them too.
+        // The text is split at the last of these words: the value that serde repeats before them may hold the same.
         let (said, expected) = message.rsplit_once(", expected ").unwrap_or((message, ""));
         let quoted = || said.split('`').nth(1).unwrap_or_default();
         if said.starts_with("unknown field") {

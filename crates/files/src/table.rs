@@ -101,7 +101,7 @@ impl<'de> Deserializer<'de> for &mut TomlTable<'_, 'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        // Of every struct that was tried, so that a misspelt key is compared with all keys that fit this table.
+        // The fields of every struct are kept, so that a misspelt key is compared with all keys that fit this table.
         self.known.extend(fields);
         let taken = fields
             .iter()

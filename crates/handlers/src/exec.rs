@@ -111,7 +111,7 @@ pub fn look_up(program: &OsStr) -> Result<(), Fault> {
     let runs = |path: &Path| match (path.is_file(), access(path, Access::EXEC_OK)) {
         (true, Ok(())) => Ok(()),
         (true, Err(_)) => Err(io::ErrorKind::PermissionDenied),
-        // As the system says when it is to start a directory.
+        // A directory is answered as the system does when it is to start one.
         (false, _) if path.is_dir() => Err(io::ErrorKind::PermissionDenied),
         (false, _) => Err(io::ErrorKind::NotFound),
     };
@@ -217,7 +217,8 @@ impl Drop for ProcessGroup {
 
 /// Tells the command its message, hears it out to the end of its output, and waits for its end.
 async fn converse(child: &mut Child, input: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
-    // Taken out of the child, so that its standard input ends behind the message: many commands read to that end.
+    // The pipe is taken out of the child, so that it closes behind the message: many commands read to the end of
+    // their input.
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let tell = async {
         if let Some(mut stdin) = stdin {
@@ -235,13 +236,14 @@ async fn converse(child: &mut Child, input: &[u8]) -> io::Result<(ExitStatus, Ve
         }
         .map(|_| answer)
     };
-    // Both at once: a command that prints before it has read all would wait for us while we wait for it.
+    // Telling and hearing go on at once: a command that prints before it has read all would wait for us while we wait
+    // for it.
     let ((), answer) = tokio::join!(tell, hear);
     Ok((child.wait().await?, answer?))
 }
 
 fn judge(status: ExitStatus, answer: Vec<u8>) -> Result<Vec<u8>, Fault> {
-    // Asked before the status: a command that printed too much was ended by the closed pipe.
+    // The size is judged before the status: a command that printed too much was ended by the closed pipe.
     if answer.len() as u64 > LARGEST {
         return Err(Fault::of_answer(Fault::TooLarge));
     }

@@ -73,7 +73,7 @@ impl Teller {
             pieces.bytes += size;
             pieces.parts.push_back((name, part));
         }
-        // The word is as before: this wakes whoever passes on the pieces.
+        // The word stays as it is: this call wakes whoever passes on the pieces.
         self.word.send_modify(|_| {});
     }
 }
@@ -136,11 +136,11 @@ pub(crate) async fn pass_on(
             last = word;
             *free = Some(client);
         }
-        // Free during the pause, so that the end of the try need not wait for it.
+        // The connection is free during the pause, so that the end of the try need not wait for it.
         drop(free);
         tokio::time::sleep(PACE).await;
     }
-    // It never ends by itself: whoever runs it beside the try drops it when the try has ended.
+    // This future never ends by itself: it is dropped when the try beside it has ended.
     std::future::pending().await
 }
 

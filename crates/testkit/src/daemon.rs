@@ -40,7 +40,7 @@ impl Home {
     pub fn spawn(&mut self, mut command: Command) {
         assert!(self.child.is_none(), "{} runs already", self.agent);
         let kept = |name: &str| {
-            // Appended: what the daemon said before its restarts is told with a failing test as well.
+            // The files are appended to: what the daemon said before a restart is told with a failing test as well.
             let mut file = File::options();
             file.create(true)
                 .append(true)

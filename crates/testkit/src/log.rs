@@ -89,7 +89,7 @@ impl Home {
         let seq = serde_json::from_slice::<Value>(line).unwrap()["seq"].clone();
         let name = file.file_name().unwrap().to_str().unwrap();
         let hash = Digest::of(&[line]).to_hex();
-        // Covered by checkpoints: 0 lines, so that the start misses none.
+        // The anchor says that no line has a checkpoint, so that the start misses none.
         let anchor = format!("signet-anchor/1 1 writing {name} {end} {seq} {hash} 0 ");
         let sum = Digest::of(&[anchor.as_bytes()]).to_hex();
         let slot = format!("{:<511}\n", anchor + &sum);

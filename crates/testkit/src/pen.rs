@@ -217,7 +217,7 @@ impl Pen {
     /// The whole handshake with a daemon, as initiator, and a ping that confirms it under sequence 1.
     /// Gives the session.
     pub fn meet(&self, sender: &mut Sender, watch: &Watch, to: &Home) -> String {
-        // Marked before anything is sent: an answer may be on the bus before `find` looks.
+        // The mark is taken before anything is sent: an answer may be on the bus before `find` looks.
         let mark = watch.mark();
         let first = self.sign(self.announce(&to.agent));
         sender.send(&to.subject(), &first);

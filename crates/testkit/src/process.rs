@@ -61,7 +61,7 @@ pub struct Loose(pub u32);
 impl Drop for Loose {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // It may have ended by itself.
+            // The daemon may have ended by itself.
             let _ = send_signal(self.0, Signal::KILL);
         }
     }

@@ -87,7 +87,7 @@ fn read_from(mut from: TcpStream, delay: Duration, read: &mpsc::Sender<ProxiedBy
             break;
         }
     }
-    // Closed both ways, so that the threads of the other way end as well.
+    // The connection is closed both ways, so that the threads of the other way end as well.
     let _ = from.shutdown(Shutdown::Both);
 }
 

@@ -35,7 +35,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|character| marks.hides(character)) {
         return Cow::Borrowed(text);
     }
-    // Counted anew: the look above has used its count up.
+    // The marks are counted anew: the look above has used up the first count.
     let (mut out, mut marks) = (Vec::with_capacity(text.len() + 16), Marks::default());
     for character in text.chars() {
         let (mut utf8, mut units) = ([0; 4], [0; 2]);
@@ -100,7 +100,7 @@ impl Marks {
 /// Nonspacing and enclosing marks (Mn, Me): what is drawn over the character before.
 fn is_mark(character: char) -> bool {
     use GeneralCategory::{EnclosingMark, NonspacingMark};
-    // Below it there are no marks, so most text costs no look into the table.
+    // Below U+0300 there are no marks, so most text costs no look into the table.
     character >= FIRST_MARK
         && matches!(
             get_general_category(character),

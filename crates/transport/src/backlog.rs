@@ -56,7 +56,7 @@ pub(crate) fn backlog(messages: usize, most_bytes: usize) -> (Backlog, BacklogRe
 impl Backlog {
     /// Waits for room.
     pub(crate) async fn send(&self, arrival: Arrival) -> BacklogResult {
-        // Counted before it waits for room, so that no offer takes these bytes meanwhile.
+        // The bytes are counted before the wait for room, so that no offer takes them meanwhile.
         self.held.fetch_add(cost(&arrival), Ordering::Relaxed);
         match self.arrivals.send(arrival).await {
             Ok(()) => BacklogResult::Taken,

@@ -56,7 +56,7 @@ impl Connection {
             let session = NatsSession::open(live, None, signals, inbox, outlet, None);
             return Ok(Self::core(session.await?, None));
         };
-        // Listened for before the link is up: the first message that is sent wants its confirmation already.
+        // Confirmations are listened for before the link is up: the first message that is sent wants its own already.
         let listener = listen(&mut live, &mailbox, &outlet).await?;
         let why = match ask(&live.client, &mailbox).await {
             Ok(standing) => {

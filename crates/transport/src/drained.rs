@@ -64,7 +64,7 @@ impl Drained {
     /// The server's newest numbers. What expired meanwhile never comes, and is in none of them.
     pub(crate) fn look(&mut self, standing: &ConsumerInfo, now: Instant) {
         self.looked = now;
-        // Never more than before: mail that came since the connect is not waited for.
+        // The count never rises: mail that came since the connect is not waited for.
         self.fresh = self.fresh.min(standing.fresh);
         let settled = standing.unsettled == 0 || standing.settled >= self.delivered;
         self.unsettled = self.unsettled && !settled && now < self.limit;

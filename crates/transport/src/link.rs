@@ -56,7 +56,7 @@ impl Supervisor {
 
     pub(crate) async fn run(mut self) {
         let end = self.keep_connected().await;
-        // Closed before the inbox ends: nothing is published that nobody could hear an answer to.
+        // The link closes before the inbox ends: nothing is published whose answer nobody could hear.
         self.outlet.link.send_replace(ConnectionState::Closed);
         drop(self.outlet);
         if let GaveUp::Asked(done, outcome) = end {
@@ -80,7 +80,7 @@ impl Supervisor {
             if connection.stopped() {
                 return self.closed().await;
             }
-            // A server that takes a login and then gives nothing is not to be asked ever again without a pause.
+            // A server that takes logins and gives nothing more is asked ever more slowly.
             if connection.proved() {
                 self.backoff.reset();
             }
@@ -153,7 +153,7 @@ impl Supervisor {
         let options = self
             .config
             .options()?
-            // To the client library 0 means without end.
+            // 0 would mean without end to the client library.
             .max_reconnects(1)
             .event_callback(move |event| {
                 heard.hear(event);

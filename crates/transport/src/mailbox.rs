@@ -50,7 +50,8 @@ impl MailboxSession {
         outlet: Outlet,
         listener: Option<ConfirmationTask>,
     ) -> Result<Self, String> {
-        // A reply subject of this connection alone: what the server says of pulls of a lost one does not come here.
+        // Each connection has a reply subject of its own: what the server says of pulls of a lost one does not come
+        // here.
         let (inbox, now) = (live.client.new_inbox(), Instant::now());
         let pulled = live.client.subscribe(inbox.clone()).await;
         let pulled = pulled.map_err(|e| e.to_string())?;
@@ -245,7 +246,7 @@ impl MailboxSession {
     }
 
     async fn hear(&mut self, message: &Message) -> Flow {
-        // Without a status it is no word of the server's: whoever may publish to the reply prefix can send such.
+        // Without a status it is no word of the server's: whoever may publish to the reply prefix can send one.
         let Some(said) = PullStatus::read(message) else {
             return Flow::On;
         };

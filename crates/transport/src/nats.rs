@@ -52,7 +52,7 @@ impl Nats {
     /// # Errors
     /// [`Error::Setting`] and [`Error::LoginFile`]: what no later try could mend.
     pub async fn connect(config: ConnectionConfig) -> Result<(Self, NatsInbox), Error> {
-        // Looked at before anything runs: what no later try could mend is told to the caller, and not tried for ever.
+        // The settings are looked at before anything runs: a fault that no later try could mend is told at once.
         config.options()?;
         let least = if config.mailbox.is_some() { PULLED } else { 1 };
         let (arrived, arrivals) = backlog(config.capacity.max(least), config.capacity_bytes);
@@ -136,7 +136,7 @@ impl Nats {
         }
         let (sent, confirmation) = match confirmations {
             Some(confirmations) => {
-                // Expected before it is sent: the confirmation may be back before `publish` returns.
+                // A place is kept before the message is sent: its confirmation may be back before `publish` returns.
                 let (reply, confirmation) = confirmations.expect(&subject);
                 let sent = client.publish_with_reply(subject.clone(), reply, bytes);
                 (self.while_up(sent).await?, confirmation)
@@ -226,7 +226,7 @@ impl Nats {
         let (done, outcome) = oneshot::channel();
         let stop = self.stop.send(Stop::Closing(done)).await;
         stop.map_err(|_| Error::Closed)?;
-        // The session gives up by itself after DRAIN_LIMIT; the rest is for its word about that.
+        // The session gives up by itself after DRAIN_LIMIT; GRACE is for its word about that.
         match tokio::time::timeout(DRAIN_LIMIT + GRACE, outcome).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) | Err(_) => Err(Error::Undrained),

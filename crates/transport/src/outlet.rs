@@ -54,7 +54,7 @@ impl Outlet {
         let head = payload.get(..HEAD).unwrap_or(&payload);
         Arrival::Oversized {
             length: payload.len(),
-            // Copied, since a slice would hold all of the message in memory.
+            // The head is copied: a slice would hold all of the message in memory.
             head: Bytes::copy_from_slice(head),
             handle,
         }

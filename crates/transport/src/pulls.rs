@@ -96,7 +96,7 @@ impl Pulls {
         }
         self.in_vain = self.in_vain.saturating_add(1);
         self.next = now + self.pause();
-        // Equal, and not at least: it is told once in such a row.
+        // The count is compared for equality: a row of such pulls is told once.
         self.in_vain == FREE + DOUBLINGS
     }
 

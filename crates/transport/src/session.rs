@@ -231,7 +231,8 @@ impl NatsSession {
     /// Everything published stands before the marker on its way to the server, everything that was under
     /// way to us before it on its way back. A full subscription can drop a marker: hence the repeats.
     async fn drain(&mut self) -> Result<(), Error> {
-        // Proved from here on, so that the first message does not tell of a connection that is about to close.
+        // The session counts as proved from here on: its first message does not tell of a connection that is about to
+        // close.
         (self.proved, self.draining) = (true, true);
         self.round_trip().await.map_err(|_| Error::Disconnected)?;
         let mut again = Instant::now() + MARKER_REPEAT;

@@ -187,7 +187,7 @@ async fn no_room(
         let each = streams.iter().map(|stream| bytes(stream.config.max_bytes));
         each.sum()
     });
-    // Only the words of the error need it: a login that may not ask is told without these numbers.
+    // Only the error's words need these numbers: a login that may not ask is told without them.
     let account = context.query_account().await.ok();
     let limit = account.and_then(|account| account.limits.max_storage);
     Error::NoRoom {

@@ -63,7 +63,7 @@ pub(crate) fn stream(
         max_consumers: -1,
         max_bytes,
         max_age: Duration::from_secs(30 * 24 * 3600),
-        // A message of 240 KiB, and the headers that the server adds.
+        // The limit holds a message of 240 KiB and the headers that a server adds.
         max_message_size: 256 * 1024,
         num_replicas: found.num_replicas.max(1),
         no_ack: false,
@@ -102,7 +102,8 @@ pub(crate) fn consumer(place: &AgentPlace, found: Option<&pull::Config>) -> pull
         replay_policy: ReplayPolicy::Instant,
         ack_wait: Duration::from_secs(30),
         backoff: backoff.to_vec(),
-        // A message that breaks each connection that it comes by is given up after ten, in some three hours.
+        // A message that breaks each connection that it comes by is given up after ten deliveries, in some three
+        // hours.
         max_deliver: 10,
         max_ack_pending: 1024,
         max_waiting: 512,
@@ -133,7 +134,7 @@ macro_rules! differences {
 
 pub(crate) fn stream_differences(asked: &Stream, is: &Stream) -> Vec<SettingDifference> {
     let mut is = is.clone();
-    // The asked ones are sorted: another order alone is no difference.
+    // The asked subjects are sorted: another order alone is no difference.
     is.subjects.sort_unstable();
     differences!(
         asked, is,

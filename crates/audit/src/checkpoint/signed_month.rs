@@ -170,8 +170,8 @@ impl SignedMonth {
             Required::Loss => false,
             Required::Anchored { least, .. } => self.covered < least,
             Required::Unknown => {
-                // A month that lost its key goes on without checkpoints, so that some are missing tells nothing
-                // there.
+                // A month that lost its key goes on without checkpoints: there it means nothing that some are
+                // missing.
                 self.secret.is_some() && are_missing(self.tree.size(), beginning, self.covered)
             }
         }
@@ -208,7 +208,7 @@ impl SignedMonth {
             return Ok(());
         };
         let mut note = secret.sign(&self.checkpoint());
-        // An empty line behind each note: readers split the file at every second one.
+        // Each note ends with an empty line of its own: readers split the file at every second one.
         note.push('\n');
         let month_file = match &mut self.month_file {
             Some(month_file) => month_file,

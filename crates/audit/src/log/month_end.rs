@@ -40,7 +40,8 @@ impl Log {
             let key = checkpoints.begin(&month, &path, self.is_guarded);
             write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
         }
-        // Given back while the file is open: once the new month has its place here, only a later start would do it.
+        // The room is given back while the file is open: once the new month has its place here, only a later start
+        // would do it.
         let given_back = self
             .month_file
             .as_mut()

@@ -56,7 +56,8 @@ pub(super) fn merge(logs: [GivenLog<'_>; 2]) -> Result<Merged, LogError> {
         let theirs_walked = scope.spawn(move || walk(theirs, their_teller));
         let mut halves = [Half::new(mine.agent), Half::new(theirs.agent)];
         let is_regular = read_both(&mut halves, [my_told, their_told]);
-        // Joined also where the comparison ended early: both logs are proven to their ends for the reports.
+        // Both walks are joined also where the comparison ended early: the reports are of logs that were proven to
+        // their ends.
         let reports = [join(mine_walked)?, join(theirs_walked)?];
         let agreed = halves.iter().map(|half| half.agreed).sum();
         let unproven = halves

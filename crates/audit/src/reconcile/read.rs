@@ -60,7 +60,7 @@ impl LogsRead {
             }
         };
         let mut logs = Vec::from(reports);
-        // In the order in which `verify` reports them.
+        // The reports stand in the order in which `verify` gives them.
         logs.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(Self {
             verification: VerifyReport {

@@ -147,7 +147,8 @@ impl DraftDecisions {
         authority: &KnownTrust,
     ) -> Option<&'static str> {
         let headers = &message.headers;
-        // Taken out: a draft leaves once, and a second message of its id is found by `Repeats`.
+        // The draft is taken out: it leaves once, and of a second message under its id `Repeats` says whether it may
+        // be.
         let Some(draft) = self.drafts.remove(&headers.message_id) else {
             self.count_unasked(message);
             return None;

@@ -43,7 +43,8 @@ pub(super) fn examine(raw: NumberedLine, depth: Depth) -> Examined {
     let Some(bytes) = raw.bytes else {
         return Examined {
             place: raw.place,
-            // Such a line is never in memory whole. No line has this hash, so the line behind it does not fit either.
+            // A line over 2 MiB is never in memory whole. No line has the hash of zeros, so the line behind it does
+            // not fit either.
             hash: Digest([0; 32]),
             leaf: Digest([0; 32]),
             read: Err(UnreadLine::TooLong),

@@ -42,8 +42,7 @@ impl MonthCheckpoints {
         let path = checkpoints_of(file);
         Ok(Self {
             name: month.to_owned(),
-            // A link that leads nowhere counts as there: opening it names it, where it would pass for absent
-            // otherwise.
+            // A link that leads nowhere counts as there, so that opening it names it; `exists` would call it absent.
             notes: path
                 .symlink_metadata()
                 .is_ok()

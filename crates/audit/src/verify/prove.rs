@@ -62,8 +62,8 @@ pub(super) fn prove(mut line: FollowedLine, tables: &KeyTables) -> (FollowedLine
     let refused = Ruling::Rejected(Reason::CertificateExpired);
     let fault = match (worth(&certificate, &message, tables), verdict.direction) {
         (Worth::Holds, direction) => return (line, Proof::Signed(message, direction)),
-        // The peer's certificate had run out, or its clock was wrong, and the message was refused for just that: an
-        // honest line.
+        // The peer's certificate had run out, or its clock was wrong, and the message was refused for that: the line
+        // is honest.
         (Worth::OutOfDates, Direction::In) if verdict.ruling == refused => {
             return (line, Proof::Signed(message, Direction::In));
         }

@@ -128,7 +128,7 @@ impl SessionNumbers {
     /// Whether the number is new in the session.
     fn take(&mut self, session: SessionId, number: u64) -> bool {
         self.clock += 1;
-        // Half of them at once: each search for the oldest passes over all.
+        // Half of the sessions go at once: each search for the oldest ones passes over all.
         if self.numbers.len() >= SESSIONS && !self.numbers.contains_key(&session) {
             self.forget_half();
         }

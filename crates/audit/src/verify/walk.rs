@@ -195,7 +195,7 @@ impl<'a, 'p> Walk<'a, 'p> {
                     }
                     UnreadLine::Record(error) => error.to_string(),
                 });
-                // It was a line all the same: the next one is not the first of its file.
+                // A line that cannot be read is a line all the same: the next one is not the first of its file.
                 self.before = Some(String::new());
                 self.tip = self.tip.map(|tip| Tip {
                     version: tip.version,
@@ -244,8 +244,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         if let Some(mark) = &content.mark {
             self.prove_mark(&content.frame, mark, &mut followed.faults);
         }
-        // Known only to the lines behind it: a message that names its own line as head was not signed before that
-        // line was written.
+        // A message's own line cannot be its head, so the line is remembered only for those behind it.
         if self.depth == Depth::Signatures {
             self.recent.push(followed.hash);
         }
