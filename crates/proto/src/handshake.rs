@@ -117,7 +117,7 @@ impl Handshake {
                 *self = state.take(taken).map_or(Self::Idle, Self::Granting);
             }
             (Method::Trust, Self::AwaitTrust(state)) => return state.finish(taken),
-            // A flight that this state does not await costs nothing: the state is put back.
+            // A flight that this state does not await changes nothing: the state is put back.
             (_, before) => *self = before,
         }
         None
@@ -379,7 +379,7 @@ impl Grant {
         Some(Self {
             capabilities: names.collect::<Option<_>>()?,
             tier: Tier::parse(value.get("tier")?.as_u64()?).ok()?,
-            // The schema allows a million at most: nothing is too large here, and so becomes no limit.
+            // The schema allows a million at most: else a number that is too large would count as no limit here.
             messages_per_minute: budget.and_then(|number| u32::try_from(number).ok()),
         })
     }

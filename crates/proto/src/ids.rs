@@ -102,6 +102,7 @@ name_id! {
 }
 
 fn is_name(text: &str) -> bool {
+    // A name is a subject token and a file name as it stands: no dot, no slash, no star, no upper case.
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= NAME_MAX
         && text.bytes().next().is_some_and(plain)

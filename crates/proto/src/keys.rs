@@ -91,6 +91,7 @@ impl VerifyKey {
 
     /// Whether `signature` holds, strictly, over the purpose's label and then `parts`.
     pub fn verify(&self, purpose: Purpose, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
+        // Strict: where one reader takes a signature and another does not, both sides differ about what was said.
         let signed = labelled(purpose, parts);
         self.key
             .verify_strict(&signed, &Signature::from_bytes(signature))

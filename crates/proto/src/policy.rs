@@ -222,6 +222,7 @@ impl<'a> Allowance<'a> {
     /// Whether `name` may be asked for, and where that is decided. `live` says that a program offers it.
     pub fn capability(&self, name: &CapabilityName, live: bool) -> (bool, By) {
         let by = match self.rule.and_then(|rule| rule.capabilities.as_ref()) {
+            // First: a person who asks why hears that nobody offers it, and not that it was not granted.
             _ if self.policy.capability(name).is_none() && !live => return (false, By::Offer),
             Some(_) => By::Peer,
             None => By::Grant,
@@ -260,6 +261,7 @@ pub(crate) fn fits_together<'a>(
 
 /// The stricter of two budgets.
 pub fn stricter(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+    // `None` is no limit, and gives way to every number.
     one.into_iter().chain(other).min()
 }
 

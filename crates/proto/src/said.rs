@@ -58,6 +58,7 @@ pub(crate) trait Statement: Sized {
         let is_known = |name: &String| {
             ["type", "signature"].contains(&name.as_str()) || Self::MEMBERS.contains(&name.as_str())
         };
+        // An unknown member is refused although it is signed: another reader could give it a meaning.
         if !members.keys().all(is_known) {
             return Err(CertificateError::Member("(an unknown one)"));
         }

@@ -127,6 +127,7 @@ impl Session {
         if sequence <= self.beside.sequence {
             return;
         }
+        // An offer says all that there is, so what the one before named goes first.
         let before = std::mem::take(&mut self.beside.names);
         self.offered.retain(|offer| !before.contains(&offer.name));
         let granted = &mut self.received.capabilities;
@@ -174,6 +175,7 @@ impl Session {
     /// Whether nothing that a person decides changed between this session and `other`.
     pub fn has_terms_of(&self, other: &Self) -> bool {
         let keys = self.peer_key == other.peer_key && self.own_key == other.own_key;
+        // What programs offer is left out: it changes without anybody's decision.
         let grants = self.given == other.given && self.settled_grant() == other.settled_grant();
         keys && grants && self.version == other.version && self.peer_layers == other.peer_layers
     }

@@ -93,6 +93,7 @@ where
 impl<'de> serde::Deserialize<'de> for Layers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let layers = Vec::<u8>::deserialize(deserializer).ok();
+        // `of` leaves out what is above 15, so a row that says such a number is refused before.
         let layers = layers.filter(|layers| layers.iter().all(|layer| *layer < 16));
         let fault = || D::Error::custom("a list of numbers from 0 to 15 is expected");
         layers.map(|layers| Self::of(&layers)).ok_or_else(fault)
@@ -105,6 +106,7 @@ impl Stored for Arc<Message> {
     }
 
     fn from_stored(value: &Value) -> Option<Self> {
+        // The signature was verified when the message came, or is our own.
         Message::from_value(value.clone()).ok().map(Arc::new)
     }
 }

@@ -172,6 +172,7 @@ fn fraction_nanos(fraction: &[u8]) -> Option<i64> {
 }
 
 fn nanos(span: Duration) -> i64 {
+    // A longer span leads beyond all years that there are, where sums stop.
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 

@@ -24,6 +24,7 @@ impl Draft {
         now: Timestamp,
         rng: &mut impl CryptoRngCore,
     ) -> Result<(Value, Option<Sealed>), Reason> {
+        // Session and number are not known yet, so a box for ourselves names no session either.
         let stamp = Stamp {
             now,
             session: None,

@@ -26,6 +26,7 @@ impl<'a> Parts<'a> {
         } else if top.contains_key("result") {
             &["result"]
         } else {
+            // A failure, or none of the three: then nothing stands at that place.
             &["error", "data"]
         };
         let object = |value: &'a Value, name: &&str| value.as_object()?.get(*name);

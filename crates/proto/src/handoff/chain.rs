@@ -25,7 +25,7 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
     links: Vec<Link>,
-    // Apart from the others, since no chain is without it: whoever holds the task need not ask whether there is one.
+    // Apart from the others: no chain is without it, so that `last` and `task` always have an answer.
     last: Link,
 }
 

@@ -84,6 +84,7 @@ impl AwaitVerify {
 
 impl AwaitTrust {
     pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
+        // Our flight 3 has not gone out, so nothing can answer it.
         if self.capability.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }
@@ -142,6 +143,7 @@ impl AwaitCapability {
     }
 
     pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
+        // Our flight 2 has not gone out, or it said that nothing is common.
         if self.verify.is_none() || self.choice.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }

@@ -139,6 +139,7 @@ impl Alarms {
 
 /// Whether agents of two principals show it, or one of our own.
 fn is_doubled(context: RuleContext<'_>, shown: &[&AgentId]) -> bool {
+    // An agent that is trusted no more holds back nobody.
     let trusted = shown
         .iter()
         .filter_map(|agent| context.trust.trusted(agent));

@@ -21,6 +21,7 @@ pub(super) fn failure(fault: &Fault) -> Form {
             .text()
             .chars()
             .chain(detail.collect::<String>().chars())
+            // A longer text fits no schema: nobody would hear the failure at all.
             .take(LONGEST_TEXT)
             .collect(),
         reason: reason.name().to_owned(),

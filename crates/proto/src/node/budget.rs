@@ -104,7 +104,7 @@ pub(super) fn weight<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> u64 {
     for entry in entries {
         line.clear();
         entry.write(&mut line);
-        // An upper bound: DEL becomes six bytes, a hidden character of two bytes six as well, one of four bytes twelve.
+        // At most: DEL becomes six bytes, a hidden character of two bytes six as well, one of four bytes twelve.
         let escapes = line.iter().map(|byte| match byte {
             0x7f => 5,
             0x80.. => 2,

@@ -139,6 +139,7 @@ impl Clock {
 pub(super) fn after(now: Timestamp, last: Option<Timestamp>) -> Timestamp {
     let last = last.filter(|last| *last <= now.saturating_add(CLOCK_TOLERANCE));
     last.map_or(now, |last| {
+        // A millisecond is the smallest step that a signed time shows.
         now.max(last.saturating_add(Duration::from_millis(1)))
     })
 }

@@ -115,6 +115,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
         let message = Arc::clone(message);
         let peer = &message.headers.agent_id;
         let link = self.turn.node.peers.entry(peer);
+        // Refused or not: the signature holds, so the time is the peer's own word.
         link.hear_time(now, message.headers.timestamp);
         let paid = match reason.is_some_and(|reason| can_be_a_replay(&message, reason)) {
             true => Some(Paid::AsStrangers),

@@ -248,6 +248,7 @@ impl Line<'_> {
             me,
             ..
         } = &mut *self.node;
+        // Behind the renewal, which counts these serials from 0 again under a new signing key.
         trust.raise_keys_serial(name, established.keys_serial);
         // While the log is told again, `elapsed` is unknown: the session is compared with our keys when all has been
         // told.
@@ -384,7 +385,7 @@ impl Line<'_> {
             peer.give_up(message);
         } else {
             sent.drafts_mut().remove(name, message);
-            // An offer of a task that never left ends the task, which nobody else will ever do.
+            // A handoff that never left ends its task, of which nobody else will ever say anything.
             self.node.tasks.never_left(now, name, message);
         }
         self.note_fates(vec![(name.clone(), message, state)])

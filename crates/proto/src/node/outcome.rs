@@ -145,7 +145,7 @@ impl Outcome {
         copy: Option<Sealed>,
         paid: Paid,
     ) -> Entry {
-        // The first line of the very same message has it whole; that of a copy has the hash to find it by.
+        // A copy is kept by its hash alone: the first line of the very same message has the rest.
         let evidence = if ruling == Ruling::Rejected(Reason::Duplicate) {
             Evidence::Copy(Claimed {
                 agent: Some(message.headers.agent_id.clone()),

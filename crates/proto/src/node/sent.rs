@@ -130,6 +130,7 @@ impl Sent {
         line: &DraftLine,
         stored: StoredDraft,
     ) {
+        // Also for a draft that cannot be opened: the call has made its message, and made again must not make another.
         if let Some(tag) = &line.client_key {
             self.keys.note(now, line.message_id, tag);
         }

@@ -289,6 +289,7 @@ fn has_room(shelf: &Shelf, peer: &AgentId, more: usize) -> bool {
 
 /// Drops the peer's oldest task that has ended, when its share is full.
 fn make_room(shelf: &mut Shelf, peer: &AgentId) {
+    // `has_room_to_give` counts open tasks alone: those that ended may still fill the share, and go first.
     let full = shelf.values().filter(|task| task.peer == *peer).count() >= MOST;
     let ended = shelf
         .iter()

@@ -65,7 +65,7 @@ impl BodySchema {
 
     /// Where `body` does not fit; `None` when it does.
     pub fn misfit(&self, body: &Value) -> Option<Misfit> {
-        // Most bodies fit, and only a misfit is worth looking for its place.
+        // Most bodies fit: the place is looked for only where one does not.
         if self.validator.is_valid(body) {
             return None;
         }

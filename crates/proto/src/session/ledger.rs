@@ -153,7 +153,7 @@ impl Ledger {
 
     /// Remembers a message that went out under `sequence`.
     pub fn record(&mut self, sequence: u64, message: Arc<Message>, at: Timestamp) {
-        // A start reads rows in the order of their keys' text: the highest number need not come last.
+        // A start puts back what waits behind its session's row, whose `next` is higher already, and must not fall.
         self.next = self.next.max(sequence + 1);
         self.bytes += message.canonical().len();
         let resend = at.saturating_add(FIRST_RESEND);
@@ -188,6 +188,7 @@ impl Ledger {
         };
         waiting.hand(carrier, handed);
         if let Handed::Stored(at) = handed {
+            // Another such word does not put it off: whoever forges them could else hold the message back to its end.
             waiting.presses = waiting.presses.or(timing::presses_at(waiting, number, at));
             let asks = self.question.waits_from(at);
             let asks = asks.min(waiting.presses.unwrap_or(asks));

@@ -163,6 +163,7 @@ impl TrustView {
         let told =
             known.any(|known| known.root == revocation.root && known.serial >= revocation.serial);
         let counts = revocation.principal == self.own || self.peer(&revocation.agent).is_some();
+        // Asked last: it walks over all that is kept.
         let has_room = || self.revocations(&revocation.principal).count() < REVOCATIONS;
         self.is_authentic(revocation) && !told && (counts || has_room())
     }

@@ -303,7 +303,7 @@ impl LeasesDoor<'_, '_> {
         if is_spent {
             return Ok((None, outcome));
         }
-        // The bound keeps the shift within the number, whatever the log says of the tries.
+        // The limit keeps the shift within the number, whatever the log says of the tries.
         let usual = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
         let pause = pause.unwrap_or(usual).min(LONGEST);
         let later = self.turn.at.elapsed.saturating_add(pause);

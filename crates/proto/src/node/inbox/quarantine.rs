@@ -257,7 +257,8 @@ impl InboxDoor<'_, '_> {
         if self.turn.node.inbox.leases.holds(peer, message_id) {
             return Err(LocalError::Leased(message_id));
         }
-        // The last try never ended, as after a crash: it counted when it began, so that a message that kills its handler stops.
+        // The last try never ended, as after a crash. It counted when it began: a message that kills its handler is not tried
+        // for ever.
         if tries.are_spent() {
             let why = Some(UNFINISHED.to_owned());
             let message = self.turn.node.inbox.find(peer, message_id).cloned();

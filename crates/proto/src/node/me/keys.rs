@@ -113,7 +113,6 @@ impl MeDoor<'_, '_> {
     pub(in crate::node) fn record_own(&mut self) {
         let own = self.turn.node.me.identity.certificate.clone();
         let recorded = self.turn.node.me.recorded.as_ref();
-        // A log without its first line knows no certificate of ours: that line will hold the present one.
         let Some(before) = recorded.filter(|before| **before != own) else {
             return;
         };

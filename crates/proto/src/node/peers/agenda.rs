@@ -17,6 +17,7 @@ use crate::time::Timestamp;
 /// The peers by their next times.
 #[derive(Debug, Default)]
 pub(in crate::node) struct Agenda {
+    // Two orders: one clock may be set, so that its times cannot stand in a row with the other's.
     clocked: BTreeSet<(Timestamp, AgentId)>,
     paced: BTreeSet<(Duration, AgentId)>,
     orders: BTreeSet<(Timestamp, AgentId)>,

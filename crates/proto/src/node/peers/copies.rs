@@ -111,7 +111,7 @@ impl CopiesDoor<'_, '_> {
                     self.turn.receipts().send(&peer, id);
                 }
             }
-            // KeptIn::Nowhere|A receipt is not receipted, and a copy of it neither.
+            // A receipt is not receipted, and a copy of it neither.
             KeptIn::Receipts | KeptIn::Nowhere => {}
             KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Orders => {
                 if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {

@@ -295,7 +295,7 @@ impl ReceiptsDoor<'_, '_> {
         // Two closed halves of a session never agree again: they would answer each other for ever.
         let session = known.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };
-        // The peer waits for a number that never comes: it has to hear our floor.
+        // The peer waits for numbers that never come: it has to hear our floor.
         let behind = receipt.through + 1 < session.ledger.floor();
         if !behind && receipt.except.is_empty() {
             return;

@@ -103,7 +103,7 @@ impl SeenIds {
         }
         if block.len() > BLOCK {
             let rest = block.split_off(BLOCK / 2);
-            // What is left keeps the room of the whole block otherwise.
+            // Without this, the half that is left keeps the room of the whole block.
             block.shrink_to_fit();
             self.blocks.insert(index + 1, Arc::new(rest));
         }

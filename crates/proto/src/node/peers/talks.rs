@@ -93,6 +93,7 @@ impl Talks {
                 self.note_first(side, peer, conversation, gone.at);
             }
         }
+        // A peer may begin a new conversation with each call: without a limit that would fill the index.
         while first.len() > STEPS {
             let oldest = first.iter().min_by_key(|(_, at)| **at);
             let Some((conversation, at)) = oldest.map(|(name, at)| (name.clone(), *at)) else {
@@ -208,6 +209,7 @@ impl Talk {
             let hops = if counts { step.hop.hops.max(own) } else { 0 };
             Some((hops, counts, step.hop.at, chain))
         });
+        // The most hops go first. Among equals one that counts does, then the newest, whose chain is passed on.
         let (hops, _, _, chain) = weighed.max()?;
         Some((chain, hops.saturating_add(1)))
     }

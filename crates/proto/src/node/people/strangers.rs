@@ -54,6 +54,7 @@ pub(in crate::node) struct Strangers {
 
 impl Strangers {
     pub(super) fn wait(&mut self, now: Timestamp, certificate: &Certificate) {
+        // Whoever has waited too long goes with the next one that comes: no timer waits for that.
         self.waiting
             .retain(|_, stranger| now.since(stranger.since) < WAIT);
         let stranger = Stranger {
@@ -119,6 +120,7 @@ impl Strangers {
         let rings = |since: &&Timestamp| now.since(**since) < ALARM_LIFE;
         match change {
             TrustChange::Pending => {
+                // Nobody who waits is put out by a newcomer: else a flood of root keys would hide an honest stranger.
                 let known = self.waiting.get(&root).filter(waits).is_some();
                 !known && self.waiting.values().filter(waits).count() < WAITING
             }
@@ -241,7 +243,7 @@ impl PeopleDoor<'_, '_> {
         if !self.turn.node.trust.clone().bind(certificate)? {
             return Ok(());
         }
-        // A certificate as a file may be the first of the named successor: that changes the root, and has a line of its own.
+        // A certificate as a file may be the first under the named successor: that changes the root, and has a line of its own.
         let principal = self.turn.node.trust().principal(&certificate.principal);
         let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
         self.turn

@@ -151,6 +151,7 @@ impl<'n> Judge<'n> {
             admit_receipt(message, is_reused)?;
             return Ok((payload?, None));
         }
+        // By the sender's own time: what was on its way when the session ended is still taken.
         if headers.timestamp > session.ends {
             return Err(Reason::SessionEnded.into());
         }

@@ -192,7 +192,7 @@ pub(super) fn content_of(peer: &AgentId, sending: &Sending) -> Value {
         Sending::Ping => ("ping", Value::Null),
         Sending::Handoff(handing) => ("handoff", of_handing(handing)),
     };
-    // This text is half of the tags in logs: spelt otherwise, a call made again after an upgrade would be a reused key.
+    // This text goes into the tags that logs hold: spelt otherwise, a call made again after an upgrade would be a reused key.
     json!({"peer": peer.as_str(), "kind": kind, "content": content})
 }
 

@@ -21,6 +21,7 @@ impl SentDoor<'_, '_> {
                 .due()
                 .is_some_and(|due| due <= self.turn.at.now)
         };
+        // Looked at without `entry`, which marks a peer as changed: most have nothing due.
         let known = self.turn.node.peers.get(peer);
         if !known.is_some_and(|known| known.sessions().iter().any(due)) {
             return;

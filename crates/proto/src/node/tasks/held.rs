@@ -206,7 +206,7 @@ impl TasksDoor<'_, '_> {
             goal: draft.data_tier.in_clear(Some(offering.goal)),
         };
         let before = self.turn.out.entries.len();
-        // Where the message cannot leave nor wait, no line of the task is written at all.
+        // Where the message can neither leave nor wait, no line of the task is written at all.
         self.turn.sent().dispatch(draft, key)?;
         // The task's line goes first, so that no torn tail leaves a handoff that went out and is not known.
         let sent = self.turn.out.entries.split_off(before);

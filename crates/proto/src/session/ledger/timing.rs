@@ -38,9 +38,8 @@ impl Ledger {
             let free = waiting.next_way(ways);
             let parked = free.is_none();
             let presses = waiting.presses.take_if(|at| now >= *at).is_some();
-            // On its way, it goes when its delay is over. Held by all carriers, it goes with the question to the peer, or when
-            // its
-            // own end comes near.
+            // On its way, it goes again when its delay is over. Held by all carriers, it goes with the question to the peer, or
+            // when its own time comes (`presses_at`).
             if (now >= waiting.resend && !parked)
                 || (parked && now < end && (copies > 0 || presses))
             {
@@ -51,7 +50,7 @@ impl Ledger {
                 }
                 // Held everywhere, it takes the next carrier in the circle, which has a copy already.
                 let next = free.or_else(|| ways.next(waiting.last.as_ref(), |_| false));
-                // No peer takes it behind its end: it only waits to be given up.
+                // No peer takes it after its end: it only waits to be given up.
                 if let Some(way) = next.filter(|_| now < end) {
                     overdue
                         .resend
