@@ -181,7 +181,6 @@ impl Ledger {
 
     /// A carrier took a message of that name: it holds it, or says nothing more. Says whether it waits here.
     pub fn handed(&mut self, name: MessageId, carrier: &CarrierId, handed: Handed) -> bool {
-        // No message has the number 0, so an unknown name finds nothing.
         let number = self.names.get(&name).copied().unwrap_or_default();
         let Some(waiting) = self.waiting.get_mut(&number) else {
             return false;
