@@ -98,7 +98,7 @@ impl Signed {
         if let Some(read) = Unverified::parse_canonical(&unsigned.with(&signature)) {
             return Ok(Self(Arc::new(read.into_message())));
         }
-        // What has no fast reader, and what a recipient would refuse.
+        // Here comes what the fast reader does not cover, and what a recipient would refuse: the schema says why.
         let mut value = outgoing.to_value();
         attach(&mut value, &signature);
         schema::fit_message(&value)?;

@@ -200,6 +200,7 @@ impl Policy {
 impl<'a> Allowance<'a> {
     /// The grant that a handshake gives.
     pub fn grant(&self) -> Grant {
+        // Only what we offer: anything else in a grant would count for nothing (protocol.md, Grants).
         let offered = self.policy.capabilities.iter();
         let names = offered
             .map(|capability| &capability.name)

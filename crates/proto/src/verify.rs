@@ -156,6 +156,7 @@ fn prove(
     by: Verifier,
 ) -> Result<(Option<Credentials>, u64), Reason> {
     let headers = &message.headers;
+    // V05 comes before anything is looked up: mail for somebody else costs nothing more.
     if headers.recipient_id != *view.me() {
         return Err(Reason::WrongRecipient);
     }

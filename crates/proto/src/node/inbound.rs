@@ -219,7 +219,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 }
             }
             (_, KeptIn::Offers | KeptIn::Orders | KeptIn::Nowhere) => {}
-            // Their payloads are above.
+            // Receipts and flights have payloads of their own, which are matched above.
             (_, KeptIn::Receipts | KeptIn::Handshake) => {}
         }
         // The first word in a session confirms it, and a receipt makes room: what waited for either may leave now.

@@ -72,6 +72,7 @@ impl KeyTable {
         let Some(s) = PublicScalar::canonical(s) else {
             return false;
         };
+        // Of R alone: a key of small order never became a `VerifyKey`.
         if base.small_order.contains(&r) {
             return false;
         }

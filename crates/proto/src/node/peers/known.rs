@@ -22,7 +22,8 @@ const FEW: usize = 16;
 /// The peers, by name.
 #[derive(Debug, Default)]
 pub(in crate::node) struct KnownPeers {
-    // A node of the tree holds eleven, and is half empty where names come in order.
+    // Boxed, because a node of the tree has room for eleven and stays half empty where names come in order: an empty place then
+    // costs a pointer, and not a peer.
     peers: BTreeMap<AgentId, Box<Peer>>,
     changed: ChangedPeers,
     agenda: Agenda,
@@ -179,7 +180,7 @@ impl KnownPeers {
         let ChangedPeers::These(names) = &mut self.changed else {
             return;
         };
-        // What one message changes is given out several times, one after the other.
+        // One message asks for its peer several times in a row: the name is noted once.
         if names.last() == Some(name) {
             return;
         }

@@ -22,7 +22,7 @@ pub(in crate::node) fn next_due(node: &Node, now: At) -> Option<Timestamp> {
         ChangedPeers::These(_) | ChangedPeers::All => return next_due_by_walk(node, now),
     };
     let mut next = Next::new(node, now);
-    // What stands in the agenda of these may be too late: they are asked in any case.
+    // What the agenda says of changed peers may be too late: they are asked in any case.
     for name in changed {
         next.ask(name);
         next.ask_orders(name);
@@ -150,7 +150,7 @@ impl PeersDoor<'_, '_> {
             Some(due) => due,
             None => peers.known.names().cloned().collect(),
         };
-        // When drafts end, the drafts themselves know.
+        // The agenda does not know when drafts end: the drafts have an order of their own.
         due.extend(sent.drafts().due_by(now).cloned());
         for peer in due {
             self.turn.flights().resend(&peer);
