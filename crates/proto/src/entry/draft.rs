@@ -101,7 +101,7 @@ impl DraftLine {
         let method = method.and_then(|method| method.parse().ok());
         let derived = Derived::of_headers(headers, method);
         derived.write_class(line);
-        // The line has its `id` already, at the place that drafts of version 1 have it.
+        // The line has its `id` already, where drafts of version 1 have it too.
         Derived {
             id: None,
             ..derived

@@ -151,8 +151,8 @@ impl Outcome {
                 agent: Some(message.headers.agent_id.clone()),
                 message_type: Some(message.headers.message_type),
             })
-        // Content that should have been sealed and came in clear must not stand in the log.
         } else if paid == Paid::Withheld || message.bares_secrets() {
+            // Content that should have been sealed must not stand in the log; for a peer over its budget there is no room.
             Evidence::Headers(Arc::clone(message))
         } else {
             Evidence::Whole(Arc::clone(message))

@@ -242,7 +242,7 @@ impl Ledger {
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
         for (number, waiting) in &covered {
-            // Before `forget`: that drops whether a clock which was put back since had signed it.
+            // Before `forget`, which drops what is known of the clock that signed it.
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }
