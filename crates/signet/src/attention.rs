@@ -102,7 +102,7 @@ pub(crate) fn standing(node: &Node, now: Timestamp) -> Vec<Attention> {
     let all = introductions.chain(drafts).chain(alarms).chain(roots);
     let all = all.chain(quarantine).chain(certificate(node, now));
     let mut all: Vec<Attention> = all.collect();
-    // All times are in UTC and of one length, so they sort as texts.
+    // All times are in UTC and of one length, so sorting them as texts sorts them by time.
     all.sort_by(|one, other| (one.kind, &one.time).cmp(&(other.kind, &other.time)));
     for one in &mut all {
         one.still = true;
@@ -143,11 +143,11 @@ pub(crate) fn steps_passed(left: Duration) -> usize {
 /// Two records of one kind as one, which tells of both.
 pub(crate) fn merged(held: Attention, newer: Attention) -> Attention {
     let still = held.still && newer.still;
-    // The same thing told again is one thing, and must not be counted as two.
+    // A certificate, or a record of the same id, that is told of again is the same event, and is not counted twice.
     if held.kind == AttentionKind::Certificate || (held.id.is_some() && held.id == newer.id) {
         return Attention { still, ..newer };
     }
-    // A record that tells of several names none of them: a name that is true of one would be read for all.
+    // A record that stands for several peers names none of them: readers would take a named peer for the only one.
     let of_one = held.peer == newer.peer && held.principal == newer.principal;
     let count = held.count.saturating_add(newer.count);
     Attention {

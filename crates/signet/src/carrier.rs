@@ -197,7 +197,7 @@ impl CarrierSet {
 
     /// A message of ours came to its end, or the peer has it.
     pub fn forget(&self, peer: &AgentId, message_id: MessageId) {
-        // Every carrier is told: a message may have gone out by several.
+        // Tell every carrier: a message may have gone out by several of them.
         for carrier in self.0.values() {
             carrier.forget(peer, message_id);
         }
@@ -219,7 +219,8 @@ impl CarrierSet {
     /// The first one's reason when none is.
     pub async fn ready(&self, within: Duration) -> Result<(), CarrierError> {
         let all = self.0.values().map(|carrier| carrier.ready(within));
-        // `select_ok` panics over nothing: the configuration refuses an agent without any carrier.
+        // `select_ok` panics on an empty list; the list has an item, because the
+        // configuration refuses an agent without a carrier.
         match futures_util::future::select_ok(all).await {
             Ok(((), _)) => Ok(()),
             Err(failed) => Err(failed),
@@ -260,7 +261,7 @@ impl CarrierSet {
         &self,
         work: impl Future<Output = Result<T, CarrierError>>,
     ) -> Result<T, CarrierError> {
-        // A carrier alone holds up no other, and a limit would only turn a slow hand-over into one that failed.
+        // A carrier that is alone holds up no other; a limit would only turn a slow hand-over into a failed one.
         if self.0.len() < 2 {
             return work.await;
         }

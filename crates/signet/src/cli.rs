@@ -56,7 +56,7 @@ fn parse() -> Result<SignetCli, clap::Error> {
 
 fn run(cli: SignetCli) -> Result<(), CliError> {
     let home = cli.home;
-    // First of all: every error from here on prints a hint.
+    // Set up the hints first: every error from here on prints one.
     hint::read_at(
         read_at(home.as_deref(), &cli.command),
         verbs(&SignetCli::command()),

@@ -149,7 +149,7 @@ impl Config {
     pub fn load(home: &Home) -> Result<Self, ConfigError> {
         let text = Self::text(home)?;
         let config = Self::parse(&text, home, std::env::var("NATS_URL").ok().as_deref())?;
-        // Looked at here, and not when NATS connects: a reload with a file that others can read is refused as a whole.
+        // Open the secret files now, and not when NATS connects: a file that others can read then makes the whole reload fail.
         for secret in config.nats.secret_files() {
             private::open(secret)?;
         }
@@ -183,7 +183,7 @@ impl Config {
         let audit_access = written.audit.access(source)?;
         let (control_socket, control_access) = written.control.read(source)?;
         let agent_socket = written.agent_socket.read(source, &control_socket)?;
-        // Who calls is told by the socket alone, so no two sockets may share a path.
+        // Only the socket tells who calls, so no two sockets may share a path.
         let agent_path = agent_socket.as_ref().map(|socket| socket.path.as_path());
         let others: Vec<&Path> = agent_path
             .into_iter()

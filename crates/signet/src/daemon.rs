@@ -300,7 +300,7 @@ impl Running {
         info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
         let proved = self.event_loop.run(self.inputs, stop).await;
         drop(self.months);
-        // Before `forged` changes the anchor: a log that is closed cleanly writes its own trees there.
+        // Close the journal before `forged` changes the anchor: a log that is closed cleanly writes its own trees there.
         let written = self.journal.close().await;
         let proved = proved.map_err(|error| months::forged(self.lock.home(), error));
         // The keeper closes behind the journal, whose last snapshot of the state it still has to write.

@@ -130,7 +130,7 @@ impl AgentKeys {
         now: Timestamp,
     ) -> Result<Self, KeystoreError> {
         match adopt(lock, agent, now) {
-            // A staged change that does not fit is destroyed by now, so the daemon goes on with the keys that it has.
+            // `adopt` has destroyed a staged change that does not fit, so the daemon goes on with the keys that it has.
             Err(error @ KeystoreError::Unfit { .. }) => tracing::warn!(%error, "not adopted"),
             adopted => drop(adopted?),
         }
@@ -141,7 +141,7 @@ impl AgentKeys {
         if !keys.statement.is_due(now) || !keys.certificate.covers(now) {
             return Ok(keys);
         }
-        // Staged as every other change: the key and its statement come into force together, whenever the machine stops.
+        // Stage this change like every other: the key and its statement come into force together, whenever the machine stops.
         stage(lock.home(), &rotate_sealing(&keys, now)?)?;
         adopt(lock, agent, now)?;
         Self::open(lock.home(), agent)
@@ -209,7 +209,7 @@ impl AgentKeys {
     /// Whether these keys may take the place of `present`: no serial falls, and none is used twice.
     fn follows(&self, present: &Self) -> Result<(), String> {
         let (mine, theirs) = (&self.certificate, &present.certificate);
-        // An adoption that was interrupted has moved some files already: those are the same in both sets.
+        // An interrupted adoption has moved some files already, and those are the same in both sets.
         let rises = |new: u64, old: u64, same: bool| new > old || (new == old && same);
         if mine.principal != theirs.principal {
             return Err("the certificate is another person's".to_owned());

@@ -121,12 +121,12 @@ impl HomeLock {
             .read(true)
             .write(true)
             .create(true)
-            // Not before the lock is held: the process id in the file may be that of the daemon that runs.
+            // Do not truncate before the lock is held: the process id in the file may be that of the daemon that runs.
             .truncate(false)
             .mode(0o600)
             .custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
         let opened = options.open(&path);
-        // Looked at before the error of `open` is told: of a link that error says only that there are too many links.
+        // Look for a link before the error of `open` is told: on a link that error says only that there are too many links.
         let found = path.symlink_metadata();
         if found.is_ok_and(|found| !found.is_file()) {
             return Err(LockError::NotPlain(path));
@@ -210,7 +210,7 @@ const OTHERS_WRITE: u32 = 0o022;
 
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
-    // Whatever stands in the file is printed for a person: digits alone, and no more than a process id can have.
+    // The number is printed for a person: accept digits alone, and no more of them than a process id can have.
     let read = file.take(20).read_to_string(&mut text);
     let pid = text.trim();
     let known = read.is_ok() && !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());

@@ -11,9 +11,9 @@ use rustix::process::{
 };
 
 fn main() -> ExitCode {
-    // Before anything is made: a file whose code names no mode is for its owner alone.
+    // Set the umask before anything is made: a file whose code names no mode is for its owner alone.
     umask(Mode::from_raw_mode(0o077));
-    // Before anything is read: the text of a panic can hold a part of a message.
+    // Set the hook before anything is read: the text of a panic can hold a part of a message.
     std::panic::set_hook(Box::new(report));
     if shut_memory().is_err() {
         anstream::eprintln!(

@@ -108,7 +108,7 @@ impl Manager {
     fn tell(&self, states: &[NotifyState<'_>]) {
         let Some(words) = &self.words else { return };
         let lines: Vec<String> = states.iter().map(ToString::to_string).collect();
-        // Words that belong together go in one datagram: systemd reads RELOADING and its time in one.
+        // Send lines that belong together in one datagram: systemd reads RELOADING and its time in one.
         if words.try_send(Word::Say(lines.join("\n"))).is_err() {
             debug!("the service manager takes nothing in");
         }
@@ -134,7 +134,7 @@ async fn say(socket: &OsStr, text: &str) -> io::Result<()> {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         _ => SocketAddr::from_pathname(socket)?,
     };
-    // A socket for each word: a manager that was started again listens at the same path with another socket.
+    // Open a socket for each word: a manager that was started again listens at the same path with another socket.
     let datagrams = UnixDatagram::unbound()?;
     datagrams.connect_addr(&address)?;
     datagrams.set_nonblocking(true)?;

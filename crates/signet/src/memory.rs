@@ -93,10 +93,9 @@ impl Memory {
                 log_fault: None,
                 unread,
             },
-            // Only a lost state is made anew here: one that the disk or the system keeps from us may be sound at the next
-            // start.
+            // Make only a lost state anew: a state that the disk or the system keeps from us may be sound at the next start.
             Err(MemoryError::State(fault)) if fault.is_lost() => {
-                // The first keys went into the node that could not be made of the state's rows.
+                // The first keys went into the node that could not be made of the state's rows, so read them again.
                 let keys = AgentKeys::settle(lock, &config.agent, now)?;
                 let past = recall_all(keys, config, &opening)?;
                 let mut log = open_log(opening, now, &genesis)?;
@@ -108,8 +107,8 @@ impl Memory {
                     );
                     warn!("{cause}");
                     log.append(now, &Entry::Rebuilt(CauseLine { cause }))?;
-                    // Durable before the new state is made: a crash in between leaves the old fault, and the next start does
-                    // all of it again.
+                    // Commit before the new state is made: a crash in between leaves the old fault,
+                    // and the next start does all of it again.
                     log.commit()?;
                 }
                 Self {
@@ -124,7 +123,7 @@ impl Memory {
             }
             Err(error) => return Err(error),
         };
-        // Only now: a state that was made anew is another file at the same path.
+        // Take the state file's identity only now: a state that was made anew is another file at the same path.
         memory.log.demand_also(FileIdentity::at(&path)?);
         // The start may have written lines that say nothing to the node, and no later line may bear an earlier time.
         memory.node.pass_time(memory.log.time());
@@ -164,8 +163,8 @@ impl Memory {
             let keys = AgentKeys::open(home, &config.agent)?;
             Ok::<_, KeystoreError>(keys.into_identity(config.agent.layers))
         };
-        // A later release's state is no state that was lost: what this release would read out of the log lacks what that one
-        // knows.
+        // The state of a later release is not lost: a state that this release read out of
+        // the log would lack what the later one knows.
         let kept = match StateStore::glance(&home.state_file(), &config.agent.agent) {
             Err(newer @ StateError::Newer { .. }) => return Err(newer.into()),
             Err(_) => None,
@@ -215,7 +214,7 @@ impl Memory {
         let keys = AgentKeys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
         let custody = custody(lock.home(), config)?.knowing(known(&stored));
-        // The rows are of no use any more, and the whole log is about to be read beside them.
+        // Drop the rows: they are of no use any more, and the whole log is about to be read beside them.
         drop(stored);
         let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
         let Past { node, told, .. } = recall_all(keys, config, &opening)?;
@@ -247,7 +246,7 @@ impl Memory {
             .accepting_loss();
         drop(stored);
         let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
-        // Asked before anything is set aside: where nothing is lost, the home stays as it is.
+        // Ask before anything is set aside: where nothing is lost, the home stays as it is.
         let lost = opening.loss().ok_or(MemoryError::NothingLost)?;
         let left = opening.last();
         let Past { node, .. } = recall_all(keys, config, &opening)?;
@@ -264,7 +263,7 @@ impl Memory {
             line: lost.seq,
             hash: lost.hash,
         });
-        // `open_log` has written this line already; the node hears of it here, as a start would tell it.
+        // `open_log` has written this line already; tell the node of it here, as a start would.
         memory.node.recall(now, &line);
         memory.ring(now, Alarm::LogLost)?;
         let rows = memory.node.snapshot(now).rows();
@@ -297,7 +296,7 @@ fn custody(home: &Home, config: &Config) -> Result<Custody, MemoryError> {
     if access.mode & GROUP_READS == 0 {
         return Ok(custody);
     }
-    // A group that nobody made is an error: with the daemon's own group instead, the log would be read by others than meant.
+    // Refuse a group that does not exist: with the daemon's own group instead, others than meant could read the log.
     let group = access
         .group
         .as_ref()

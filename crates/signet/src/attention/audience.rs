@@ -39,7 +39,8 @@ impl Audience {
 
     /// Tells everybody. One that does not keep up is cut off, and asks anew what stands.
     pub(crate) fn tell(&mut self, attention: Attention, notice: Option<&Notice>) {
-        // Where the journal has the entry, a line in the daemon's output would go to the same journal a second time.
+        // Where the journal takes the entry, a line in the daemon's output would put the
+        // same text into the journal a second time.
         let is_noted = self
             .journal
             .as_ref()

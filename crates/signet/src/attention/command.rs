@@ -55,7 +55,7 @@ impl NotifyHook {
         let mut state = self.shared.state();
         match command {
             Some(_) => state.pace.free(),
-            // Nobody is left to be told; a command that comes later is told all that stands then.
+            // Without a command nobody is left to tell; a command that is configured later is told all that stands then.
             None => state.pace.clear(),
         }
         (state.command, state.failure) = (command, None);
@@ -163,7 +163,8 @@ impl SharedHook {
                 state.failure = Some(CommandFailure {
                     why,
                     times,
-                    // By the clock that nobody sets: a clock that is put back must not silence the command for years.
+                    // Measure the pause by the clock that nobody sets: a clock that is put back
+                    // must not silence the command for years.
                     until: clock::elapsed().saturating_add(pause_after(times)),
                 });
                 state.pace.put_back(attention);
@@ -221,7 +222,7 @@ impl Runner {
 
     fn prepared(&self, command: &NotifyCommand) -> Command {
         let mut prepared = Command::new(&command.program);
-        // Cleared first, and then given name by name: a variable that is new to systemd or to us stays here.
+        // Clear the environment, then pass variables on by name: a variable that is new to systemd or to signet stays here.
         prepared.args(&command.arguments).env_clear();
         let kept = KEPT
             .iter()

@@ -41,7 +41,8 @@ impl SystemJournal {
     pub fn of_environment() -> Option<Self> {
         let stream = std::env::var("JOURNAL_STREAM").ok()?;
         let facts = std::fs::metadata("/proc/self/fd/2").ok()?;
-        // Programs inherit the variable with their standard error redirected elsewhere: so compare, as systemd.exec(5) asks.
+        // A program may inherit the variable with its standard error redirected: compare
+        // device and inode, as systemd.exec(5) asks.
         let is_it = stream == format!("{}:{}", facts.st_dev(), facts.st_ino());
         is_it.then(|| Self::at(SOCKET.into())).flatten()
     }
@@ -49,7 +50,7 @@ impl SystemJournal {
     /// The one that listens at `path`.
     pub fn at(path: PathBuf) -> Option<Self> {
         let socket = UnixDatagram::unbound().ok()?;
-        // Entries are sent from the task of all effects, which a journal that hangs must not stop.
+        // The task of all effects sends the entries, and a journal that hangs must not stop that task.
         socket.set_nonblocking(true).ok()?;
         Some(Self { socket, path })
     }

@@ -63,7 +63,7 @@ impl NotifyPace {
             let attention = slot.held.take()?;
             Some((slot, attention))
         }) {
-            // Set as it is handed out, and not when the command has ended: a slow command is not started more often for it.
+            // The interval runs from the hand-over, so the time that a slow command takes does not come on top of it.
             slot.free_at = now.saturating_add(APART);
             return PaceStep::Due(attention);
         }

@@ -65,7 +65,7 @@ pub enum NotTaken {
 
 /// A carrier of that name; whoever attaches reaches as far as its socket.
 pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, Reading) {
-    // Unbounded, and limited all the same: each message in it holds a permit of `room` and of `kib` until it is ruled.
+    // The channel needs no bound of its own: each message in it holds a permit of `room` and of `kib` until it is ruled.
     let (news, posted) = mpsc::unbounded_channel();
     let shared = SharedForeign {
         id: id.clone(),
@@ -102,7 +102,7 @@ impl Foreign {
         state.end();
         state.holder = Some(client.clone());
         let from = state.last_up.map(|last| last + FLAPPING);
-        // The program before is gone, and `fall` will find another holder: what it would have told is told here.
+        // The earlier program is gone. Its `fall` finds another holder and stays silent, so its disconnection is told here.
         if self.0.up.send_replace(false) {
             let _ = self.0.news.send(News::Disconnected);
         }
@@ -161,7 +161,7 @@ impl Foreign {
             let delivery = DeliveredMessage::new(Arc::clone(&batch), [room, kib]);
             news.push(message(bytes, address, Ticket::of(delivery)));
         }
-        // Only when there is room for all: a caller could not be told that a part of its messages was taken.
+        // Take the messages only when there is room for all: no answer could say that a part of them was taken.
         for news in news {
             // The receiver is gone when the daemon stops. The batch is then dropped, and its caller gets no answer.
             let _ = shared.news.send(news);
@@ -245,7 +245,8 @@ impl SharedForeign {
     }
 
     fn take(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, CarrierError> {
-        // The daemon holds the program to its ceiling before the program sees anything: it is trusted with nothing.
+        // The daemon itself holds the program to its ceiling, before the program sees the
+        // message: the program is not trusted with that.
         let message = parcel.message();
         if !self
             .reach
@@ -276,7 +277,7 @@ impl SharedForeign {
         let parcel = parcel.clone();
         state.queue.push_back(Queued { parcel, held });
         state.hand_out(&self.id);
-        // A sender that is dropped means that the program went, or never reported: then nobody holds the message.
+        // A dropped sender means that the program went, or never reported: then nobody holds the message.
         Ok(answer.map(|held| held.unwrap_or(false)).boxed())
     }
 }
@@ -327,7 +328,7 @@ impl Carrier for Foreign {
         waited.boxed()
     }
 
-    // No task of ours moves these bytes, so there is none that could hang; an absent program is no fault of the daemon.
+    // No task of the daemon moves these bytes, so no task can hang; a program that is absent is no fault of the daemon.
     fn probe(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         ready(Ok(())).boxed()
     }

@@ -95,12 +95,13 @@ pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<R::Answer, 
     if let Some(mut client) = daemon_at(&config.control_socket)? {
         return change(&mut client, &request);
     }
-    // A daemon that started since the look above holds this lock, so nothing is decided beside it.
+    // A daemon that has started since the look above holds this lock: the command then
+    // fails, and decides nothing beside the daemon.
     let lock = HomeLock::acquire(home)?;
     let mut memory = Memory::open(&lock, &config)?;
     let at = clock::at();
     let call = request.clone().into();
-    // The daemon's own demand: stopping the daemon first is no way around the person's signature.
+    // Demand the signed decision that the daemon would demand: stopping the daemon is no way around the person's signature.
     let signed = verify_decision(config.people_sign, &memory.node, at.now, &call);
     signed.map_err(ClientError::Refused)?;
     let served = request.serve(&mut memory.node.turn(at), &Reach::default());
@@ -128,7 +129,7 @@ pub(super) fn signed<R: Serve + Decides>(
     if config.people_sign == Sign::Nothing {
         return Ok(request);
     }
-    // The answer carries the control certificate that the daemon goes by, which is what the key has to fit.
+    // Ask the daemon first: its answer carries the control certificate that it uses, and the key has to fit that certificate.
     let shown = decide_in(home, ShowPause {})?;
     let home = Some(home.path().to_owned());
     let (control, key) = control_of(shown.control.as_ref(), key, home)?;

@@ -46,7 +46,8 @@ impl Changes {
             ("[grant]", budgets),
             (
                 "[[peer]]",
-                // What `signet accept` keeps beside the configuration counts as [[peer]] too: it says where a peer is found.
+                // Routes that `signet accept` keeps beside the configuration count as
+                // [[peer]] too: they say where a peer is found.
                 policy.peers != before.peers || *carriers != old.carriers,
             ),
             ("[offer]", offer),

@@ -71,7 +71,7 @@ impl PeerCarriers {
         all.insert(peer.clone(), carriers);
         let path = home.peer_carriers();
         let text = serde_json::to_string_pretty(&all).unwrap_or_default();
-        // Replaced as a whole: a half-written file would refuse every start from then on.
+        // Replace the file as a whole: a half-written file would make every start from then on fail.
         private::replace(&path, format!("{text}\n").as_bytes())?;
         Ok(path)
     }
@@ -112,7 +112,8 @@ pub(crate) fn routes_of(texts: &[String], peer: &AgentId) -> Result<Vec<Route>, 
             .find(|known| known.carrier == route.carrier);
         match known {
             None => routes.push(route),
-            // A carrier stands once in the ways to a peer: by its name the ledger knows where a message went already.
+            // Each carrier stands once among the ways to a peer: by the carrier's name the
+            // ledger knows where a message went already.
             Some(known) if is_another_address(known, &route) => {
                 known.address.push(' ');
                 known.address.push_str(&route.address);

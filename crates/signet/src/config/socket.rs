@@ -113,7 +113,8 @@ impl AgentSection {
             Some(path) => fitting(source.path(path))?,
             None => match fitting(source.path("agent.sock")) {
                 Ok(path) => path,
-                // The path follows from the home, and nobody wrote it: the daemon starts without this socket, and says so.
+                // Nobody wrote this path, it follows from the home: where it is too long, the
+                // daemon starts without this socket and says so.
                 Err(_) => return Ok(None),
             },
         };
@@ -136,7 +137,7 @@ impl CarrierSection {
         source: Source<'_>,
         others: &[&Path],
     ) -> Result<Option<CarrierSocket>, ConfigError> {
-        // Judged also where no socket is set: a misspelt word is named now, and not on the day when somebody sets the socket.
+        // Check the words also where no socket is set: a misspelt word is reported now, and not when somebody sets the socket.
         let carriers = carriers(self.carriers);
         let fault = "a list of \"http\" and \"discord\" is expected";
         let carriers = carriers.ok_or_else(|| source.bad("carrier-socket.carriers", fault))?;
@@ -181,7 +182,7 @@ fn carriers(written: Option<Vec<String>>) -> Option<Vec<CarrierId>> {
     };
     let of = |text: &String| known.iter().find(|known| known.as_str() == text).cloned();
     let names: Option<BTreeSet<CarrierId>> = texts.iter().map(of).collect();
-    // An empty list would be an agent without any carrier, where it has no NATS server either.
+    // Refuse an empty list: where no NATS server is named either, the agent would have no carrier at all.
     let names = names.filter(|names| !names.is_empty() && names.len() == texts.len());
     Some(names?.into_iter().collect())
 }

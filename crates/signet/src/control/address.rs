@@ -114,7 +114,7 @@ impl Address {
 pub(super) fn remove_stale(address: &Address) -> Result<(), ServerError> {
     let path = &address.path;
     let failed = |source| address.failed(source);
-    // Of a link the link itself counts: a socket that it leads to is not this daemon's to remove.
+    // Look at a link itself and not at its target: a socket behind a link is not this daemon's to remove.
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(error)),
@@ -135,13 +135,14 @@ pub(super) fn remove_stale(address: &Address) -> Result<(), ServerError> {
 fn is_live(path: &Path) -> bool {
     let (told, answer) = std::sync::mpsc::channel();
     let at = path.to_owned();
-    // Connecting waits while the listener's queue is full, and the standard library knows no timeout for it: hence a thread.
+    // Connect in a thread: connecting waits while the listener's queue is full, and the
+    // standard library knows no timeout for it.
     let probe = std::thread::Builder::new().spawn(move || {
         let connected = std::os::unix::net::UnixStream::connect(at);
         // The receiver is gone where connecting took longer than [`PROBE`].
         let _ = told.send(connected.map(drop));
     });
-    // Without a thread nothing is known, and the socket counts as live: none is removed on a guess.
+    // Without a thread nothing is known: the socket counts as live, because no socket is removed on a guess.
     let answer = probe.ok().map(|_| answer.recv_timeout(PROBE));
     !matches!(answer, Some(Ok(Err(error))) if error.kind() == io::ErrorKind::ConnectionRefused)
 }

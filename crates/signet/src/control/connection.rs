@@ -199,7 +199,7 @@ pub(super) async fn serve(
     };
     tokio::select! {
         ended = connection.converse(lines, notes, stop) => return ended,
-        // Beside `converse`, because that may be waiting in the very write that the client does not read.
+        // Wait beside `converse`, because `converse` may be waiting in the very write that the client does not read.
         () = overflow.notified() => return Err(ConnectionEnd::NotReading),
         () = place.is_needed() => {}
     }
@@ -234,7 +234,7 @@ impl ClientConnection<'_> {
                 line = lines.next(), if listening && answers.len() < self.limits.in_flight => match line {
                     Ok(Some(line)) => {
                         heard = true;
-                        // Noted before the call is handed over, which may take a while: a client that has asked is not idle.
+                        // Note the call before it is handed over, which may take a while: a client that has asked is not idle.
                         self.place.waits_for(answers.len() + 1);
                         answers.push(self.submit(&line).await);
                     }
@@ -260,7 +260,7 @@ impl ClientConnection<'_> {
             Err(error) => (vec![Item::Faulty(Id::null(), error)], false),
         };
         let mut pending = Vec::with_capacity(items.len());
-        // One after the other, and their answers awaited together: the calls of a line reach the node in the line's order.
+        // Submit the calls one after the other, and await their answers together: the node gets the calls in the line's order.
         for item in items {
             pending.push(self.submit_item(item).await);
         }
@@ -328,7 +328,7 @@ impl ClientConnection<'_> {
     fn say_that_the_place_is_needed(&self) {
         let error = ApiError::place_needed();
         let line = format!("{}\n", Id::null().answer(&Err(error)));
-        // The client is being thrown out, perhaps because it does not read: nothing here may wait for it.
+        // The client is being disconnected, perhaps because it does not read: nothing here may wait for it.
         let _ = self.writer.try_write(line.as_bytes());
     }
 
@@ -373,9 +373,10 @@ impl LineReader {
                     Ok(Some(line))
                 };
             }
-            // A client that sends its line byte by byte must not have all of it searched for each byte.
+            // Search only the new bytes next time: a client that sends its line byte by byte
+            // must not make each byte cost the whole line.
             self.scanned = self.buffer.len();
-            // Asked before more is read: a line without an end must not fill the memory.
+            // Check the limit before more is read: a line without an end must not fill the memory.
             if self.scanned > self.limit {
                 return Err(ConnectionEnd::LongLine);
             }

@@ -68,7 +68,7 @@ impl ControlServer {
         loop {
             let accepted = tokio::select! {
                 () = &mut stop => break,
-                // Tasks that ended are taken out, or the set grows with every client that ever came.
+                // Take out the tasks that ended, or the set grows with every client that ever came.
                 Some(_) = clients.join_next() => continue,
                 accepted = self.accept(&line) => accepted,
             };
@@ -78,8 +78,8 @@ impl ControlServer {
                     let (calls, stopped) = (calls.clone(), stopped.clone());
                     let (caller, limits) = (self.address.caller.clone(), self.limits);
                     clients.spawn(async move {
-                        // In the client's own task: one that has to wait for a place keeps nobody behind it from being
-                        // accepted.
+                        // Wait for a place in the client's own task: a client that has to wait keeps
+                        // nobody behind it from being accepted.
                         let seat = Seat::take(places, &stream, stopped.clone()).await;
                         drop(in_line);
                         if let Some(seat) = seat {
@@ -96,7 +96,7 @@ impl ControlServer {
                 }
             }
         }
-        // Dropped before the grace begins: the socket's file goes with the server, and nobody connects any more.
+        // Drop the server before the grace begins: the socket's file goes with the server, and nobody connects any more.
         drop((self, calls));
         stopping.send_replace(true);
         let _ = timeout(GRACE, clients.join_all()).await;

@@ -93,8 +93,8 @@ impl SocketSlots {
             if now < again {
                 return Err(again);
             }
-            // Not waited for: a client that does not read could otherwise keep the newcomer out for as long as a write may
-            // take.
+            // Do not wait until the client has left: a client that does not read could keep the
+            // newcomer out for as long as a write may take.
             place.leave.notify_one();
         }
         leaves.map(|index| taken.swap_remove(index));
@@ -126,7 +126,7 @@ impl SocketSlots {
 
 /// Which of the places is freed for a client of `process`.
 fn first_to_leave(taken: &[Arc<SocketSlot>], process: Option<i32>) -> Option<usize> {
-    // The newcomer counts with its process: a program that asks for one place more gives up one of its own.
+    // Count the newcomer with its process: a program that asks for one place more gives up one of its own.
     let mut held = HashMap::from([(process, 1_usize)]);
     for place in taken {
         *held.entry(place.process).or_default() += 1;
@@ -147,14 +147,14 @@ impl SocketSlot {
     /// Notes the queue of notifications for this client. While the client follows something, others than its
     /// connection hold the queue too.
     pub(super) fn tells_by(&self, queue: mpsc::WeakSender<String>) {
-        // A weak one: a strong one would itself count as a holder, and keep the queue open when the client has gone.
+        // Keep a weak sender: a strong one would itself count as a holder, and keep the queue open after the client has gone.
         self.with(|state| state.listens = Some(queue));
     }
 
     /// Notes how many of the client's lines wait for their answers.
     pub(super) fn waits_for(&self, lines: usize) {
         self.with(|state| {
-            // Only a change between waiting and not waiting counts: a client gets no younger by one more line.
+            // Only a change between waiting and idle counts: one more line does not make a client younger.
             if (state.waits == 0) != (lines == 0) {
                 state.since = Instant::now();
             }

@@ -42,7 +42,7 @@ pub(super) struct Consumer {
 
 impl Consumers {
     pub(super) fn new() -> Self {
-        // Unbounded, and small all the same: each watched connection sends once, and the sockets limit connections.
+        // The channel needs no bound: each watched connection sends once, and the sockets limit connections.
         let (gone, ended) = mpsc::unbounded_channel();
         Self {
             waiting: Vec::new(),
@@ -118,7 +118,7 @@ impl Consumers {
                 // A message whose lease ended lies before the place up to which the consumer has looked.
                 consumer.wanted.looked = 0;
             }
-            // A consumer whose time is over is asked once more all the same: what has just come is better than nothing.
+            // Ask once more even for a consumer whose time is over: a message that has just come is better than none.
             let over = consumer.until <= present;
             let left = match has_more {
                 true => hand_out(consumer, &mut batch, &mut next),

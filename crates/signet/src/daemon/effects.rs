@@ -161,7 +161,8 @@ impl Effects {
         let (carrier, peer) = (parcel.carrier().clone(), parcel.recipient().clone());
         let held = match self.carriers.publish(parcel).await {
             Ok(held) => held,
-            // No fault of the message: without a receipt it goes out again, by another carrier where there is one.
+            // A failed publication is no fault of the message: without a receipt it goes out
+            // again, by another carrier where there is one.
             Err(error) => {
                 return debug!(recipient = %peer, %carrier, %error, "not published; it is sent again later");
             }
@@ -274,14 +275,14 @@ impl Effects {
         state: State,
         offers: Vec<CapabilityName>,
     ) {
-        // First of all: a box for polls must not hand out a message that has ended.
+        // Tell the carriers first: a box for polls must not hand out a message that has ended.
         self.carriers.forget(peer, message_id);
         self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {
             warn!(%peer, %message_id, why, "a message of ours is {}", state.as_str());
         }
         match self.waiting.get_mut(&message_id) {
-            // A receipt says that the peer's log has the request; whoever waits for an answer goes on waiting.
+            // A receipt says that the peer's log has the request; a caller that waits for an answer goes on waiting.
             Some(waiter) if waiter.for_answer && state == State::Received => {
                 waiter.state = state;
                 return;

@@ -116,7 +116,7 @@ impl EventLoop {
                     }
                 },
                 Some(gone) = self.state.consumers.next_gone(), if has_room => self.end_program(gone).await,
-                // Nothing to do here and in the next line: the next round answers waits that are over, and counts anew.
+                // This branch and the next do nothing: the next round answers waits that are over, and counts anew.
                 () = wait_over, if has_room => {}
                 () = recount => {}
                 // The first tick comes at once: each start looks after its keys, and tells when its certificate ends soon.
@@ -185,7 +185,7 @@ impl EventLoop {
                     News::Drained => node.turn(at).carriers().drained(&carrier),
                     News::StoreLost => node.turn(at).carriers().mailbox_lost(&carrier),
                     News::Gap(at_least) => node.turn(at).handle_gap(dropped(*at_least)),
-                    // No line: which carriers are up is not remembered over a restart.
+                    // Write no line: which carriers are up is not remembered over a restart.
                     News::Disconnected => {
                         node.handle_disconnected(&carrier);
                         Outcome::default()
@@ -289,7 +289,7 @@ impl EventLoop {
             self.write(Batch::of(now, outcome)).await;
         }
         self.tell_manager();
-        // Said after a refused configuration too: systemd holds a reload for unfinished until READY comes.
+        // Say READY after a refused configuration too: systemd holds a reload for unfinished until READY comes.
         self.manager.ready();
     }
 
@@ -346,7 +346,7 @@ impl EventLoop {
     /// A clean stop: nothing more is read, what had arrived is judged and logged, what was counted is
     /// written. What was taken is settled, and what is allowed goes out, before the connection ends.
     async fn drain(&mut self, mut taken: mpsc::Receiver<IntakeItem>) {
-        // No line can be written: what was not taken stays with the carriers or its senders, who bring it again.
+        // No line can be written: messages that were not taken stay with the carriers or senders, who bring them again.
         if self.stopped || self.is_refusing() {
             return;
         }

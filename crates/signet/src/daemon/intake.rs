@@ -194,7 +194,7 @@ impl RawArrival {
                 head,
                 ticket,
             } => {
-                // Never fails where a pointer has 64 bits at most.
+                // The conversion never fails where a pointer has 64 bits at most.
                 let length = u64::try_from(length).unwrap_or(u64::MAX);
                 (head, ArrivalKind::Oversized(length), ticket)
             }

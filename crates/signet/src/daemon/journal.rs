@@ -327,7 +327,7 @@ impl Writer {
                 "refusing: the disk is full; nothing is taken in, answered or sent until there is \
                  room where the log is"
             );
-            // Told once, at the first try that failed: the `gap` line says how long the disk was full in all.
+            // Tell this once, at the first try that failed: the `gap` line says how long the disk was full in all.
             self.is_full.send_replace(Some(clock::now()));
         }
         // The watchdog is answered: a thread that waits for room on the disk is alive.

@@ -59,7 +59,7 @@ impl LiveConfig {
         if self.config.people_sign == Sign::All && new.people_sign == Sign::Nothing {
             new.people_sign = Sign::All;
             changes.live.retain(|section| *section != "[people]");
-            // Named among what waits for a start, so that nobody believes the lower demand to be in force.
+            // Name [people] among the changes that wait for a start, so that nobody believes the lower demand to be in force.
             changes.fixed.push("[people]");
         }
         Ok((new, changes))
@@ -77,7 +77,7 @@ impl LiveConfig {
 
     /// Puts into force what can change while the daemon runs.
     pub(super) fn take(&mut self, new: Config) {
-        // Field by field: sockets, log and NATS stay as the start opened them, whatever the new file says.
+        // Take over single fields: sockets, log and NATS stay as the start opened them, whatever the new file says.
         self.config.people_sign = new.people_sign;
         self.config.notify = new.notify;
         self.config.policy = new.policy;

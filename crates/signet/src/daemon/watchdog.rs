@@ -27,7 +27,7 @@ pub(super) async fn watch(
     carriers: CarrierSet,
 ) {
     let mut tick = tokio::time::interval(span / BEATS);
-    // Beats that were missed are not made up for: several at once would say that the daemon lives, and prove it only once.
+    // Do not make up for missed beats: several at once would say that the daemon lives, and prove it only once.
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;

@@ -14,7 +14,7 @@ pub(crate) fn remove(path: &Path, beginning: &str) {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // A folder that cannot be read is told of by the command that is about to write there.
+    // The command that is about to write there reports a folder that cannot be read.
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();

@@ -88,7 +88,7 @@ pub fn open(path: &Path) -> Result<File, PrivateError> {
     if !facts.is_file() || facts.len() > MAX_BYTES {
         return Err(PrivateError::NotPlain(path.to_owned()));
     }
-    // Asked before the owner and the mode, by which such a file would be refused.
+    // Ask for a handed-over file before owner and mode are checked: that check would refuse it.
     if is_credential(path) && is_handed_over(&facts) {
         return Ok(file);
     }

@@ -25,7 +25,7 @@ pub(crate) enum DaemonKeeper {
 impl DaemonKeeper {
     /// The traces in the home at `home`.
     pub(crate) fn of(home: &Path) -> Self {
-        // Units name the home by its whole path, so a relative one, or one by a link, would not be found in them.
+        // Units name the home by its whole path: a relative path, or a path by a link, would not be found in them.
         let whole = home.canonicalize().or_else(|_| std::path::absolute(home));
         let whole = whole.unwrap_or_else(|_| home.to_owned());
         if let Some(unit) = system_unit(&whole) {

@@ -105,7 +105,7 @@ impl ProcessContext {
         while let Some(found) = text.get(from..)?.find(NAME) {
             let at = from + found;
             let (before, command) = text.split_at_checked(at)?;
-            // The name inside of another word, such as a path or a unit's name, is no command.
+            // The name inside another word, such as a path or a unit's name, is no command.
             let begins = before
                 .chars()
                 .next_back()
@@ -130,15 +130,15 @@ impl ProcessContext {
         };
         let known = self.verbs.iter();
         let begun = known.filter(|verb| text.strip_prefix(verb.as_str()).is_some_and(ends));
-        // The longest: `key rotate` is a command, and so is `key`, of which it is a part.
+        // Take the longest match: `key rotate` is a command, and so is `key`, the first word of it.
         begun.map(String::len).max()
     }
 
     /// A command as far as it names the home; `after` is what follows in the text.
     fn begun(&self, verb: &str, after: &str) -> String {
-        // As far as this command goes: a `--home` behind it belongs to the next one, or to its explanation.
+        // Look no further than the end of this command: a `--home` behind it belongs to the next command, or to an explanation.
         let end = after.find([';', '`', '\n', '#']).unwrap_or(after.len());
-        // A text that names a home itself means that one.
+        // A text that names a home itself means that home.
         let has_home = after.get(..end).is_some_and(|rest| rest.contains("--home"));
         let has_none = HOMELESS.iter().any(|other| {
             verb.strip_prefix(other)
@@ -188,7 +188,7 @@ fn program() -> String {
     let found = in_path(NAME.trim_end()).find(|file| file.is_file());
     let is_found = found.and_then(|file| file.canonicalize().ok());
     match (is_found, own, typed) {
-        // PATH may lead to another release than the one that runs: its name alone would then start the wrong one.
+        // PATH may lead to another release than the one that runs: the bare name would then start the wrong one.
         (Some(found), Ok(own), _) if found == own => NAME.trim_end().to_owned(),
         (_, _, Some(typed)) if typed.components().count() > 1 => word(&typed),
         (_, Ok(own), _) => word(&own),

@@ -27,7 +27,7 @@ pub(crate) fn kept_from_root(home: &Path) -> Option<u32> {
     // The owner is taken from the folder, and not from SUDO_UID: only `sudo` says who called it, while `su`, `doas`
     // and `pkexec` do not.
     let whole = std::path::absolute(home).ok()?;
-    // A folder that is made belongs to whoever made it; the one above says whose place this is.
+    // A folder belongs to the user who made it; the folder above says whose place this is.
     let above = whole.ancestors().skip(1).find_map(owner_of)?;
     Some(above).filter(|owner| *owner != ROOT)
 }

@@ -60,7 +60,7 @@ impl Bundle {
             certificate: keys.certificate.clone(),
             control: keys.control.clone(),
         };
-        // Asked when it is written already: that a key is missing would else be found on the day when it is needed.
+        // Check for missing keys now: a missing key would otherwise be found on the day when it is needed.
         bundle.prove_whole()?;
         Ok(bundle)
     }
@@ -73,7 +73,7 @@ impl Bundle {
         &self,
         passphrase: Option<&Passphrase>,
     ) -> Result<Zeroizing<String>, KeystoreError> {
-        // Room for all at once: a text that grows leaves copies of the secrets behind in freed memory.
+        // Reserve room for all keys at once: a text that grows leaves copies of the secrets behind in freed memory.
         let mut text = Zeroizing::new(String::with_capacity(16 * 1024));
         text.push_str(PREFACE);
         for (algorithm, secret) in &self.secrets {
@@ -203,7 +203,7 @@ fn encrypted(
     secret: &[u8; 32],
     passphrase: &Passphrase,
 ) -> Result<Zeroizing<String>, KeystoreError> {
-    // Anew for each key: under one salt and one IV, keys that begin alike would be seen to.
+    // Draw salt and IV anew for each key: under one salt and one IV, the file would show that keys begin alike.
     let salt: [u8; 16] = random::bytes().map_err(KeystoreError::Randomness)?;
     let iv: [u8; 16] = random::bytes().map_err(KeystoreError::Randomness)?;
     let document = pem::document(algorithm, secret).ok_or(KeystoreError::Bundle)?;

@@ -174,7 +174,7 @@ fn create_statement(
 ) -> Result<(), KeystoreError> {
     let secret = fresh_secret()?;
     pem::create(&home.key_file(SEALING), Algorithm::X25519, &secret)?;
-    // By the clock: of the statements of a home that was lost nothing is known, and peers refuse a serial that falls.
+    // Take the serial from the clock: the serials of a lost home are not known, and peers refuse a serial that falls.
     let (sealing, serial) = (SealKey::of_secret(&secret), next_serial(None, now));
     let end = now.saturating_add(KEYS_LIFE);
     let statement = KeyStatement::sign(agent, sealing, serial, end, signing);

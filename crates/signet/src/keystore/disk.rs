@@ -65,7 +65,7 @@ pub(super) fn destroy(path: &Path) -> Result<(), PrivateError> {
 
 fn overwrite(path: &Path) -> io::Result<()> {
     let facts = path.symlink_metadata()?;
-    // Of a link only the name goes: its target may be anybody's file.
+    // Remove only the name of a link: its target may be anybody's file.
     if !facts.is_file() {
         return Ok(());
     }
@@ -76,7 +76,7 @@ fn overwrite(path: &Path) -> io::Result<()> {
         .open(path)?;
     let length = usize::try_from(facts.len()).unwrap_or_default();
     file.write_all(&vec![0; length])?;
-    // Synced before the name goes: of a file without a name the system need not write the zeros at all.
+    // Sync before the name goes: the system need not write the zeros of a file without a name at all.
     file.sync_all()
 }
 

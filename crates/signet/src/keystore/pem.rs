@@ -52,7 +52,7 @@ pub fn read(path: &Path, algorithm: Algorithm) -> Result<Zeroizing<[u8; 32]>, Ke
             .ok_or_else(malformed);
     }
     let (label, document) = SecretDocument::from_pem(&text).map_err(|_| malformed())?;
-    // Told apart from a malformed key: the person is told how to decrypt a copy.
+    // Tell an encrypted key from a malformed one: the person is told how to decrypt a copy.
     if label == ENCRYPTED_LABEL {
         let path = path.to_owned();
         return Err(KeystoreError::Encrypted(path));

@@ -102,7 +102,8 @@ impl<'a> KeyFolder<'a> {
 
     /// The signing keys that are kept.
     pub(super) fn former(&self) -> Result<Vec<SigningKey>, KeystoreError> {
-        // The one handed over stays the old key after a change: it was never in `keys/`, so no second name was made for it.
+        // A key that was handed over stays the old key after a change: it was never in
+        // `keys/`, so no second name was made for it.
         let read = self.kept("signing")?.chain(self.followed(SIGNING));
         read.filter_map(|path| readable(pem::read_signing_key(&path)))
             .collect()

@@ -81,7 +81,7 @@ pub(super) fn keep(
         return Ok(());
     };
     // A change that was interrupted after this step has linked the old secret already.
-    // By the serial and not by the whole name: an adoption that goes on later would give another time.
+    // Compare serials and not whole names: an adoption that goes on later would give another time.
     let known = |kept: &RetiredKey| kept.kind == *kind && kept.serial == serial;
     if kept(home)?.iter().any(known) || !exists(home, name)? {
         return Ok(());

@@ -127,7 +127,7 @@ pub fn rotate_root(
         Some(next) => successor(&new, next)?,
         None => {
             let fresh = fresh_secret()?;
-            // In one change: a crash cannot leave the new root key without its successor, or two files with one key.
+            // Make one change of it: a crash cannot leave the new root key without its successor, or two files with one key.
             change.secret(ROOT, Algorithm::Ed25519, &seed)?;
             change.secret(NEXT_ROOT, Algorithm::Ed25519, &fresh)?;
             commitment(pem::signing_key(NEXT_ROOT.as_ref(), &fresh)?.public())
@@ -160,7 +160,7 @@ pub fn create_next_root(
         return Err(KeystoreError::NotNextRoot(path));
     }
     let serial = next_serial(Some(keys.certificate.serial), now);
-    // With the serial, so that the file of an earlier rotation is neither overwritten nor in the way.
+    // Put the serial into the name: the file of an earlier rotation is neither overwritten nor in the way.
     let path = path.with_file_name(format!("next-root-{serial}.pem"));
     let seed = fresh_secret()?;
     pem::create(&path, Algorithm::Ed25519, &seed)?;

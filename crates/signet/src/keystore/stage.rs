@@ -65,13 +65,13 @@ pub fn stage(home: &Home, change: &KeyChange) -> Result<(), KeystoreError> {
     for (name, content) in &change.0 {
         disk::create(&unfinished.join(name), content)?;
     }
-    // All files are durable by now. An empty `next`, which an interrupted adoption left, is replaced by this (rename(2)).
+    // All files are durable by now. The rename also replaces an empty `next`, which an interrupted adoption left (rename(2)).
     match disk::rename(&unfinished, &next) {
         Ok(()) => Ok(disk::sync_beside(&next)?),
         Err(PrivateError::Io { source, .. })
             if source.kind() == io::ErrorKind::DirectoryNotEmpty =>
         {
-            // The new secrets will never be used, so they do not stay.
+            // The new secrets will never be used, so destroy them.
             destroy_directory(&unfinished)?;
             Err(KeystoreError::Waiting(next))
         }
@@ -107,7 +107,7 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
         // The old secret gets its second name first: after a crash in between, it has both.
         keep_old(home, name, now)?;
         disk::rename(&next.join(name), &home.key_file(name))?;
-        // After each file: the disk may otherwise keep the name of a certificate, and lose that of the secret before it.
+        // Sync after each file: the disk may otherwise keep the name of a certificate, and lose that of the secret before it.
         disk::sync_beside(&home.key_file(name))?;
     }
     disk::remove_directory(&next)?;
@@ -158,7 +158,7 @@ fn staged_names(next: &Path) -> Result<Option<BTreeSet<String>>, KeystoreError> 
         Err(error) => return Err(at(next)(error).into()),
     };
     let me = rustix::process::geteuid().as_raw();
-    // Only what this user made is adopted: others could put files of their choosing here.
+    // Adopt only a folder that is this user's and closed to all others: another user could choose the agent's keys by it.
     if !facts.is_dir() || facts.uid() != me || facts.mode() & 0o077 != 0 {
         return Err(intruded(next));
     }

@@ -54,7 +54,7 @@ impl<'d> EachRow<'d> {
         let query =
             format!("SELECT key, value FROM {table} WHERE key > ?1 ORDER BY key LIMIT {PAGE}");
         let mut query = self.db.prepare_cached(&query)?;
-        // By the last key and not by an offset, which SQLite would count up to anew for each page.
+        // Go on by the last key and not by an offset: SQLite would count up to the offset anew for each page.
         let rows = query.query_map(params![last], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect()
     }
@@ -84,7 +84,7 @@ impl Iterator for EachRow<'_> {
                     self.page = page.into_iter();
                 }
                 Err(error) => {
-                    // An iterator cannot give an error: rows end here, and `end` says why.
+                    // An iterator of rows cannot give an error: the rows end here, and `end` says why.
                     self.fault = Some(damaged(error));
                     return None;
                 }
@@ -101,7 +101,7 @@ pub(super) fn add<'r>(
 ) {
     for (key, value) in rows {
         for part in [table, key, value] {
-            // With its length, no part can give bytes to the next and keep the sum.
+            // Hash the length of each part too: otherwise a part could give bytes to the next part and keep the sum.
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }

@@ -64,7 +64,7 @@ pub fn offer(snapshots: &SyncSender<StateSnapshot>, kept: StateSnapshot) {
     match snapshots.try_send(kept) {
         Ok(()) => {}
         Err(TrySendError::Full(_)) => debug!("the state is written already"),
-        // Without the keeper the log has everything: the next start reads more of it.
+        // Without the keeper, the log still has everything: the next start reads more of it.
         Err(TrySendError::Disconnected(_)) => {}
     }
 }
@@ -74,7 +74,7 @@ fn keep(mut store: StateStore, snapshots: &Receiver<StateSnapshot>, counted: &At
         let mut count = 0;
         let tables = TABLES.into_iter();
         let rows = tables.flat_map(|table| snapshot.table(table));
-        // Counted as they pass: the rows are never all in memory.
+        // Count the rows as they pass: they are never all in memory.
         let written = store.replace(&position, rows.inspect(|_| count += 1));
         counted.store(count, Ordering::Relaxed);
         match written {

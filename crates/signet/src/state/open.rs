@@ -30,7 +30,7 @@ pub(super) fn open_untouched(path: &Path) -> Result<Connection, StateError> {
         .union(OpenFlags::SQLITE_OPEN_URI)
         .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
-    // As a URI, because only a URI can say `immutable`.
+    // Open the file by a URI, because only a URI can say `immutable`.
     Connection::open_with_flags(uri(&below_its_folder(path)), flags).map_err(damaged)
 }
 

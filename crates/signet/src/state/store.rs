@@ -37,7 +37,7 @@ impl StateStore {
         if !is_there(path)? {
             return Err(StateError::Missing);
         }
-        // Before SQLite opens the file for writing: opening alone may already play a `-wal` into it.
+        // Check before SQLite opens the file for writing: opening alone may already play a `-wal` into it.
         refuse_newer(path)?;
         let db = Connection::open_with_flags(below_its_folder(path), FLAGS).map_err(damaged)?;
         // A newer release that was killed may leave its last writes in a file beside the database. Closing would move
@@ -97,7 +97,7 @@ impl StateStore {
             }
         }
         let mut options = fs::OpenOptions::new();
-        // Made before SQLite opens it: SQLite itself would make it with the mode that the umask leaves.
+        // Make the file before SQLite opens it: SQLite would make it with the mode that the umask leaves.
         let options = options.write(true).create_new(true).mode(0o600);
         options.open(path).map_err(|error| refused(&error))?;
         let db = Connection::open_with_flags(below_its_folder(path), FLAGS)
@@ -110,7 +110,7 @@ impl StateStore {
                 "CREATE TABLE {table} (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
             ));
         }
-        // In one transaction: a crash leaves a database of version 0, which counts as empty, or all tables.
+        // Make the tables in one transaction: a crash leaves all of them, or a database of version 0, which counts as empty.
         let made = store.db.execute_batch(&format!("BEGIN; {schema} COMMIT;"));
         made.and_then(|()| put(&store.db, META, "agent", agent.as_str()))
             .map_err(|error| refused(&error))?;
@@ -224,13 +224,13 @@ impl StateStore {
                     add(&mut hash, table, [parts].into_iter());
                     changed += kept.replace(&row)?;
                 }
-                // What is left has keys behind the snapshot's last: the node has forgotten it.
+                // The rows that are left have keys behind the snapshot's last key: the node has forgotten them.
                 changed += kept.drop_rest()?;
             }
             let sum = HEXLOWER.encode(&hash.finalize());
             let (seq, hash) = (position.head.seq.to_string(), position.head.hash.to_hex());
             let offset = position.offset.to_string();
-            // The sum and the place in the log go into the transaction of the rows: the three never tell of different moments.
+            // Write the sum and the place in the log in the transaction of the rows: the three never tell of different moments.
             put(&deal, META, "rows", &sum)?;
             let place = sum_of(&[&position.file, &offset, &seq, &hash]);
             put(&deal, META, "position", &place)?;
@@ -251,8 +251,8 @@ impl StateStore {
     /// where they end.
     fn prepare(&self) -> Result<(), StateError> {
         let mode: String = self.pragma("PRAGMA journal_mode = WAL")?;
-        // A lost newest transaction costs only lines to read again, so no fsync for each; deleted rows held words of messages,
-        // and are overwritten; a large snapshot must not leave its large `-wal` behind.
+        // A lost newest transaction costs only lines to read again, so do not fsync for each. Deleted rows held words of
+        // messages, so overwrite them. A large snapshot must not leave its large `-wal` behind.
         let pragmas = "PRAGMA synchronous = NORMAL; PRAGMA secure_delete = FAST; \
                        PRAGMA journal_size_limit = 16777216;";
         if mode != "wal" {

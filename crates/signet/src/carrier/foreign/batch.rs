@@ -78,7 +78,7 @@ impl DeliveredBatch {
         let Some(done) = counting.done.take() else {
             return;
         };
-        // Released before `done`, which is the caller's and may take as long as it likes.
+        // Release the lock before `done` runs: `done` is the caller's, and may take long.
         drop(counting);
         match polled {
             None => done(counted),

@@ -39,7 +39,7 @@ impl ForeignState {
     pub(super) fn hand_out(&mut self, id: &CarrierId) {
         self.under_way
             .retain(|_, parcel| parcel.since.elapsed() <= REPORTED_WITHIN);
-        // Added up anew: at most 64 parcels, and a sum that is kept beside them could drift.
+        // Add the bytes up anew each time: there are at most 64 parcels, and a sum that is kept beside them could drift.
         self.under_way_bytes = self.under_way.values().map(|parcel| parcel.bytes).sum();
         while self.under_way.len() < PARCELS_UNDER_WAY && self.under_way_bytes < UNDER_WAY_BYTES {
             let Some(Queued { parcel, held }) = self.queue.pop_front() else {
@@ -47,7 +47,7 @@ impl ForeignState {
             };
             let bytes = parcel.bytes().len();
             self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
-            // Numbers go on over all programs: a late report of one that went cannot name a parcel of the next.
+            // Numbers go on from program to program: a late report of an earlier program cannot name a parcel of the next one.
             self.handed_out += 1;
             let told = CarriedParcel {
                 id: self.handed_out,

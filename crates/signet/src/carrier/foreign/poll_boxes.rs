@@ -75,17 +75,18 @@ impl PollBoxes {
             let more = {
                 let mut boxes = self.boxes();
                 let kept = boxes.entry(polled.peer.clone()).or_default();
-                // A peer that polls again has given up its poll before: only one of the two may take the messages.
+                // A peer that polls again has given up its earlier poll: only the newest poll may take the messages.
                 if kept.polls != own {
                     return Vec::new();
                 }
                 kept.drop_expired();
-                // Only in the first round: what the peer said that it has cannot change while it waits.
+                // Drop messages in the first round only: while the peer waits, the place up
+                // to which it has messages cannot change.
                 kept.drop_through(after.take());
                 if !kept.messages.is_empty() {
                     return kept.first();
                 }
-                // Made while the box is locked: a message that comes between here and the wait ends the wait.
+                // Begin to listen while the box is locked: a message that comes between here and the wait then ends the wait.
                 Arc::clone(&kept.more).notified_owned()
             };
             if timeout_at(until, more).await.is_err() {
@@ -136,7 +137,7 @@ impl PollBox {
     fn first(&self) -> Vec<Arc<[u8]>> {
         let mut bytes = 0;
         let fits = |message: &&Arc<Message>| {
-            // One message that is larger than the limit is given alone: it would otherwise keep all behind it in the box.
+            // Give a message that is larger than the limit alone: otherwise it would keep all messages behind it in the box.
             let is_first = bytes == 0;
             bytes += message.canonical().len();
             is_first || bytes <= GIVEN_BYTES

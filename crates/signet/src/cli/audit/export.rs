@@ -98,7 +98,7 @@ fn write_new(log: &Path, span: &Span, path: &Path) -> Result<Exported, ExportErr
     let file = options
         .write(true)
         .create_new(true)
-        // What was said stands in it in clear, up to tier 2.
+        // The export holds bodies in clear, up to tier 2.
         .mode(0o600)
         .open(path)?;
     let mut out = BufWriter::new(file);

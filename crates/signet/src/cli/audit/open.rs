@@ -43,7 +43,7 @@ pub(super) fn run(args: OpenArgs) -> Result<(), CliError> {
     for path in args.paths {
         match open.read(&mut Cursor::new(path)) {
             Ok(()) => {}
-            // Nobody reads on; what was found until then is the verdict all the same.
+            // The reader of the output has gone; the verdict on the lines that were read until then still counts.
             Err(CliError::Unread) => return ended(open.verdict),
             Err(failure) => return Err(failure),
         }

@@ -94,7 +94,7 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), CliError>
     if paths.is_empty() {
         paths.push(export::log_of(home)?);
     }
-    // In a pass of its own: an answer stands behind its request, perhaps in a later file.
+    // Look for answers in a pass of their own: an answer stands behind its request, perhaps in a later file.
     let answered = match unanswered {
         true => Some(answered_in(&paths)?),
         false => None,

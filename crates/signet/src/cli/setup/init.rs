@@ -83,7 +83,7 @@ pub(crate) fn make_with(
     // The configuration is parsed for its final place: a fault such as a path that is too long for a socket is found
     // before anything is made.
     Config::parse(&new.config, home, None)?;
-    // Beside its final place: a rename within one file system makes the home appear whole.
+    // Make the draft beside its final place: a rename within one file system makes the home appear whole.
     let draft = DraftHome::new(home)?;
     private::create(&draft.home.config_file(), new.config.as_bytes())?;
     let keys = NewAgent {
@@ -181,7 +181,7 @@ impl DraftHome {
     /// Moves the home to its place, durably. A directory with anything in it is never replaced.
     pub(crate) fn finish(mut self, home: &Home) -> Result<(), CliError> {
         private::sync_directory_of(&self.home.config_file())?;
-        // rename(2) replaces an empty directory, which somebody may have made for the home, and no other.
+        // rename(2) replaces an empty directory, which somebody may have made for the home, and refuses a directory with files.
         match std::fs::rename(self.home.path(), home.path()) {
             Ok(()) => self.finished = true,
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {

@@ -75,10 +75,10 @@ fn install(
     let is_home = machine.at(&name.home()).symlink_metadata().is_ok();
     let known = known(machine, name, args, principal, is_home)?;
     let broker = ServerChoice::find(machine, args.server.as_deref());
-    // The users first: everything below is given to them by their numbers.
+    // Make the users first: the files and folders below are given to them by number.
     machine.write(&name.sysusers_file(), &name.sysusers(), None)?;
     machine.sysusers(&name.sysusers())?;
-    // The seed went with the home, so the login that is noted can be used by nobody, and a new one is made.
+    // The seed of the noted login went with the lost home, so nobody can use that login: make a new one.
     let lost = |known: &Installed| known.nkey.is_some() && !is_home;
     let old = known.and_then(|known| if lost(&known) { None } else { known.nkey });
     let new = match (&broker, &old) {
@@ -114,7 +114,7 @@ fn install(
             server::mailbox(machine, &args.agent)?;
         }
     }
-    // Last: the daemon finds its server, its login and its mailbox at its first start.
+    // Start the unit last: the daemon then finds its server, its login and its mailbox.
     let enabled = enable(machine, &unit, is_stale)?;
     print(&next(machine, name, &broker, &installed, !is_home))?;
     if enabled {

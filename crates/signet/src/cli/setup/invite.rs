@@ -88,7 +88,7 @@ pub(crate) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Cli
     let life = Duration::from_secs(u64::from(args.days) * 24 * 3600);
     let invitation = made(&home, &config, &addresses, life)?;
     let line = invitation.to_line();
-    // Written before a login is made: where the file cannot be made, no login ends for it.
+    // Write the file before a login is made: where the file cannot be written, no login is left over.
     if let Some(file) = &args.qr_file {
         qr::write(&line, file)?;
     }

@@ -131,7 +131,7 @@ pub(crate) fn token(args: &TokenArgs, home: Option<PathBuf>) -> Result<(), CliEr
         TokenAction::Revoke { name } => command.args(["revoke", "--"]).arg(name),
         TokenAction::Make(make) => command.args(make.words()),
     };
-    // It needs nothing of the environment, which may hold secrets of this process.
+    // The gateway needs nothing of the environment, which may hold secrets of this process.
     command.env_clear();
     Err(gateway::take_over(command))
 }
@@ -160,7 +160,7 @@ impl TokenMakeArgs {
         if let Some(certificate) = &self.certificate {
             words.extend(["--certificate".into(), certificate.into()]);
         }
-        // Behind `--`: a name that begins with a hyphen is a name.
+        // `--` ends the options: a name that begins with a hyphen stays a name.
         words.extend(["--".into(), OsString::from(&self.name)]);
         words
     }

@@ -58,7 +58,7 @@ fn why(home: Option<PathBuf>, failure: CliError) -> CliError {
     }
     let found = Home::find(home).ok().and_then(|home| {
         let config = Config::load(&home).ok()?;
-        // By the start's own judgement: the reason is the one that the daemon would give.
+        // Ask the function that the start uses: the reason is then the one that the daemon would give.
         Memory::foresee(&home, &config).err()
     });
     match found {

@@ -83,7 +83,8 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     refuse_foreign(&home)?;
     begin::refuse_taken(args, &home)?;
     ensure_home(args, &home)?;
-    // The lock's file lies in the home, so the home comes first; `init` makes it whole or not at all, also beside another `up`.
+    // Make the home before the lock is taken, because the lock's file lies in the home. `init` makes a home whole or not at
+    // all, even with another `up` beside it.
     let lock = UpLock::acquire(&home)?;
     let config = config::load(&home)?;
     begin::refuse_to_move(args, &home, &config)?;
@@ -93,7 +94,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         false => Units::of(&agent),
     };
     begin::needs_room(&home, &config)?;
-    // Before the first process is started: a Ctrl-C from now on ends what this command started.
+    // Listen for signals before the first process is started: a Ctrl-C from now on ends the processes of this command.
     let interrupts = Interrupts::listen()?;
     let broker = FoundServer {
         home: &home,
@@ -133,7 +134,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     if let Some(CliError::Told { what, next, .. }) = unusable {
         anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(&next));
     }
-    // The daemon runs for months, and `signet down` waits for this lock.
+    // Give the lock back: the daemon runs for months, and `signet down` waits for this lock.
     drop(lock);
     // From here on this process is the daemon. A NATS server that this command started is ended when `interrupts` is
     // dropped, which is after the daemon has ended.

@@ -110,7 +110,7 @@ pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError
 /// The same as `signet handle` with one command at a time, by the person's socket.
 fn each(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
-    // The command that is run may write in the home, and root's files there would lock its owner out.
+    // The command may write in the home, and files of root's in it would lock the home's owner out.
     refuse_foreign(&home)?;
     let handling = Handling {
         socket: Config::load(&home)?.control_socket,
@@ -188,7 +188,8 @@ fn show(args: &InboxArgs, client: &mut Client, arrived: &Arrived) -> Result<(), 
         false => print(&line(message))?,
     }
     match args.take && !message.is_request() && !message.is_handoff() {
-        // After it is printed: a command that is killed in between shows the message once more, and loses none.
+        // Acknowledge after the message is printed: a command that is killed in between
+        // shows the message again, and loses none.
         true => acknowledge(client, message),
         false => Ok(()),
     }

@@ -91,7 +91,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
         life: args.life,
         introduce: args.introduce,
         wait,
-        // Not where somebody named a time: then the receipt is wanted, and a mailbox alone proves nothing.
+        // Where somebody named a time, only a receipt will do: a mailbox alone proves nothing.
         mailbox_after: (args.wait.is_none() && args.notify.is_some()).then_some(MAILBOX_AFTER),
         ..Send::new(&args.peer, kind, body)
     };
@@ -122,7 +122,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
             sent.offers.as_deref().unwrap_or_default(),
         ));
     }
-    // Printed before it is acknowledged: an answer that nobody got to read stays in the inbox.
+    // Print the answer before it is acknowledged: an answer that nobody got to read stays in the inbox.
     let told = tell(&args, home, &sent, now.as_ref(), took);
     if let Some(answer) = &sent.answer {
         acknowledge_read(&mut client, answer);
@@ -155,7 +155,7 @@ fn tell(
         }
         (State::Received, _) => done(format!("received by {}, durably: {id}\n", args.peer)),
         (State::Queued | State::Published, _) if place.stopping => Err(no_answer(args, &place)),
-        // A request is not done when a mailbox holds it: its caller wants the answer.
+        // A request is not done when a mailbox holds it: the caller of a request wants the answer.
         (State::Published, _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
             done(format!("{}: {id}\n", place.holder()))
         }

@@ -72,7 +72,7 @@ fn card_of_peer(
     peer: &AgentId,
     reach: &Reach,
 ) -> Result<Value, ApiError> {
-    // Of an agent that is trusted no more there is no card: whoever reads one would write to it through us.
+    // An agent that is no longer trusted has no card here: a reader of its card would write to it through this daemon.
     let known = node.trust().trusted(peer);
     let unknown = || refused_of(node, reach, LocalError::PeerUnknown(peer.clone()));
     let known = known.ok_or_else(unknown)?;

@@ -102,7 +102,7 @@ fn make_poll(state: &mut DaemonState, asked: &MakePoll) -> Result<MadePoll, ApiE
     let last: Option<MessageId> = maybe_named("after", asked.after.as_deref())?;
     let (id, _) = state.carrying.attached(&asked.carrier)?;
     let address = state.carrying.address(id, &peer);
-    // Such a peer can only dial out itself: it polls us, and has no address to poll at.
+    // Such a peer can only dial out: it polls this agent, and has no address at which to poll it.
     let address = address.filter(|address| address != KEPT_FOR_POLLS);
     let address = address.ok_or_else(|| {
         let text = format!(
@@ -120,7 +120,7 @@ fn make_poll(state: &mut DaemonState, asked: &MakePoll) -> Result<MadePoll, ApiE
         .peers()
         .poll(&peer, last)
         .map_err(refused)?;
-    // Noted last: a poll that the node refuses leaves the next one free to come at once.
+    // Note the poll last: a poll that the node refuses leaves the next poll free to come at once.
     state.carrying.note_poll(peer);
     Ok(MadePoll {
         address,
@@ -134,7 +134,7 @@ impl AnswerCall for ListRoutes {
             let reach = &asker.caller.reach;
             let trust = state.node.trust();
             let peers = trust.peers().map(|(agent, _)| agent);
-            // Whom the agent trusts no more gets nothing by any carrier, so its address is of no use to a program.
+            // An agent that is no longer trusted gets nothing by any carrier, so its address is of no use to a program.
             let known = peers.filter(|agent| reach.knows(agent) && trust.trusted(agent).is_some());
             let route = |agent: &AgentId| {
                 let address = state.carrying.address(id, agent)?;

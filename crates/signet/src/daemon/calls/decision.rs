@@ -55,9 +55,9 @@ impl Decisions {
             return Ok(());
         };
         self.used
-            // A word may be dated ahead of our clock by its life, and so stay good for twice as long.
+            // A decision may be dated ahead of our clock by its life, and so stay good for twice as long.
             .retain(|_, used| now.is_within(DECISION_LIFE * 2, *used));
-        // By the canonical form: the same word in another spelling is the same word.
+        // Know a decision by its canonical form: the same decision in another spelling is the same decision.
         let name = Digest::of(&[&canonical(&said.to_value())]);
         let is_used = self.used.insert(name, now).is_some();
         if is_used || said.issued_at < self.started {

@@ -49,7 +49,7 @@ impl Serve for DecideDraft {
             sent: outcome
                 .effects
                 .iter()
-                // Approved is not sent: a pause, or a peer that is away, may hold the message back after its approval.
+                // An approved message is not always sent: a pause, or a peer that is away, may hold it back after its approval.
                 .any(|effect| matches!(effect, Effect::Publish(_))),
         };
         Ok((decided, outcome))

@@ -68,7 +68,7 @@ impl KeptBack {
             state.node.inbox(),
             state.node.people().pausing().is_paused(),
         );
-        // A pause hands nothing out, and the log must not be the way around it.
+        // While the agents pause, no message is handed out, and the log must not be a way around the pause.
         let waiting = inbox.after(0).filter(|_| is_paused);
         let waiting = waiting.map(|item| name_of(&item.message));
         Self {
@@ -206,7 +206,8 @@ fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
                     && asked.is_of_nobody_trusted(&said.message)
                     && !taken.contains(&name)
                 {
-                    // Kept apart, not dropped: the line that says that the agent took the message stands behind the message.
+                    // Keep the message apart instead of dropping it: the line that says that the
+                    // agent took the message stands behind it.
                     true => drop(untaken.insert(name, said)),
                     false => drop(of_month.insert(said.line, said)),
                 }
@@ -278,7 +279,8 @@ impl HistoryQuery {
             Direction::Out => &headers.recipient_id,
         };
         let fits = message.form.class() == Class::Application
-            // What was sealed stays shut here: the inbox opens it while it waits, and the person by `signet audit open`.
+            // A sealed message stays shut here: the inbox opens it while it waits, and the
+            // person opens it by `signet audit open`.
             && !headers.data_tier.is_sealed()
             && self.reach.sees(other, headers.data_tier.number())
             && self.peer.as_ref().is_none_or(|peer| peer == other)

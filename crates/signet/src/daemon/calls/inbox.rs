@@ -13,7 +13,7 @@ use crate::daemon::action::{Action, Follower};
 
 impl Serve for ListInbox {
     fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        // A listing shows bodies: while the agents pause it would hand over what `receive` holds back.
+        // A listing shows bodies: while the agents pause, it would hand over the messages that `receive` holds back.
         if turn.node().people().pausing().is_paused() {
             return Err(paused());
         }
@@ -61,7 +61,7 @@ impl Serve for ListAside {
 
 /// How many messages wait, of those that a socket reaches.
 pub(super) fn waiting(node: &Node, reach: &Reach) -> usize {
-    // Counting costs a look at every message; without a ceiling the inbox knows its number.
+    // Counting costs a look at every message; without a ceiling, the inbox knows the number already.
     if reach.sees_everything() {
         return node.inbox().len();
     }

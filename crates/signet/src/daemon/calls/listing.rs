@@ -16,8 +16,8 @@ pub(super) fn page<T: Weigh>(items: impl Iterator<Item = T>, most: usize) -> Vec
     let (mut page, mut bytes) = (Vec::new(), 0_usize);
     for item in items.take(most.min(MESSAGES)) {
         bytes = bytes.saturating_add(item.weight());
-        // The first item is given whatever it weighs: its caller asks on from the last that it got, and would never come past
-        // it.
+        // Give the first item whatever its size: the caller asks on from the last item that
+        // it got, and would never come past this one.
         if bytes > BYTES && !page.is_empty() {
             break;
         }

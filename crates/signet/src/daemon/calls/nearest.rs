@@ -22,7 +22,7 @@ pub(super) fn peer_named(node: &Node, reach: &Reach, text: &str) -> Result<Agent
 /// A refusal of the node as a caller hears it: of a peer that nobody knows with the one that is meant.
 pub(super) fn refused_of(node: &Node, reach: &Reach, error: LocalError) -> ApiError {
     let near = match &error {
-        // Our own name is no misspelling of a peer's, however alike two names of one household are.
+        // The agent's own name is no misspelling of a peer's name, however alike two names of one household are.
         LocalError::PeerUnknown(agent) if agent != node.identity().agent() => {
             let near = known_near(node, reach, agent.as_str());
             near.map(|near| mistyped(agent.as_str(), near, &format!("write {near}")))
@@ -75,7 +75,7 @@ fn resembles(unknown: &str, known: &str) -> bool {
         false => (known.len(), unknown.len()),
     };
     let most = match (shorter, longer) {
-        // In a name of two letters one slip makes every other name.
+        // In a name of two letters, one slip can make every other name.
         (_, ..3) => 0,
         (..12, _) => 1,
         _ => 2,

@@ -32,7 +32,7 @@ impl Serve for ListAlarms {
 
 impl Serve for ClearAlarms {
     fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        // Listed before they are cleared: the answer says which alarms those were.
+        // List the alarms before they are cleared: the answer says which alarms those were.
         let alarms = ringing(turn.node());
         Ok((Alarms { alarms }, turn.alarms().clear()))
     }
@@ -90,7 +90,7 @@ impl Serve for RefuseStranger {
 impl Serve for Withdraw {
     fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let agent = peer_named(turn.node(), reach, &self.peer)?;
-        // Counted before and after: what an earlier withdrawal set aside is not this call's doing.
+        // Count before and after: messages that an earlier withdrawal set aside are not this call's doing.
         let before = turn.node().inbox().all_aside().count();
         let outcome = turn.people().withdraw(&agent).map_err(|error| {
             let name = error.name();

@@ -66,7 +66,7 @@ impl Admission<'_> {
         let Some(under) = maybe_named("under", under)? else {
             return self.admit_tier(tier.unwrap_or(1));
         };
-        // A task that nobody knows is no way beyond the ceiling: the call itself refuses it.
+        // A task that the node does not know leads nowhere beyond the ceiling: the call itself refuses it.
         let Some(task) = self.node.tasks().held(under) else {
             return Ok(());
         };
@@ -103,7 +103,7 @@ impl Admission<'_> {
     }
 
     fn admit_ours(&self, name: &str) -> Result<(), ApiError> {
-        // Of a message that is not known there is nothing to reach; the call says so.
+        // A message-id that the node does not know leads to nothing: the call itself says so.
         let Some(out) = self.node.sent().status(named("message-id", name)?) else {
             return Ok(());
         };

@@ -98,7 +98,8 @@ pub(super) fn send(
     };
     let (sent, report) = (made.sent, made.report);
     let name = sent.id.to_string();
-    // The same key again: the message may have ended since the call that made it, and then nothing would wake a waiter.
+    // The caller gave the same key again: the message may have ended since the first
+    // call, and then nothing would wake a waiter.
     let end = sent
         .again
         .then(|| turn.node().sent().end_of(sent.id, made.for_answer));
@@ -147,7 +148,7 @@ pub(super) fn send(
             reply.send(value_of::<Send>(&sent));
         }
     });
-    // The waiter is there before the message leaves: a receipt that comes at once finds it.
+    // Register the waiter before the message leaves: a receipt that comes at once then finds it.
     Batch::of(at.now, sent.outcome).and_before(Action::Wait(sent.id, waiter))
 }
 
@@ -253,7 +254,7 @@ impl AwaitedSend {
     ) -> Option<Sent> {
         let report = &self.report;
         let result = tokio::select! {
-            // An end that is there already says more than that a mailbox holds the message.
+            // Look at the end first: an end that is there already says more than that a mailbox holds the message.
             biased;
             result = tokio::time::timeout(self.wait, ended) => result,
             () = mailbox_suffices(is_stored, self.mailbox_after) => return Some(report.held()),

@@ -54,7 +54,7 @@ pub(super) fn maybe_named<T: FromStr<Err: Display>>(
 
 /// Seconds that a caller waits.
 pub(super) fn parse_wait(seconds: f64) -> Result<Duration, ApiError> {
-    // `try`: `from_secs_f64` panics at a negative number, and at one that is too large.
+    // Use `try_from_secs_f64`: `from_secs_f64` panics at a negative number, and at a number that is too large.
     Duration::try_from_secs_f64(seconds)
         .map(|wait| wait.min(LONGEST_WAIT))
         .map_err(|_| ApiError::invalid_params("wait is a number of seconds"))

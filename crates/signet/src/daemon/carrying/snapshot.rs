@@ -63,7 +63,7 @@ impl Snapshots {
 }
 
 fn present(last: &Mutex<Option<TakenTrust>>, view: TrustView) -> TakenTrust {
-    // Held while the snapshot is made: a second caller waits for it and does not make it again.
+    // Hold the lock while the snapshot is made: a second caller waits for that snapshot, and does not make it again.
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(taken) = last.as_ref().filter(|taken| taken.view.is_same(&view)) {
         return taken.clone();

@@ -107,7 +107,7 @@ impl TransparencyReader {
                 continue;
             };
             let line = line?;
-            // Noted before the line is judged: lines that are not shown count as read too.
+            // Note the line before it is judged: lines that are not shown count as read too.
             open.line = line.seq;
             if line.seq <= after {
                 continue;
@@ -117,12 +117,13 @@ impl TransparencyReader {
                 bytes += shown.envelope.len();
                 read.messages.push(shown);
             }
-            // A log of which nothing may be shown would otherwise be read whole in one call.
+            // Stop after a while: a log of which nothing may be shown would otherwise be read whole in one call.
             if read.messages.len() >= limit || bytes >= BYTES || Instant::now() > until {
                 break;
             }
         }
-        // A cursor that stands elsewhere would give lines twice, or leave lines out, for whoever asks on from `through`.
+        // Keep the cursor only where it stands at `through`: from another place the next
+        // call would get lines twice, or miss lines.
         *place = at.filter(|at| at.line == read.through);
         Ok(read)
     }

@@ -33,7 +33,7 @@ pub(super) fn apply(
     config: &Config,
     change: &KeyChange,
 ) -> Result<AgentKeys, CliError> {
-    // Once it is staged the change is certain: where nobody can adopt it now, the next start does.
+    // A staged change is certain: where nobody can adopt it now, the next start adopts it.
     keystore::stage(home, change)?;
     adopt(home, config)?;
     Ok(AgentKeys::open(home, &config.agent)?)

@@ -79,7 +79,7 @@ pub(super) fn install(home: &Home, file: &Path) -> Result<(), CliError> {
     })?;
     let change = keystore::install(home, &keys, &answer, clock::now())?;
     let keys = apply(home, &config, &change)?;
-    // Last: until the new key is in use, the same answer can be installed once more.
+    // Clear the request last: until the new key is in use, the same answer can be installed once more.
     keystore::clear_request(home)?;
     print(&format!(
         "the new signing key is {}\n  certified with serial {} until {}\n",

@@ -46,7 +46,7 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliErro
         (_, agent, serial) => {
             let (config, keys) = open(&Home::find(home)?)?;
             let own = keys.certificate;
-            // A statement of another key looks like one and counts nowhere.
+            // Refuse another root key: a statement that it signs looks like a revocation, and counts nowhere.
             if *root.public() != own.root {
                 let path = args.root;
                 return Err(crate::keystore::KeystoreError::OtherRoot(path).into());
@@ -67,7 +67,7 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliErro
     let statement = statement
         .map_err(|error| CliError::usage(error, "give a --reason of 1 to 200 characters"))?;
     let text = json_line(&statement.to_value());
-    // The file before the daemon: peers that the daemon does not reach can be told by the file alone.
+    // Write the file before the daemon is told: peers that the daemon does not reach can be told by the file alone.
     let file = match &args.out {
         Some(out) => {
             private::create(out, text.as_bytes())?;

@@ -188,7 +188,7 @@ fn take_over(
 
 fn same_file(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
-        // By the file and not by its spelling: a link to the next root key of this home is that key.
+        // Compare the files and not the spelling of their paths: a link to this home's next root key is that key.
         (Ok(one), Ok(other)) => one == other,
         _ => false,
     }

@@ -44,7 +44,7 @@ impl Desktop {
 
 fn found(path: &std::ffi::OsStr) -> Option<PathBuf> {
     let mut files = std::env::split_paths(path).map(|place| place.join("notify-send"));
-    // A relative place in PATH means whatever directory this command was started in.
+    // A relative place in PATH depends on the directory in which this command was started, so it is not searched.
     files.find(|file| file.is_absolute() && is_program(file))
 }
 
@@ -78,7 +78,7 @@ fn show(program: &Path, attention: &Attention) -> Result<(), String> {
     let is_alarm = attention.kind == AttentionKind::Alarm;
     let urgency = if is_alarm { "critical" } else { "normal" };
     let mut command = Command::new(program);
-    // Behind `--`: no text is taken for an option.
+    // `--` ends the options: no text is taken for an option.
     command.args(["--app-name=signet", "--urgency", urgency, "--"]);
     command.arg(format!("signet: {}", attention.agent));
     command.arg(format!(

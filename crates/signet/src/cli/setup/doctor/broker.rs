@@ -65,7 +65,7 @@ fn without(scene: &Scene) -> CheckResult {
 type Explain = Box<dyn FnOnce(DoctorCheck) -> CheckResult>;
 
 fn look(scene: &mut Scene) -> Result<Inspection, Explain> {
-    // Without a list the login is still tried at its own inbox.
+    // Without the list of peers, the login is still tried at its own inbox.
     let peers = scene.ask(ListPeers {}).unwrap_or_default();
     let inboxes = peers.iter().filter_map(|peer| peer.peer.parse().ok());
     let inboxes: Vec<String> = inboxes.map(|agent| inbox_subject(&agent)).collect();
@@ -150,7 +150,7 @@ impl ServerKeeper {
     fn of(home: &Home, config: &Config) -> Self {
         let servers = &config.nats.servers;
         let own = OwnServer::of(home).and_then(|own| own.url().ok());
-        // A server below the home that the configuration does not name is not the one that was asked.
+        // A server in the home that the configuration does not name is not the server that was asked.
         if own.is_some_and(|own| *servers == [own]) {
             return Self::Home(match DaemonKeeper::of(home.path()) {
                 DaemonKeeper::UserUnit(_) => "signet up",
@@ -243,7 +243,7 @@ fn store(seen: &Inspection) -> CheckResult {
     let known = stores
         .into_iter()
         .filter_map(|(what, store)| Some((what, store?)));
-    // By the share and not by the bytes; in 128 bits, since a thousand times the bytes may be more than 64 hold.
+    // Compare shares and not bytes. Count in 128 bits: a thousand times the bytes may be more than 64 bits hold.
     let fullest = known
         .max_by_key(|(_, store)| u128::from(store.bytes) * 1000 / u128::from(store.limit.max(1)));
     match fullest {

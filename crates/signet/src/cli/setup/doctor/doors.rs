@@ -70,7 +70,7 @@ fn look(scene: &Scene, door: &DoorFile) -> CheckResult {
 
 /// The unit of a gateway reads its file as a user of its own, whose tokens it may hold.
 fn is_of_another_user(scene: &Scene, file: &Path) -> bool {
-    // A file in the home that cannot be read is a fault; one that was made for another user is as it should be.
+    // A file in the home that cannot be read is a fault; a file elsewhere may rightly be closed to this user.
     let is_refused = access(file, Access::READ_OK) == Err(Errno::ACCESS);
     is_refused && !file.starts_with(scene.home.path())
 }
@@ -98,7 +98,7 @@ fn read(option: &str, file: &Path) -> Result<(), (String, String)> {
     })?;
     let mut command = Command::new(program);
     command.arg("check").arg(option).arg(file);
-    // The gateway's own reading decides, so that doctor and gateway never differ about a file.
+    // Let the gateway itself read the file, so that doctor and gateway never differ about a file.
     let output = command.env_clear().stdin(Stdio::null()).output();
     let output = output.map_err(|error| (error.to_string(), unasked()))?;
     if output.status.success() {

@@ -84,7 +84,7 @@ pub(super) fn files(home: &Home) -> CheckResult {
         seen += 1;
         // Other errors, such as a file that cannot be opened, are reported by the check of the keys.
         if let Err(error @ (PrivateError::Mode { .. } | PrivateError::Owner { .. })) =
-            // By the function that reads keys in earnest, so that the modes it refuses are refused here.
+            // Open the file with the function that reads keys in earnest, so that doctor refuses the same modes.
             private::open(&file)
         {
             let is_login = file.extension().is_some_and(|end| end == "nk");

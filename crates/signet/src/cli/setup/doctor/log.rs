@@ -85,12 +85,12 @@ fn month(scene: &Scene) -> CheckResult {
         "log-month",
         "the chain and the checkpoints of the log's newest month",
     );
-    // Only the newest: a running daemon looks at finished months itself, once a day.
+    // Check the newest file alone: a running daemon checks finished months itself, once a day.
     let Some(newest) = files(scene).pop() else {
         return check.well("there is no log yet");
     };
     let settings = Settings {
-        // Without signatures, which take long on a large month.
+        // Leave signatures out: checking them takes long on a large month.
         depth: Depth::Links,
         findings: 1,
     };
@@ -230,7 +230,7 @@ impl RecentMonths {
             .values()
             .map(|difference| *difference > 0)
             .collect();
-        // Several peers that all differ to one side are hardly all wrong.
+        // Where the clocks of several peers all differ to the same side, this machine's clock is most likely the wrong one.
         let (next, whose) = match self.clocks.len() > 1 && sides.len() == 1 {
             true => (
                 "timedatectl set-ntp true",

@@ -66,7 +66,7 @@ fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
         },
         None => None,
     };
-    // Of a link the link itself counts: the daemon makes sockets, and no links to them.
+    // Look at a link itself and not at its target: the daemon makes sockets, and no links to them.
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(_) if !runs => return None,

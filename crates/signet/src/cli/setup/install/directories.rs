@@ -126,7 +126,7 @@ fn give_in(directory: BorrowedFd<'_>, owner: FileOwner, deep: u8) -> io::Result<
             continue;
         }
         let seen = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // The user may have removed it meanwhile.
+        // The user may have removed the file meanwhile.
         let Ok(file) = rustix::fs::openat(directory, name, seen, Mode::empty()) else {
             continue;
         };
@@ -134,7 +134,7 @@ fn give_in(directory: BorrowedFd<'_>, owner: FileOwner, deep: u8) -> io::Result<
         let kind = FileType::from_raw_mode(facts.st_mode);
         let is_roots = facts.st_uid == 0 && owner.user != 0;
         let is_file = kind == FileType::RegularFile;
-        // A user can make a hard link in their home to a file of root's elsewhere, and would be given that one.
+        // A user can make a hard link in their home to a file of root's, and would then be given that file.
         if is_roots && is_file && facts.st_nlink > 1 {
             found.left.push(name.to_owned());
         } else if is_roots && (is_file || kind == FileType::Directory) {
@@ -168,7 +168,7 @@ fn settle(
     owner: FileOwner,
     mode: u32,
 ) -> io::Result<FolderChange> {
-    // For root alone at first: nobody enters before owner and mode are right.
+    // Make the folder for root alone: nobody enters before owner and mode are right.
     let made = rustix::fs::mkdirat(parent, name, Mode::RWXU);
     if let Err(error) = made
         && error != rustix::io::Errno::EXIST
@@ -177,7 +177,7 @@ fn settle(
     }
     let directory = rustix::fs::openat(parent, name, DIRECTORY, Mode::empty())?;
     let facts = rustix::fs::fstat(&directory)?;
-    // Looked at in the opened directory: by its path it could be exchanged between the look and the change.
+    // Check the opened directory and not its path: the path could lead to another one between the check and the change.
     if facts.st_uid != 0 && facts.st_uid != owner.user {
         return Ok(FolderChange::Foreign);
     }

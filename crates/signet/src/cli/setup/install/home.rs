@@ -28,7 +28,8 @@ pub(super) fn make(
     key: Option<&NewUser>,
 ) -> Result<(), CliError> {
     let owner = machine.owner(&name.user(), &name.user())?;
-    // Root's own: whoever could write here could put a directory of theirs in the place of a home.
+    // The folder of all homes belongs to root: a user who could write in it could put a
+    // directory of their own in place of a home.
     machine.directory(HOMES, FileOwner { user: 0, group: 0 }, 0o755)?;
     if machine.is_dry() {
         return machine.say(&name.home(), "made, with new keys");

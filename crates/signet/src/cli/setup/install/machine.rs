@@ -106,7 +106,7 @@ impl Machine {
         group: Option<u32>,
     ) -> Result<bool, CliError> {
         let (place, mode) = (self.at(path), group.map_or(0o644, |_| 0o640));
-        // The same text is not written again: whether it is new decides whether a server is reloaded.
+        // Callers reload a server where the text is new, so the same text is not written again.
         if std::fs::read_to_string(&place).is_ok_and(|is| is == text) {
             self.kept(path)?;
             return Ok(false);
@@ -117,7 +117,7 @@ impl Machine {
             make_all(parent).map_err(fail)?;
             let fresh = place.with_extension("new");
             let replaced = replace(&place, &fresh, 0o600, text.as_bytes(), |file| {
-                // Owner and mode belong to the new file before it gets its name, so nobody reads it too early.
+                // Set owner and mode before the new file gets its name, so that nobody reads it too early.
                 fchown(file, Some(0), group)?;
                 file.set_permissions(Permissions::from_mode(mode))
             });

@@ -20,10 +20,11 @@ pub(super) fn run(
         let next = "the files in /etc/signet/agents name agents and instances: --agent and --name";
         return Err(CliError::refused(what, next));
     };
-    // Stopped before its login goes: a daemon that runs would only try in vain from then on.
+    // Stop the daemon before its login goes: without the login the daemon would only try in vain.
     stop(machine, name)?;
     known.removed = true;
-    // Noted first: the server's configuration is made from the notes of those that were not removed.
+    // Note the removal before the server is configured: its configuration is made from
+    // the notes of agents that were not removed.
     agents::note(machine, name, &known)?;
     if server::is_ours(machine) && server::configure(machine)? {
         server::reload(machine)?;

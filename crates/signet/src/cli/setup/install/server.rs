@@ -28,7 +28,7 @@ impl ServerChoice {
     pub(super) fn find(machine: &Machine, named: Option<&str>) -> Self {
         match named {
             Some(url) => Self::Named(url.to_owned()),
-            // Asked before whether anything listens: our own server runs there since the first agent.
+            // Look for our own server's configuration first: from the first agent on, our own server is the one that listens.
             None if machine.at(CONF).exists() => Self::Ours,
             None if machine.is_here() && speaks_nats(LISTEN) => Self::Running,
             None if PROGRAMS
@@ -56,7 +56,7 @@ pub(crate) fn keeps_server() -> bool {
 pub(super) fn configure(machine: &Machine) -> Result<bool, CliError> {
     machine.sysusers(SYSUSERS)?;
     let group = machine.group("signet-nats")?;
-    // The server reads its configuration and must not change it: the logins in it decide who gets in.
+    // The server may read its configuration but not change it: the logins in the configuration decide who gets in.
     machine.directory(DIRECTORY, FileOwner { user: 0, group }, 0o750)?;
     let seed = machine.at(ADMIN);
     let admin = match (seed.exists(), machine.is_dry()) {

@@ -131,7 +131,7 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
     };
     if let Some(said) = &args.words {
         let said = said.to_lowercase();
-        // As people write words down: in capitals, on two lines, with more spaces.
+        // Accept the words as people write them down: in capitals, on two lines, with more spaces.
         let same = said.split_whitespace().eq(words.split(' '));
         return if same { Ok(()) } else { Err(differ()) };
     }
@@ -143,7 +143,7 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
         peer.principal,
         peer.principal
     );
-    // A yes that a script gives is nobody's comparison.
+    // A yes from a script compares nothing, so the question is asked at a terminal alone.
     if !io::stdin().is_terminal() {
         let what = "nobody can be asked here whether the words are right: nobody is trusted yet";
         let next = "give the words that the other person says: signet accept LINE --words \"…\"";

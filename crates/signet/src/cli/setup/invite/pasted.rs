@@ -44,7 +44,7 @@ fn lines_in(text: &str, prefix: &str) -> Vec<Zeroizing<String>> {
             c if is_base64url(c) => line.push(c),
             _ => break,
         }
-        // Each end costs a try to read it, so a long text of single letters must not have any number of them.
+        // Trying an end of the line costs time: limit the number of ends, since a long text of single letters has very many.
         if line.len() > LONGEST || lines.len() > MOST {
             break;
         }

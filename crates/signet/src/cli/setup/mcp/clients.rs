@@ -168,7 +168,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     replace(
         &file,
         &beside,
-        // The umask decides, as for any file that this user makes: no secret stands in it.
+        // Leave the mode to the umask, as for any file that this user makes: the file holds no secret.
         0o666,
         text.as_bytes(),
         |new| match fs::metadata(&file) {

@@ -44,7 +44,7 @@ pub(super) fn with_server(
         false => text,
     };
     let strict = text.trim_start_matches('\u{feff}');
-    // Read whole by a real parser first: the scanner below trusts that the text is strict JSON.
+    // Let a real parser read the whole text first: the scanner below relies on strict JSON.
     let value: Value =
         serde_json::from_str(strict).map_err(|error| DocumentFault::NoJson(error.to_string()))?;
     if !value.is_object() {
@@ -71,7 +71,7 @@ pub(super) fn with_server(
         }
         _ => return Err(unfit()),
     };
-    // Compared as values: the same server in another order, or with other spaces, is the same server.
+    // Compare values and not texts: the same server in another order, or with other spaces, is the same server.
     let same = |place: &Range<usize>| {
         let there = text
             .get(place.clone())
@@ -197,7 +197,7 @@ fn value_end(text: &str, at: usize) -> Option<usize> {
         let length = rest.find([',', '}', ']', ' ', '\t', '\n', '\r']);
         return Some(at + length.unwrap_or(rest.len()));
     }
-    // Counted and not recursive: the text is a file of somebody else's, however deep.
+    // Count the depth instead of recursing: somebody else wrote the text, and may have nested it very deep.
     let (mut depth, mut from) = (0_usize, at);
     loop {
         match text.get(from..)?.chars().next()? {

@@ -132,7 +132,7 @@ fn read_context(name: &str) -> Result<Value, CliError> {
             "nats context ls shows the names; or give --server and --nkey",
         )
     };
-    // A name and no path: the variable may come from anywhere.
+    // Refuse a path: the variable may come from anywhere, and has to be the name of a context.
     if name.contains(['/', '\\']) || name.starts_with('.') {
         return Err(unusable(format!("{name:?} is no name of a context")));
     }

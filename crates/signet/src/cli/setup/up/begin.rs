@@ -79,7 +79,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), CliError> {
         None => None,
     };
     let seed = home.nats_seed();
-    // A home that holds the seed of that login is the agent that it was made for.
+    // A home that holds the seed of that login belongs to the agent for which the login was made.
     let has_login = || seed.exists() && key::read(&seed).ok() == login;
     let is_other = match (&known, &root) {
         (Some(known), Some(root)) => known != root,
@@ -106,7 +106,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), CliError> {
 fn peers_of(home: &Home, config: &Config) -> Vec<Peer> {
     let list = ListPeers {};
     if let Ok(mut client) = Client::connect(&config.control_socket, PATIENCE) {
-        // A daemon that runs knows more than the state that it last wrote.
+        // A running daemon knows more than the state that it last wrote.
         return client.call(&list).unwrap_or_default();
     }
     // A state that cannot be read is reported later, when that agent is to trust this one.

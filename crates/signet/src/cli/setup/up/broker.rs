@@ -120,7 +120,7 @@ impl FoundServer<'_> {
             // The other home uses a server that somebody else keeps: whether it lets this agent in is for that keeper.
             return self.named(&config.nats.servers.join(","), "");
         };
-        // The other home's server is changed, so its own `up` and `down` wait.
+        // This command changes the other home's server, so the other home's `up` and `down` wait meanwhile.
         let _lock = UpLock::acquire(other)?;
         own.start(self.interrupts)?;
         // The server belongs to the other home, so it is not ended with this command.
@@ -194,7 +194,8 @@ impl FoundServer<'_> {
         connection.mailbox = None;
         let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), None) {
             Ok(_) => "made".to_owned(),
-            // No failure: the daemon starts without a server, and finds a mailbox that is made later.
+            // A server that does not answer is no failure: the daemon starts without it,
+            // and finds a mailbox that is made later.
             Err(BrokerFault::Server(Error::Unreachable { .. })) => {
                 "not looked at: the server does not answer".to_owned()
             }
@@ -236,7 +237,7 @@ fn enter(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<String, CliErr
         true => key::read_or(&seed, || key::made_anew(&seed))?,
         false => key::make(&seed)?,
     };
-    // The login before the address: a configuration that is written names a server that lets the agent in.
+    // Admit the login before the address is written: a configuration on disk then names a server that lets the agent in.
     own.admit(agent, &public)?;
     let url = own.url()?;
     set_servers(home, std::slice::from_ref(&url))?;
@@ -250,7 +251,7 @@ fn list_of(urls: &str) -> Vec<String> {
 
 /// Asks at a terminal whether the server that listens here is meant; nobody is asked elsewhere.
 fn asked_to_use() -> Result<bool, CliError> {
-    // A script must not wait for an answer, and a server of somebody else's is used only where somebody says so.
+    // A script must not wait for an answer, and a server that somebody else runs is used only where a person says so.
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Ok(false);
     }

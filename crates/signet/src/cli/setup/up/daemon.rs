@@ -41,9 +41,9 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Cl
         .stderr(out);
     // Every later start reads the address from the configuration: in this one, NATS_URL would override that address.
     command.env_remove("NATS_URL");
-    // The file goes on from earlier runs, whose errors are not this start's.
+    // Earlier runs wrote to the same file, and their errors do not belong to this start.
     let before = std::fs::metadata(&log).map_or(0, |facts| facts.len());
-    // In a group of its own: a Ctrl-C at this terminal is meant for this command.
+    // Start the daemon in a process group of its own: a Ctrl-C at this terminal is meant for this command.
     let child = command.process_group(0).spawn();
     let child = child.map_err(|error| failed("the daemon does not start", error))?;
     wait(home, config, Some((child, before)))
@@ -61,7 +61,7 @@ pub(super) fn wait(
         let ended = child.as_mut().and_then(|(child, _)| child.try_wait().ok()?);
         // The exit is looked for before the log is read, so that the log of an ended child is complete.
         let said = child.as_ref().and_then(|(_, from)| fault_in(home, *from));
-        // A daemon that waits for room on the disk has said so and does not end, and this command does not wait with it.
+        // A daemon that waits for room on the disk has said so and does not end; this command does not wait with it.
         let waits = said.is_some() && start.elapsed() > Duration::from_secs(2);
         if ended.is_some() || waits || start.elapsed() > PATIENCE {
             if let Some((child, _)) = &mut child {
@@ -153,7 +153,7 @@ pub(super) fn stop(home: &Home) -> Result<bool, CliError> {
         Ok(_) => return Ok(false),
     };
     let pid = holder.parse::<i32>().ok().and_then(Pid::from_raw);
-    // The number was written by whoever holds the lock, and so names a process that lives.
+    // The program that holds the lock wrote the number, so the number names a process that lives.
     let stopped = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
     let start = Instant::now();
     while stopped && start.elapsed() < LEAVE {

@@ -65,7 +65,7 @@ impl Interrupts {
                 }
             }
         };
-        // A thread and no task: the command waits for processes and servers in calls that block.
+        // Use a thread and not a task: the command waits for processes and servers in calls that block.
         let thread = std::thread::Builder::new().name("signals".into());
         let thread = thread.spawn(move || runtime.block_on(listen));
         thread.map_err(failed)?;

@@ -142,7 +142,7 @@ impl OwnServer {
     ) -> Result<LoginResult, CliError> {
         let mut facts = self.facts()?;
         let before = facts.users.insert(agent.clone(), nkey.to_owned());
-        // Each mailbox reserves its room in the store, which was made for so many: one more would not fit.
+        // The store was made for this many mailboxes, and each reserves its room: one more would not fit.
         if facts.users.len() > SHARES {
             let what =
                 format!("this server has room for {SHARES} agents, and all of it is given away");
@@ -227,7 +227,8 @@ impl OwnServer {
             shares: SHARES,
             files: Some((&pid, &log)),
         };
-        // The list of logins last: after a crash in between, the next command finds the login missing and writes both again.
+        // Write the list of logins last: after a crash in between, the next command finds
+        // the login missing and writes both again.
         private::replace(&self.conf_file(), server.render().as_bytes())?;
         let facts = serde_json::to_vec_pretty(facts).unwrap_or_default();
         Ok(private::replace(&self.facts_file(), &facts)?)

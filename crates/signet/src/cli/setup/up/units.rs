@@ -20,7 +20,7 @@ pub(crate) struct Units {
 impl Units {
     /// Those of `agent`, where this user has a service manager that answers.
     pub(crate) fn of(agent: &AgentId) -> Option<Self> {
-        // Asked for an answer, not for its files: in a container, or under `su`, there is no user manager to reach.
+        // Ask the user manager itself, and do not look for its files: in a container, or under `su`, it cannot be reached.
         let answers = systemctl(&["show-environment"]).is_ok_and(|said| said.status.success());
         let config = settings_dir().filter(|_| answers)?;
         Some(Self {
@@ -118,7 +118,7 @@ fn daemon_unit(agent: &str, program: &Path, home: &Path) -> String {
                 quoted(home)
             )
         } else if line.starts_with("ReadWritePaths=") {
-            // With a hyphen: a home that was moved away must not keep the unit from starting and saying so.
+            // The hyphen allows a missing home: a home that was moved away must not keep the unit from starting and saying so.
             format!("ReadWritePaths=-{}\n", quoted(home))
         } else if line.starts_with("Description=") {
             format!("Description=signet agent {agent}\n")

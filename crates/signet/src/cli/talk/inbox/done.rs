@@ -27,7 +27,7 @@ pub(super) struct DoneArgs {
 
 pub(super) fn run(args: &DoneArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let mut client = connect(home, Duration::ZERO)?;
-    // Listed also for a whole id: the call names the sender too, whom the person need not type.
+    // List the inbox for a whole id too: the call names the sender as well, and the person need not type the sender.
     let waiting = names::in_inbox(&mut client, args.from.as_deref())?;
     let message_id = names::one(&args.message, || Ok(waiting.clone()), LIST)?;
     let from = sender(&waiting, &message_id)?;

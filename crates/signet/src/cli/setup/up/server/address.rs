@@ -32,7 +32,7 @@ pub(super) fn free(listen: &str) -> Result<String, CliError> {
                     is there: signet up --nats URL";
         CliError::refused(what, next)
     };
-    // Closed again at once: another program may take the port until the server does, and then the server says so.
+    // Close the listener at once: another program may take the port before the server does, and then the server says so.
     let listener = TcpListener::bind(listen).map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
     match listen.strip_suffix(":0") {

@@ -37,7 +37,7 @@ impl OwnServer {
         if let Some(pid) = self.pid() {
             if is_new_admin {
                 self.write(&facts)?;
-                // A server that runs has to learn of the new administrator before the mailboxes are made by it.
+                // A server that runs has to learn of the new administrator before the administrator makes the mailboxes.
                 self.signal(Signal::HUP);
             }
             return self.wait_for(pid, &facts.listen);
@@ -55,7 +55,8 @@ impl OwnServer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // In a group of its own: a Ctrl-C goes to this command alone, which decides whether the server ends.
+        // Start the server in a process group of its own: a Ctrl-C goes to this command
+        // alone, which decides whether the server ends.
         let started = interrupts.start_server(command.process_group(0));
         started.map_err(|error| {
             let next = "is it a program for this machine? NATS_SERVER names another";
