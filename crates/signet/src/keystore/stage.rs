@@ -158,7 +158,7 @@ fn staged_names(next: &Path) -> Result<Option<BTreeSet<String>>, KeystoreError> 
         Err(error) => return Err(at(next)(error).into()),
     };
     let me = rustix::process::geteuid().as_raw();
-    // Adopt only a folder that is this user's and closed to all others: another user could choose the agent's keys by it.
+    // Anyone who can write in this folder chooses the agent's keys, so it has to be this user's and closed to all others.
     if !facts.is_dir() || facts.uid() != me || facts.mode() & 0o077 != 0 {
         return Err(intruded(next));
     }

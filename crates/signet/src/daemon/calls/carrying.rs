@@ -102,7 +102,7 @@ fn make_poll(state: &mut DaemonState, asked: &MakePoll) -> Result<MadePoll, ApiE
     let last: Option<MessageId> = maybe_named("after", asked.after.as_deref())?;
     let (id, _) = state.carrying.attached(&asked.carrier)?;
     let address = state.carrying.address(id, &peer);
-    // Such a peer can only dial out: it polls this agent, and has no address at which to poll it.
+    // A peer that has only a box for polls dials out itself: it polls this agent, and has no address at which to poll it.
     let address = address.filter(|address| address != KEPT_FOR_POLLS);
     let address = address.ok_or_else(|| {
         let text = format!(

@@ -149,7 +149,7 @@ pub(super) fn recover(args: &RecoverArgs, home: &Home) -> Result<(), CliError> {
             "It is another agent than before: hand signet peer export to your peers."
         },
         old.agent,
-        // Revoke all serials below the new one: the agent may have been certified again after the export.
+        // The revocation takes all serials below the new one: the agent may have been certified again after the export.
         certificate.serial.saturating_sub(1).max(old.serial),
     ))
 }
