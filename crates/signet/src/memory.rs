@@ -85,9 +85,9 @@ impl Memory {
             Err(fault) => Err(fault.into()),
         };
         let mut memory = match recalled {
-            Ok((past, store)) => Self {
+            Ok((mut past, store)) => Self {
+                log: open_log(&mut past, opening, &genesis)?,
                 node: past.node,
-                log: open_log(opening, now, &genesis)?,
                 store,
                 told: past.told,
                 log_fault: None,
@@ -97,8 +97,8 @@ impl Memory {
             Err(MemoryError::State(fault)) if fault.is_lost() => {
                 // The first keys went into the node that could not be made of the state's rows, so read them again.
                 let keys = AgentKeys::settle(lock, &config.agent, now)?;
-                let past = recall_all(keys, config, &opening)?;
-                let mut log = open_log(opening, now, &genesis)?;
+                let mut past = recall_all(keys, config, &opening)?;
+                let mut log = open_log(&mut past, opening, &genesis)?;
                 // An agent that has never run had no state, so no `rebuilt` line is written about a lost one.
                 if !matches!(fault, StateError::Missing) || past.has_run {
                     let cause = format!(
@@ -217,13 +217,13 @@ impl Memory {
         // Drop the rows: they are of no use any more, and the whole log is about to be read beside them.
         drop(stored);
         let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
-        let Past { node, told, .. } = recall_all(keys, config, &opening)?;
-        let log = open_log(opening, now, &genesis)?;
-        let rows = node.snapshot(now).rows();
+        let mut past = recall_all(keys, config, &opening)?;
+        let log = open_log(&mut past, opening, &genesis)?;
+        let rows = past.node.snapshot(now).rows();
         let count = rows.len();
         let mut store = StateStore::create(&lock.home().state_file(), &config.agent.agent)?;
         store.replace(&log.position(), rows)?;
-        Ok((told, count))
+        Ok((past.told, count))
     }
 
     /// A person accepts that the log of a locked home lost its end: it goes on with what is left, a
@@ -249,11 +249,11 @@ impl Memory {
         // Ask before anything is set aside: where nothing is lost, the home stays as it is.
         let lost = opening.loss().ok_or(MemoryError::NothingLost)?;
         let left = opening.last();
-        let Past { node, .. } = recall_all(keys, config, &opening)?;
+        let mut past = recall_all(keys, config, &opening)?;
         StateStore::set_aside(&path)?;
         let mut memory = Self {
-            node,
-            log: open_log(opening, now, &genesis)?,
+            log: open_log(&mut past, opening, &genesis)?,
+            node: past.node,
             store: StateStore::create(&path, &config.agent.agent)?,
             told: u64::MAX,
             log_fault: None,
@@ -307,8 +307,13 @@ fn custody(home: &Home, config: &Config) -> Result<Custody, MemoryError> {
 /// The mode bit by which a file's group reads it.
 pub(crate) const GROUP_READS: u32 = 0o040;
 
-fn open_log(opening: LogOpening, now: Timestamp, genesis: &Entry) -> Result<Log, MemoryError> {
-    let log = opening.open(now, genesis)?;
+/// Opens the log for writing. A new log begins with `genesis`, which its node is told as well.
+fn open_log(past: &mut Past, opening: LogOpening, genesis: &Entry) -> Result<Log, MemoryError> {
+    let is_new = opening.end() == 0;
+    let log = opening.open(clock::now(), genesis)?;
+    if is_new {
+        past.node.recall(log.time(), genesis);
+    }
     if log.lacks_checkpoint_key() {
         warn!(
             "the key of this month's checkpoints (checkpoint-keys/ in the home) is missing: no \

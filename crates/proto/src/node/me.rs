@@ -44,7 +44,7 @@ impl Me {
     }
 
     /// The last certificate of ours that the log holds.
-    pub(super) fn recorded(&self) -> Option<&Certificate> {
+    pub fn recorded(&self) -> Option<&Certificate> {
         self.recorded.as_ref()
     }
 

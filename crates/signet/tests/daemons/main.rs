@@ -22,6 +22,7 @@ mod demo;
 mod doctor;
 mod downgrade;
 mod faults;
+mod first_start;
 mod foreign;
 mod forgeries;
 mod golden;
