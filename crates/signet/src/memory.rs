@@ -86,7 +86,7 @@ impl Memory {
         };
         let mut memory = match recalled {
             Ok((mut past, store)) => Self {
-                log: open_log(&mut past, opening, &genesis)?,
+                log: open_log(&mut past, opening, now)?,
                 node: past.node,
                 store,
                 told: past.told,
@@ -98,13 +98,11 @@ impl Memory {
                 // The first keys went into the node that could not be made of the state's rows, so read them again.
                 let keys = AgentKeys::settle(lock, &config.agent, now)?;
                 let mut past = recall_all(keys, config, &opening)?;
-                let mut log = open_log(&mut past, opening, &genesis)?;
+                let mut log = open_log(&mut past, opening, now)?;
                 // An agent that has never run had no state, so no `rebuilt` line is written about a lost one.
                 if !matches!(fault, StateError::Missing) || past.has_run {
-                    let cause = format!(
-                        "{fault}; made again from {} of the log",
-                        counted(past.told, "line")
-                    );
+                    let lines = counted(past.told, "line");
+                    let cause = format!("{fault}; made again from {lines} of the log");
                     warn!("{cause}");
                     log.append(now, &Entry::Rebuilt(CauseLine { cause }))?;
                     // Commit before the new state is made: a crash in between leaves the old fault,
@@ -218,7 +216,7 @@ impl Memory {
         drop(stored);
         let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
         let mut past = recall_all(keys, config, &opening)?;
-        let log = open_log(&mut past, opening, &genesis)?;
+        let log = open_log(&mut past, opening, now)?;
         let rows = past.node.snapshot(now).rows();
         let count = rows.len();
         let mut store = StateStore::create(&lock.home().state_file(), &config.agent.agent)?;
@@ -252,7 +250,7 @@ impl Memory {
         let mut past = recall_all(keys, config, &opening)?;
         StateStore::set_aside(&path)?;
         let mut memory = Self {
-            log: open_log(&mut past, opening, &genesis)?,
+            log: open_log(&mut past, opening, now)?,
             node: past.node,
             store: StateStore::create(&path, &config.agent.agent)?,
             told: u64::MAX,
@@ -307,12 +305,13 @@ fn custody(home: &Home, config: &Config) -> Result<Custody, MemoryError> {
 /// The mode bit by which a file's group reads it.
 pub(crate) const GROUP_READS: u32 = 0o040;
 
-/// Opens the log for writing. A new log begins with `genesis`, which its node is told as well.
-fn open_log(past: &mut Past, opening: LogOpening, genesis: &Entry) -> Result<Log, MemoryError> {
+/// Opens the log for writing. A new log begins with our own certificate, and its node is told of that line as well.
+fn open_log(past: &mut Past, opening: LogOpening, now: Timestamp) -> Result<Log, MemoryError> {
+    let genesis = Entry::Genesis(past.node.identity().certificate.clone());
     let is_new = opening.end() == 0;
-    let log = opening.open(clock::now(), genesis)?;
+    let log = opening.open(now, &genesis)?;
     if is_new {
-        past.node.recall(log.time(), genesis);
+        past.node.recall(log.time(), &genesis);
     }
     if log.lacks_checkpoint_key() {
         warn!(
