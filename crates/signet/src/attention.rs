@@ -102,7 +102,7 @@ pub(crate) fn standing(node: &Node, now: Timestamp) -> Vec<Attention> {
     let all = introductions.chain(drafts).chain(alarms).chain(roots);
     let all = all.chain(quarantine).chain(certificate(node, now));
     let mut all: Vec<Attention> = all.collect();
-    // All times are in UTC and of one length, so sorting them as texts sorts them by time.
+    // The times are texts in UTC, all of one length: sorted as texts, they are in order of time.
     all.sort_by(|one, other| (one.kind, &one.time).cmp(&(other.kind, &other.time)));
     for one in &mut all {
         one.still = true;
@@ -115,8 +115,7 @@ pub(crate) fn of_notice(node: &Node, now: Timestamp, notice: &Notice) -> Option<
     Some(match notice {
         Notice::StrangerWaits(claimed) => introduction(node, claimed, now),
         Notice::RootChanged(claimed) => changed_root(node, Some(claimed), claimed.root.id(), now),
-        // `Notice::Doubled` gets no record of its own: a `second-copy` alarm comes with it, and the text of that alarm
-        // says when agents of several people show a second copy.
+        // `Notice::Doubled` needs no record: the `second-copy` alarm that comes before it has one, and its text says the same.
         Notice::Alarm(line) => alarm(node, line.what, &line.peer, now),
         Notice::Quarantined { peer, message_id } => quarantined(node, peer, *message_id, now),
         Notice::ApprovalNeeded { peer, message_id } => draft(node, peer, *message_id),
@@ -143,7 +142,7 @@ pub(crate) fn steps_passed(left: Duration) -> usize {
 /// Two records of one kind as one, which tells of both.
 pub(crate) fn merged(held: Attention, newer: Attention) -> Attention {
     let still = held.still && newer.still;
-    // A certificate, or a record of the same id, that is told of again is the same event, and is not counted twice.
+    // A record of the same certificate, or with the same id, is about the same event: counting it again would tell of two.
     if held.kind == AttentionKind::Certificate || (held.id.is_some() && held.id == newer.id) {
         return Attention { still, ..newer };
     }

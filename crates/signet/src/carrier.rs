@@ -261,7 +261,7 @@ impl CarrierSet {
         &self,
         work: impl Future<Output = Result<T, CarrierError>>,
     ) -> Result<T, CarrierError> {
-        // A carrier that is alone holds up no other; a limit would only turn a slow hand-over into a failed one.
+        // Set no time limit for a single carrier: it holds up no other, and a limit would only make a slow hand-over fail.
         if self.0.len() < 2 {
             return work.await;
         }

@@ -172,7 +172,7 @@ impl Config {
     pub fn parse(text: &str, home: &Home, nats_url: Option<&str>) -> Result<Self, ConfigError> {
         let file = TomlFile::parse(text)?;
         let written: Sections = file.read()?;
-        // An empty text is a path that was left out: `dir = ""` would put the log straight into the home.
+        // Refuse empty texts: an empty path, as in `dir = ""`, would mean the home itself, and put the log straight into it.
         file.refuse_empty()?;
         let source = Source { file: &file, home };
         let agent = written.agent.clone();
@@ -183,7 +183,7 @@ impl Config {
         let audit_access = written.audit.access(source)?;
         let (control_socket, control_access) = written.control.read(source)?;
         let agent_socket = written.agent_socket.read(source, &control_socket)?;
-        // Only the socket tells who calls, so no two sockets may share a path.
+        // The daemon knows a caller's role by the socket alone, so no two sockets may share a path.
         let agent_path = agent_socket.as_ref().map(|socket| socket.path.as_path());
         let others: Vec<&Path> = agent_path
             .into_iter()
@@ -298,7 +298,7 @@ impl NatsSection {
                 Ok(NatsLogin::Nkey(source.home.nats_seed()))
             }
             (None, None, None, None) => {
-                // A seed in the home comes before the one that is handed over, as with the agent's keys.
+                // The home has no NATS key: use the one that the service manager hands over as a credential, if there is one.
                 let handed = private::credential(NATS_SEED);
                 Ok(handed.map_or(NatsLogin::None, NatsLogin::Nkey))
             }
@@ -325,7 +325,7 @@ impl NatsSection {
         let known = |server: &String| server.starts_with("nats://") || server.starts_with("tls://");
         let fault = match servers.iter().all(known) {
             false => "use URLs such as \"nats://127.0.0.1:4222\" or \"tls://…\"",
-            // A URL with `@` holds a login: people who may read the configuration may not therefore read the password.
+            // Refuse a login in the URL: the configuration may be readable by people who must not see the password.
             true if servers.iter().any(|server| server.contains('@')) => {
                 "put the login into `user` and `password-file`, not into the URL"
             }
@@ -350,10 +350,10 @@ impl NatsConfig {
 /// A group of the agent's own, neither the daemon's nor that of the person's socket, keeps it off the latter.
 /// Without one, agent and person share a user id: nothing but the person's key tells their decisions apart.
 fn usual_sign(home: &Home, control: &Access, agent: Option<&AgentSocket>) -> Sign {
-    // Take the group of the home's directory, not of the process: root,
-    // who may look at the home, then gets the same answer as the daemon.
+    // Take the group of the home's directory, not of the process: root, who may look at the home,
+    // then gets the daemon's answer.
     let own = std::fs::metadata(home.path()).map(|facts| facts.gid());
-    // A home that is not there yet will belong to whoever makes it.
+    // A home that does not exist yet will get the group of the process that makes it.
     let own = own.unwrap_or_else(|_| rustix::process::getegid().as_raw());
     let number = |group: &Option<String>| match group {
         None => Some(own),

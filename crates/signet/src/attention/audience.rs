@@ -39,8 +39,8 @@ impl Audience {
 
     /// Tells everybody. One that does not keep up is cut off, and asks anew what stands.
     pub(crate) fn tell(&mut self, attention: Attention, notice: Option<&Notice>) {
-        // Where the journal takes the entry, a line in the daemon's output would put the
-        // same text into the journal a second time.
+        // Where the system's journal took the entry, write no line: the daemon's output goes to
+        // the journal too, which would then have the text twice.
         let is_noted = self
             .journal
             .as_ref()
@@ -58,8 +58,8 @@ impl Audience {
         let told = serde_json::to_value(&attention).unwrap_or_default();
         self.followers
             .retain(|follower| follower.notify(ATTENTION, &told).is_ok());
-        // The command of `[notify]` gets the hint with program and home filled in, because its reader is elsewhere; a
-        // follower such as `signet watch` fills them in for its own reader.
+        // Fill program and home into the hint only for the command of `[notify]`, whose reader is
+        // not at this terminal; a follower such as `signet watch` fills them in for its own reader.
         let next = typed(&attention.next);
         self.hook.tell(Attention { next, ..attention });
     }

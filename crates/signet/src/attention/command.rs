@@ -55,7 +55,8 @@ impl NotifyHook {
         let mut state = self.shared.state();
         match command {
             Some(_) => state.pace.free(),
-            // Without a command nobody is left to tell; a command that is configured later is told all that stands then.
+            // Without a command, drop what waits: a command that is configured later is told
+            // everything that needs attention then.
             None => state.pace.clear(),
         }
         (state.command, state.failure) = (command, None);
@@ -127,7 +128,7 @@ impl SharedHook {
         let mut state = self.state();
         let until = state.failure.as_ref().map(|failure| failure.until);
         let next = match until.filter(|until| now < *until) {
-            // While nothing waits the task sleeps until it is woken, and not until the end of the pause.
+            // With nothing to tell, the task need not wake at the end of the pause: it sleeps until a record comes.
             Some(_) if state.pace.is_empty() => PaceStep::Nothing,
             Some(until) => PaceStep::Later(until),
             None => state.pace.take(now),
@@ -139,8 +140,8 @@ impl SharedHook {
     fn note(&self, command: &NotifyCommand, attention: Attention, ended: Result<(), String>) {
         let mut state = self.state();
         if state.command.as_ref() != Some(command) {
-            // The configuration names another command by now: a record
-            // that the old one failed to tell is left for the new one.
+            // The configuration names another command by now: leave a record that the old command
+            // failed to tell to the new command.
             if ended.is_err() && state.command.is_some() {
                 state.pace.put_back(attention);
             }
@@ -193,7 +194,8 @@ async fn tell_all(shared: Arc<SharedHook>, runner: Runner) {
                     () = shared.wake.notified() => {}
                 }
             }
-            // `notify_one` keeps a permit where nobody waits: a record that came since `next` ends this wait at once.
+            // `notify_one` keeps a permit while no task waits: a record that came after `next`
+            // ends this wait at once, and none is missed.
             _ => shared.wake.notified().await,
         }
     }
@@ -222,13 +224,13 @@ impl Runner {
 
     fn prepared(&self, command: &NotifyCommand) -> Command {
         let mut prepared = Command::new(&command.program);
-        // Clear the environment, then pass variables on by name: a variable that is new to systemd or to signet stays here.
+        // Clear the environment, then pass variables on by name: a variable that a later systemd adds could hold a secret.
         prepared.args(&command.arguments).env_clear();
         let kept = KEPT
             .iter()
             .filter_map(|name| Some((name, std::env::var_os(name)?)));
         prepared.envs(kept).env("SIGNET_HOME", &self.home);
-        // The program does not run in the home, where the keys are: programs may leave files where they run.
+        // Do not run the program in the home: programs may leave files where they run, and the home holds the keys.
         prepared.current_dir("/");
         prepared.stdout(Stdio::null()).stderr(Stdio::null());
         prepared

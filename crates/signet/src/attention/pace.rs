@@ -63,7 +63,8 @@ impl NotifyPace {
             let attention = slot.held.take()?;
             Some((slot, attention))
         }) {
-            // The interval runs from the hand-over, so the time that a slow command takes does not come on top of it.
+            // Start the interval when the record is handed over, not when the command ends: a slow
+            // command would make it longer.
             slot.free_at = now.saturating_add(APART);
             return PaceStep::Due(attention);
         }

@@ -110,10 +110,9 @@ pub(super) fn quarantined(
 /// A record that names nobody yet. `subject` is what its id stands for.
 fn record(node: &Node, kind: AttentionKind, since: Timestamp, subject: &[&str]) -> Attention {
     let since = since.to_string();
-    // Ids and names have no space in them, so words joined by spaces cannot be mistaken for other words.
+    // No id or name has a space in it, so two different lists of them never join to the same text.
     let mut named = [kind.as_str(), &subject.join(" ")].join(" ");
-    // The id of a certificate's record has no time in it: each reminder of the same certificate replaces the one
-    // before.
+    // Leave the time out of the id for a certificate: each reminder of the same certificate then replaces the one before.
     if kind != AttentionKind::Certificate {
         named = format!("{named} {since}");
     }

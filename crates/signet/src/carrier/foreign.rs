@@ -65,7 +65,8 @@ pub enum NotTaken {
 
 /// A carrier of that name; whoever attaches reaches as far as its socket.
 pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, Reading) {
-    // The channel needs no bound of its own: each message in it holds a permit of `room` and of `kib` until it is ruled.
+    // The channel needs no bound of its own: until a message is accepted or refused, it holds
+    // permits of `room`, which counts messages, and of `kib`, which counts kibibytes.
     let (news, posted) = mpsc::unbounded_channel();
     let shared = SharedForeign {
         id: id.clone(),
@@ -94,7 +95,8 @@ impl Foreign {
     pub fn attach(&self, client: Notifier) -> Result<(), AlreadyAttached> {
         let mut state = self.0.state();
         match &state.holder {
-            // The same connection asks again: nothing changes, and its parcels stay under way.
+            // The connection that holds the carrier attaches again: change nothing, so that its
+            // parcels under way are not given up.
             Some(holder) if holder.program() == client.program() => return Ok(()),
             Some(holder) if !holder.is_closed() => return Err(AlreadyAttached),
             _ => {}
@@ -102,7 +104,8 @@ impl Foreign {
         state.end();
         state.holder = Some(client.clone());
         let from = state.last_up.map(|last| last + FLAPPING);
-        // The earlier program is gone. Its `fall` finds another holder and stays silent, so its disconnection is told here.
+        // The program before has gone, but its `fall` does nothing once another program is the
+        // holder: report the disconnection here.
         if self.0.up.send_replace(false) {
             let _ = self.0.news.send(News::Disconnected);
         }
@@ -127,7 +130,7 @@ impl Foreign {
             return false;
         };
         state.under_way_bytes = state.under_way_bytes.saturating_sub(parcel.bytes);
-        // The receiver may be gone: the effect that waited for this parcel can end before.
+        // The effect that waited for this report may have ended: then nobody receives it.
         let _ = parcel.held.send(held);
         state.hand_out(&self.0.id);
         true
@@ -161,7 +164,7 @@ impl Foreign {
             let delivery = DeliveredMessage::new(Arc::clone(&batch), [room, kib]);
             news.push(message(bytes, address, Ticket::of(delivery)));
         }
-        // Take the messages only when there is room for all: no answer could say that a part of them was taken.
+        // Send only now that there is room for all messages: no answer could say that a part of them was taken.
         for news in news {
             // The receiver is gone when the daemon stops. The batch is then dropped, and its caller gets no answer.
             let _ = shared.news.send(news);
@@ -245,8 +248,8 @@ impl SharedForeign {
     }
 
     fn take(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, CarrierError> {
-        // The daemon itself holds the program to its ceiling, before the program sees the
-        // message: the program is not trusted with that.
+        // The daemon itself checks what the program may carry, before the program sees the
+        // message: the program is not trusted to keep to that.
         let message = parcel.message();
         if !self
             .reach
@@ -277,7 +280,7 @@ impl SharedForeign {
         let parcel = parcel.clone();
         state.queue.push_back(Queued { parcel, held });
         state.hand_out(&self.id);
-        // A dropped sender means that the program went, or never reported: then nobody holds the message.
+        // A dropped sender means that the program has gone or never reported: count the message as not stored.
         Ok(answer.map(|held| held.unwrap_or(false)).boxed())
     }
 }
@@ -328,7 +331,8 @@ impl Carrier for Foreign {
         waited.boxed()
     }
 
-    // No task of the daemon moves these bytes, so no task can hang; a program that is absent is no fault of the daemon.
+    // The watchdog asks here whether a task of the daemon hangs. A program outside of the daemon
+    // carries these messages, so no task can.
     fn probe(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         ready(Ok(())).boxed()
     }
@@ -351,7 +355,8 @@ impl CarrierSource for ForeignSource {
     fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
         let received = async move {
             let count = self.0.recv_many(out, max).await;
-            // The sending half lives as long as the daemon, so after a stop the channel has to be closed at this end.
+            // Close the receiving end after a stop: the senders live as long as the daemon, so the
+            // channel would never end by itself.
             let stopped = out.iter().any(|news| matches!(news, News::Stopped));
             if stopped {
                 self.0.close();

@@ -112,8 +112,8 @@ pub(crate) fn routes_of(texts: &[String], peer: &AgentId) -> Result<Vec<Route>, 
             .find(|known| known.carrier == route.carrier);
         match known {
             None => routes.push(route),
-            // Each carrier stands once among the ways to a peer: by the carrier's name the
-            // ledger knows where a message went already.
+            // A peer has one route for each carrier, so add the address to that route: the ledger
+            // remembers by the carrier's name where a message went.
             Some(known) if is_another_address(known, &route) => {
                 known.address.push(' ');
                 known.address.push_str(&route.address);

@@ -113,8 +113,8 @@ impl AgentSection {
             Some(path) => fitting(source.path(path))?,
             None => match fitting(source.path("agent.sock")) {
                 Ok(path) => path,
-                // Nobody wrote this path, it follows from the home: where it is too long, the
-                // daemon starts without this socket and says so.
+                // The default path is too long where the home's own path is long. Nobody
+                // configured it, so go on without this socket.
                 Err(_) => return Ok(None),
             },
         };
@@ -137,7 +137,8 @@ impl CarrierSection {
         source: Source<'_>,
         others: &[&Path],
     ) -> Result<Option<CarrierSocket>, ConfigError> {
-        // Check the words also where no socket is set: a misspelt word is reported now, and not when somebody sets the socket.
+        // Check the values even where no socket is set: a misspelt value is then reported now, and
+        // not when somebody sets the socket.
         let carriers = carriers(self.carriers);
         let fault = "a list of \"http\" and \"discord\" is expected";
         let carriers = carriers.ok_or_else(|| source.bad("carrier-socket.carriers", fault))?;

@@ -139,10 +139,10 @@ fn is_live(path: &Path) -> bool {
     // standard library knows no timeout for it.
     let probe = std::thread::Builder::new().spawn(move || {
         let connected = std::os::unix::net::UnixStream::connect(at);
-        // The receiver is gone where connecting took longer than [`PROBE`].
+        // Nobody receives the answer where connecting took longer than [`PROBE`].
         let _ = told.send(connected.map(drop));
     });
-    // Without a thread nothing is known: the socket counts as live, because no socket is removed on a guess.
+    // Without a thread nothing is known: treat the socket as live, because removing it would cut off a daemon that runs.
     let answer = probe.ok().map(|_| answer.recv_timeout(PROBE));
     !matches!(answer, Some(Ok(Err(error))) if error.kind() == io::ErrorKind::ConnectionRefused)
 }

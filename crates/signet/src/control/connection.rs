@@ -199,7 +199,7 @@ pub(super) async fn serve(
     };
     tokio::select! {
         ended = connection.converse(lines, notes, stop) => return ended,
-        // Wait beside `converse`, because `converse` may be waiting in the very write that the client does not read.
+        // Watch for the overflow here and not in `converse`, which may be stuck in a write that the client does not read.
         () = overflow.notified() => return Err(ConnectionEnd::NotReading),
         () = place.is_needed() => {}
     }
@@ -234,7 +234,8 @@ impl ClientConnection<'_> {
                 line = lines.next(), if listening && answers.len() < self.limits.in_flight => match line {
                     Ok(Some(line)) => {
                         heard = true;
-                        // Note the call before it is handed over, which may take a while: a client that has asked is not idle.
+                        // Count the call before it is handed over, which may take a while:
+                        // otherwise the client would look idle, and could be disconnected.
                         self.place.waits_for(answers.len() + 1);
                         answers.push(self.submit(&line).await);
                     }
@@ -260,7 +261,7 @@ impl ClientConnection<'_> {
             Err(error) => (vec![Item::Faulty(Id::null(), error)], false),
         };
         let mut pending = Vec::with_capacity(items.len());
-        // Submit the calls one after the other, and await their answers together: the node gets the calls in the line's order.
+        // Submit the calls of a batch one after the other, so that the node gets them in order; await their answers together.
         for item in items {
             pending.push(self.submit_item(item).await);
         }
@@ -288,8 +289,8 @@ impl ClientConnection<'_> {
                     notifier: self.notifier.clone(),
                     narrowing: self.narrowing.clone(),
                 };
-                // Where the daemon takes no more calls, the call is dropped
-                // here: its dropped reply answers that the daemon stops.
+                // Where the daemon takes no more calls, `send` drops the call with its `reply`:
+                // the dropped reply answers that the daemon stops.
                 drop(self.calls.send(call).await);
                 (id, PendingCall::Called(answer))
             }
@@ -373,8 +374,8 @@ impl LineReader {
                     Ok(Some(line))
                 };
             }
-            // Search only the new bytes next time: a client that sends its line byte by byte
-            // must not make each byte cost the whole line.
+            // Next time, search only the new bytes for the line's end: otherwise a client that
+            // sends its line byte by byte would make each byte cost the whole line.
             self.scanned = self.buffer.len();
             // Check the limit before more is read: a line without an end must not fill the memory.
             if self.scanned > self.limit {

@@ -37,12 +37,12 @@ impl ControlServer {
         let failed = |source| address.failed(source);
         let path = &address.path;
         let listener = UnixListener::bind(path).map_err(failed)?;
-        // The group is set before the mode: until the mode is set, only the daemon's own user may open the socket.
+        // Set the group before the mode: the other way round, the socket would be open to the wrong group for a moment.
         let mode = std::fs::Permissions::from_mode(address.access.mode);
         if let Some(name) = &address.access.group {
             let group = group::number_of(name).ok_or_else(|| address.without_group(name))?;
-            // The group is changed only where it differs: a directory with the setgid bit has given the socket its
-            // group already, and in a sandbox the daemon may not change a group.
+            // Change the group only where it differs: a directory with the setgid bit has already
+            // given the socket its group, and in a sandbox the daemon may not change a group.
             if std::fs::metadata(path).map_err(failed)?.gid() != group {
                 chown(path, None, Some(group)).map_err(failed)?;
             }
@@ -68,7 +68,7 @@ impl ControlServer {
         loop {
             let accepted = tokio::select! {
                 () = &mut stop => break,
-                // Take out the tasks that ended, or the set grows with every client that ever came.
+                // Collect the tasks that have ended: otherwise the set would grow with every client that ever came.
                 Some(_) = clients.join_next() => continue,
                 accepted = self.accept(&line) => accepted,
             };
@@ -78,8 +78,8 @@ impl ControlServer {
                     let (calls, stopped) = (calls.clone(), stopped.clone());
                     let (caller, limits) = (self.address.caller.clone(), self.limits);
                     clients.spawn(async move {
-                        // Wait for a place in the client's own task: a client that has to wait keeps
-                        // nobody behind it from being accepted.
+                        // Wait for a free slot in the client's own task: waiting in this loop
+                        // would keep later clients from being accepted.
                         let seat = Seat::take(places, &stream, stopped.clone()).await;
                         drop(in_line);
                         if let Some(seat) = seat {
@@ -96,7 +96,7 @@ impl ControlServer {
                 }
             }
         }
-        // Drop the server before the grace begins: the socket's file goes with the server, and nobody connects any more.
+        // Drop the server first, which removes the socket's file: then nobody can connect during the time of grace.
         drop((self, calls));
         stopping.send_replace(true);
         let _ = timeout(GRACE, clients.join_all()).await;
@@ -128,8 +128,8 @@ impl ControlServer {
         let me = rustix::process::geteuid().as_raw();
         let is_member = || match peer.pid().and_then(supplementary_groups) {
             Some(groups) => groups.contains(&self.group),
-            // A sandbox may hide the groups of other users' processes (`ProtectProc=`): who could open a socket that
-            // only its group can open is then a member.
+            // A sandbox (`ProtectProc=`) may hide the groups of another user's process. If only
+            // the group can open the socket, a process that has opened it is a member.
             None => self.is_for_members_alone(),
         };
         let allowed = is_own(peer.uid(), me) || peer.gid() == self.group || is_member();

@@ -116,8 +116,8 @@ impl SocketSlots {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let before = taken.len();
         taken.retain(|other| !Arc::ptr_eq(other, place));
-        // Where the client had to leave for another one, its place was given away in `try_take`, and none is freed
-        // here.
+        // A client that had to make room for another client lost its slot in `try_take` already:
+        // then no slot becomes free here.
         if taken.len() < before {
             self.freed.notify_one();
         }
@@ -126,7 +126,7 @@ impl SocketSlots {
 
 /// Which of the places is freed for a client of `process`.
 fn first_to_leave(taken: &[Arc<SocketSlot>], process: Option<i32>) -> Option<usize> {
-    // Count the newcomer with its process: a program that asks for one place more gives up one of its own.
+    // Count the new connection as held by its process: the process that would hold the most slots is to give up one of its own.
     let mut held = HashMap::from([(process, 1_usize)]);
     for place in taken {
         *held.entry(place.process).or_default() += 1;
@@ -154,7 +154,8 @@ impl SocketSlot {
     /// Notes how many of the client's lines wait for their answers.
     pub(super) fn waits_for(&self, lines: usize) {
         self.with(|state| {
-            // Only a change between waiting and idle counts: one more line does not make a client younger.
+            // Restart the time only when the client becomes busy or idle: otherwise each further
+            // line would make an old client look new.
             if (state.waits == 0) != (lines == 0) {
                 state.since = Instant::now();
             }

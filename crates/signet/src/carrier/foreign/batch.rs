@@ -63,7 +63,7 @@ impl DeliveredBatch {
             Disposition::Refused => &mut counted.refused,
             Disposition::Counted => &mut counted.counted,
         } += 1;
-        // All messages of one call come from one sender, so the first poll among them says whom the answer is for.
+        // All messages of one call come from one sender, so the first poll among them names the peer that gets the answer.
         if counting.polled.is_none() {
             counting.polled = settled.polled;
         }

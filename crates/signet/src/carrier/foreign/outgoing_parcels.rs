@@ -47,7 +47,8 @@ impl ForeignState {
             };
             let bytes = parcel.bytes().len();
             self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
-            // Numbers go on from program to program: a late report of an earlier program cannot name a parcel of the next one.
+            // Do not begin the numbers again for the next program: a late report of an earlier
+            // program would name the wrong parcel.
             self.handed_out += 1;
             let told = CarriedParcel {
                 id: self.handed_out,
@@ -59,7 +60,8 @@ impl ForeignState {
             let told = serde_json::to_value(told).unwrap_or_default();
             let holder = self.holder.as_ref();
             if holder.is_none_or(|holder| holder.notify(CARRIER_PARCEL, &told).is_err()) {
-                // The holder is gone, and the daemon is about to notice the end of the connection: drop the parcel.
+                // The program has gone, and the end of its connection is about to be noticed: drop
+                // the parcel, which is sent again later.
                 continue;
             }
             let since = Instant::now();

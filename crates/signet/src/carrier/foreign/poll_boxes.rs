@@ -80,13 +80,14 @@ impl PollBoxes {
                     return Vec::new();
                 }
                 kept.drop_expired();
-                // Drop messages in the first round only: while the peer waits, the place up
-                // to which it has messages cannot change.
+                // Drop the messages up to `after`, which the peer already has. Once is enough:
+                // while it waits, the peer names no newer message.
                 kept.drop_through(after.take());
                 if !kept.messages.is_empty() {
                     return kept.first();
                 }
-                // Begin to listen while the box is locked: a message that comes between here and the wait then ends the wait.
+                // Register for wake-ups while the boxes are locked: a message that comes between
+                // here and the wait would not end the wait otherwise.
                 Arc::clone(&kept.more).notified_owned()
             };
             if timeout_at(until, more).await.is_err() {
@@ -137,7 +138,8 @@ impl PollBox {
     fn first(&self) -> Vec<Arc<[u8]>> {
         let mut bytes = 0;
         let fits = |message: &&Arc<Message>| {
-            // Give a message that is larger than the limit alone: otherwise it would keep all messages behind it in the box.
+            // Give a message that is larger than the limit alone: otherwise it, and all messages
+            // after it, would never be given to the peer.
             let is_first = bytes == 0;
             bytes += message.canonical().len();
             is_first || bytes <= GIVEN_BYTES
