@@ -154,7 +154,7 @@ pub async fn run_over(
     manager: &Manager,
     asked: impl Future<Output = ()>,
 ) -> Result<(), DaemonError> {
-    // SIGHUP does not end the daemon, whose terminal may close: the daemon only reads its configuration anew.
+    // SIGHUP would end the daemon when its terminal closes: catch it first of all, and only reload the configuration.
     let hangups = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -162,9 +162,8 @@ pub async fn run_over(
     let config = Config::load(home)?;
     let lock = Arc::new(HomeLock::acquire_to_run(home)?);
     if config.audit_access.mode & memory::GROUP_READS != 0 {
-        // The umask lets the group in, because the log's directory has to be made with its final mode: in a sandbox
-        // no later chmod may keep the setgid bit that it inherits. All other files are made for their owner alone by
-        // their own modes.
+        // Let the group through the umask: the log's directory needs its final mode when it is made, because a later
+        // chmod in a sandbox may lose the setgid bit that it inherits. All other files name a mode for their owner alone.
         rustix::process::umask(Mode::RWXO | Mode::WGRP);
     }
     let mut stop = pin!(async move {
@@ -225,7 +224,7 @@ impl Running {
     ) -> Result<Self, DaemonError> {
         let carriers = connected.carriers;
         memory.node.set_routes(connected.routes.clone());
-        // Until a carrier is named to it, the node takes all carriers as up and read to their end.
+        // Tell the node that each carrier is down: until then it takes every carrier for connected and read to its end.
         for carrier in carriers.ids() {
             memory.node.handle_disconnected(carrier);
         }
@@ -300,22 +299,22 @@ impl Running {
         info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
         let proved = self.event_loop.run(self.inputs, stop).await;
         drop(self.months);
-        // Close the journal before `forged` changes the anchor: a log that is closed cleanly writes its own trees there.
+        // Close the journal before `forged` takes the trees out of the anchor: closing the log writes its trees there again.
         let written = self.journal.close().await;
         let proved = proved.map_err(|error| months::forged(self.lock.home(), error));
-        // The keeper closes behind the journal, whose last snapshot of the state it still has to write.
+        // Close the keeper after the journal, which hands it the last snapshot of the state while it closes.
         self.keeper.close().await;
-        // `journal.close()` has ended the channel of actions, so the task that performs them ends after the last.
+        // `journal.close()` has ended the channel of actions, so the task of the effects ends after the last action.
         let _ = self.effects.await;
         for (carrier, error) in carriers.drain().await {
             info!(%carrier, %error, "the connection was not drained");
         }
-        // The sockets close last: answers to calls in progress come by the effects, which have all been performed by now.
+        // Close the sockets last: answers to calls in progress are effects, and all effects have been performed by now.
         self.stopping.send_replace(true);
         for server in self.served {
             let _ = server.await;
         }
-        // The lock goes when log and state are closed: a daemon that starts now would otherwise write in them as well.
+        // Release the lock only now that log and state are closed: a daemon that started earlier would write to them as well.
         drop(self.lock);
         manager.flush().await;
         proved?;
@@ -379,7 +378,7 @@ async fn open_when_there_is_room(
 ) -> Result<Memory, MemoryError> {
     let mut told = false;
     loop {
-        // Wait for room alone: every other error needs a person, and another try would end the same way.
+        // Wait for room on the disk only: every other error needs a person, and another try would end the same way.
         let full = match Memory::open_to_run(lock, config) {
             Err(
                 error

@@ -70,7 +70,8 @@ impl Batch {
             ..JournalGroup::empty(self.now)
         };
         for outcome in self.outcomes {
-            // One input brings one message at most, so its first line of that kind is the one that the carrier brought.
+            // One input brings at most one message, so the first entry about an arrival is the
+            // message that the carrier brought.
             let place = outcome.entries.iter().position(is_arrival);
             let place = place.map(|place| group.entries.len() + place);
             group.carried.extend(place.zip(outcome.carrier));
@@ -118,8 +119,8 @@ impl Appender {
         self.since = self.since.saturating_add(group.entries.len() as u64);
         if self.since >= SNAPSHOT.max(self.rows.load(Ordering::Relaxed)) {
             self.since = 0;
-            // The node has applied this group's lines already, so the snapshot belongs behind them and travels in the same
-            // group.
+            // The node has applied this group's lines already, so its snapshot contains them: send
+            // the snapshot with the same group.
             group.snapshot = Some(Box::new(node.snapshot(group.now)));
         }
         // An empty group would wake the journal's thread, and cost an fdatasync, for nothing.

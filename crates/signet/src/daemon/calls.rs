@@ -78,7 +78,8 @@ pub(super) fn call(state: &mut DaemonState, raw: RawCall) -> Batch {
         notifier,
         narrowing,
     } = raw;
-    // Calls are served in their order: a call that came before its connection was narrowed still has the wider reach.
+    // Narrow the caller only when the call is served: calls are served in order, so one that came
+    // before `narrow` keeps its wider reach.
     let caller = narrowing.of(caller);
     // On a full disk no line can be written, so no answer may be given that depends on one.
     if state.log.full_since().is_some() {
@@ -120,7 +121,7 @@ fn admit(
     }
     let call = Call::parse(method, params)?;
     let admitted = reach::admit(&caller.reach, node, &call);
-    // The ceiling comes before the signature, because checking a signature uses the decision up.
+    // Check the ceiling before the signature: checking the signature uses up the person's signed decision.
     let admitted = admitted.and_then(|()| state.decisions.admit(node, at.now, &call));
     if let Err(error) = &admitted
         && let Some(reason) = reason_of(error)

@@ -64,7 +64,7 @@ impl Connections {
             }
             News::Disconnected => {
                 self.login_refused.remove(&carrier);
-                // A carrier that was never up, as at the start, has lost no connection that the log should tell of.
+                // Warn only where a connection was lost: at the start, no carrier has been connected yet.
                 if self.up.remove(&carrier) {
                     warn!(%carrier, "disconnected; trying again");
                 }
@@ -82,7 +82,7 @@ impl Connections {
             }
             News::Refused(what) => {
                 warn!(%carrier, %what, "the server refused");
-                // A server that refuses something before there is a connection refuses the login.
+                // A refusal before the carrier is connected can only be a refusal of the login.
                 if !self.up.contains(&carrier) {
                     self.login_refused.insert(carrier);
                 }

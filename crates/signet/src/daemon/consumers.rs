@@ -68,8 +68,8 @@ impl Consumers {
         let program = client.program();
         if self.watched.insert(program.connection) {
             let (client, gone) = (client.clone(), self.gone.clone());
-            // This task holds a sender of the client's queue: by that the client's socket slot counts as one whose
-            // client listens, and is not idle.
+            // This task holds a sender of the client's queue, so that the client's socket slot
+            // does not count as idle and is not taken away from it.
             tokio::spawn(async move {
                 client.closed().await;
                 // Sending fails where the daemon has stopped meanwhile: nobody needs the news then.
@@ -91,7 +91,7 @@ impl Consumers {
         if let Some(consumer) = hand_out(consumer, &mut batch, next) {
             match self.waiting.len() < WAITING && waits {
                 true => self.waiting.push(consumer),
-                // A full queue is answered like a wait that is over: the caller asks again, and nothing is lost to it.
+                // Where too many callers wait, answer as if the wait were over: the caller asks again, and loses nothing.
                 false => consumer.reply.send(nothing()),
             }
         }
@@ -115,7 +115,8 @@ impl Consumers {
         let present = Instant::now();
         for mut consumer in std::mem::take(&mut self.waiting) {
             if has_older {
-                // A message whose lease ended lies before the place up to which the consumer has looked.
+                // Let the consumer look from the start again: a message whose lease has ended
+                // comes before the position that it has reached.
                 consumer.wanted.looked = 0;
             }
             // Ask once more even for a consumer whose time is over: a message that has just come is better than none.
@@ -126,7 +127,7 @@ impl Consumers {
             };
             match left {
                 Some(consumer) if over => consumer.reply.send(nothing()),
-                // A caller who has gone is dropped without an answer.
+                // Drop a consumer whose caller has gone: it would hold one of the places for callers that wait.
                 Some(consumer) if consumer.reply.is_closed() => {}
                 Some(consumer) => self.waiting.push(consumer),
                 None => {}
@@ -147,13 +148,13 @@ fn hand_out(
     batch: &mut Batch,
     mut next: impl FnMut(&mut Wanted) -> (Option<HandedOut>, Outcome),
 ) -> Option<Consumer> {
-    // A message that is handed to a caller who has gone would count as one of its five tries.
+    // Hand out nothing to a caller who has gone: that would use up one of the five tries of a message.
     if consumer.reply.is_closed() {
         return None;
     }
     let (mut messages, mut bytes) = (Vec::new(), 0);
-    // A message that is handed out has used up a try, so no message is put back: the answer ends only after the message
-    // that makes the answer too heavy.
+    // Look at the size only after each message: to put back the message that makes the answer too
+    // large would waste one of its five tries.
     while messages.len() < consumer.limit && bytes < BYTES {
         let (handed, outcome) = next(&mut consumer.wanted);
         batch.outcomes.push(outcome);
@@ -165,7 +166,7 @@ fn hand_out(
     if messages.is_empty() {
         return Some(consumer);
     }
-    // The leases are lines now: where the daemon ends before the answer, nobody can say whether messages were handed out.
+    // The leases become lines of the log: if the daemon ends before the answer, the caller hears that the outcome is unknown.
     consumer.reply.in_doubt(None);
     let received = value_of::<Receive>(&Received { messages });
     batch.before.push(Action::Answer(consumer.reply, received));

@@ -58,10 +58,11 @@ impl DaemonState {
     ) -> Batch {
         let (answer, outcome) = match done {
             Ok(done) => done,
-            // The batch of a refusal has the lines of what was tried alone: a call that failed has made no outcome.
+            // A call that failed has made no outcome: the batch of its refusal holds only lines about refused attempts.
             Err(error) => return self.refuse(reply, error),
         };
-        // Only a call that writes lines can be in doubt: a call that was to show something can simply be asked again.
+        // Mark only a call that writes lines: if the daemon ends now, its outcome is unknown. Any
+        // other call can simply be made again.
         if !outcome.entries.is_empty() {
             reply.in_doubt(made);
         }
@@ -131,7 +132,8 @@ impl DaemonState {
     /// What is wrong with the configuration; nothing changes then.
     pub(super) fn reload(&mut self, now: Timestamp) -> Result<(Reloaded, Outcome), ConfigError> {
         let at = At { now, ..self.at() };
-        // Read and judge the whole file before anything changes: a configuration with a fault in its last line changes nothing.
+        // Read and check the whole file before anything changes: otherwise a fault in its last
+        // line would leave half of it in force.
         let (new, changes) = self.settings.read(self.keys.home())?;
         self.decisions.ask_for(new.people_sign, now);
         if self.settings.has_other_command(&new) {

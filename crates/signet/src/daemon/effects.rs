@@ -180,7 +180,7 @@ impl Effects {
             message_id,
             stored,
         });
-        // The carrier's word is awaited beside the actions: a server that confirms late holds up no answer.
+        // Await the carrier's confirmation beside the other actions: a slow server would otherwise hold up every answer.
         self.awaited.push(report.boxed());
     }
 
@@ -275,7 +275,7 @@ impl Effects {
         state: State,
         offers: Vec<CapabilityName>,
     ) {
-        // Tell the carriers first: a box for polls must not hand out a message that has ended.
+        // Tell the carriers before anybody else: a message that has ended must not be given to a peer that polls.
         self.carriers.forget(peer, message_id);
         self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {
@@ -290,7 +290,7 @@ impl Effects {
             _ => {}
         }
         if let Some(waiter) = self.waiting.remove(&message_id) {
-            // Whoever waited may have given up meanwhile.
+            // The caller that waited may have given up: then nobody receives this.
             let _ = waiter.result.send(SendResult::Settled { state, offers });
         }
     }

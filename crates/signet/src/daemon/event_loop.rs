@@ -92,7 +92,7 @@ impl EventLoop {
             self.tell_manager();
             let wait_over = sleep_until(self.state.consumers.next_end());
             let next_count = self.state.person.next_count();
-            // Where no manager reads the status line, nothing is counted for it.
+            // Where no service manager reads the status line, do not wake up to count for it.
             let recount = sleep_until(next_count.filter(|_| self.status.is_read()));
             tokio::select! {
                 () = &mut stop => break,
@@ -100,9 +100,10 @@ impl EventLoop {
                     Some(next) => self.take(next).await,
                     None => break,
                 },
-                // Calls are taken on a full disk too: `status` has to say what is wrong, and all others are refused there.
+                // Take calls on a full disk too: `status` has to say what is wrong, and every other call is refused.
                 Some(call) = inputs.calls.recv() => self.call(call).await,
-                // A full disk is no reason for the watchdog to end the daemon, so its question goes through.
+                // Pass the watchdog's probe on even while the disk is full: otherwise it would end
+                // a daemon that only waits for room.
                 Some(probe) = inputs.probes.recv() => self.pass_on(probe).await,
                 Some(()) = inputs.hangups.recv(), if has_room => self.reload().await,
                 // Reports write no line, so a full disk does not hold them back.
@@ -127,7 +128,7 @@ impl EventLoop {
             }
         }
         self.manager.stopping();
-        // The channels are closed before the drain: a call from now on is answered at once that the daemon stops.
+        // Close the channels before the drain: a call from now on is then answered at once that the daemon stops.
         drop((inputs.calls, inputs.probes));
         self.drain(inputs.taken).await;
         proved
@@ -167,12 +168,12 @@ impl EventLoop {
                     return;
                 };
                 self.take_messages(carrier, judged).await;
-                // The bytes of these messages count as under way until now, so that nobody fills the memory in front of the
-                // log.
+                // Release the permit only now: until they are handed to the journal, these
+                // messages count against the limit on memory.
                 drop(permit);
                 let at = self.at();
-                // While messages come without a pause, the loop's own sleep begins anew each round and never ends: do here what
-                // is due.
+                // Do here what is due: while messages come without a pause, the loop's own timer
+                // starts again each round and never fires.
                 let due = self.state.node.poll_timeout(at);
                 if due.is_some_and(|due| due <= at.now) {
                     self.tick().await;
@@ -213,8 +214,8 @@ impl EventLoop {
             outcomes.push(outcome);
         }
         let mut batch = Batch::all(at.now, outcomes);
-        // A carrier forgets a message once it hears what became of it, so our receipt for that message leaves first:
-        // a crash between the two brings the message again, and it is recognised.
+        // Tell the carrier what became of its messages after our receipts have left: if the daemon
+        // crashes in between, the carrier brings them again, and the node recognises them.
         if !settled.is_empty() {
             batch.after.push(Action::Settle(carrier, settled));
         }
@@ -316,7 +317,7 @@ impl EventLoop {
 
     async fn tick(&mut self) {
         let at = self.at();
-        // Ask before the turn: the turn reads the clock, and from then on nothing was put back any more.
+        // Ask before the turn, which takes over the new time: afterwards the clock would not look as if it had been put back.
         let put_back = self.state.node.clock().was_put_back(at.now);
         let outcome = self.state.node.turn(at).handle_timeout();
         self.write(Batch::of(at.now, outcome)).await;
@@ -362,7 +363,7 @@ impl EventLoop {
             warn!("not everything under way was read before the stop");
         }
         let outcome = self.state.node.handle_stop();
-        // Write the whole state now: the next start would otherwise read every line behind the last snapshot again.
+        // Write the whole state now: the next start would otherwise have to read every line after the last snapshot again.
         self.journal.write_state_next();
         self.write(Batch::of(self.at().now, outcome)).await;
     }

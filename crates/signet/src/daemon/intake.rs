@@ -86,8 +86,8 @@ async fn run(reading: &mut Reading, workers: Workers) {
             match RawArrival::of(news, &reading.address) {
                 Ok(raw) => chunk.push(raw),
                 Err(news) => {
-                    // News go behind the messages that came before them: a `Drained` that overtakes mail would end messages of
-                    // ours whose receipts are in that mail.
+                    // Send news after the messages that came before: on a `Drained` that overtakes
+                    // them, the node would give up messages of ours whose receipts are among them.
                     let messages = std::mem::take(&mut chunk);
                     let sent = workers.hand_over(&reading.id, messages).await;
                     if !sent || matches!(news, News::Stopped) {
@@ -123,15 +123,15 @@ impl Workers {
             return true;
         }
         let kib: usize = chunk.iter().map(|raw| raw.bytes.len() / 1024 + 1).sum();
-        // A chunk that asks for more than there is would wait for ever.
+        // Ask for no more permits than there are: a chunk that needs more would wait for ever.
         let kib = u32::try_from(kib.min(KIB_UNDER_WAY)).unwrap_or(u32::MAX);
         let Ok(permit) = Arc::clone(&self.under_way).acquire_many_owned(kib).await else {
             return false;
         };
-        // Copy the view out: a borrow that is held would keep the effects from publishing the next trust store.
+        // Clone the view: to hold the borrow would block the task that publishes the next trust store.
         let (view, allowance) = (self.view.borrow().clone(), Arc::clone(&self.allowance));
         let by = carrier.clone();
-        // Few messages, and nothing before them: a task of their own would only make them wait for a worker to wake.
+        // Judge a few messages right here where nothing is queued before them: to wake a worker for them would take longer.
         let is_alone = chunk.len() < SPAWNED && self.taken.capacity() == CHUNKS;
         let work = move || judge(chunk, &by, &view, &allowance);
         let judging = match is_alone {
@@ -151,7 +151,7 @@ fn judge(
     view: &TrustView,
     allowance: &Mutex<LineAllowance>,
 ) -> Vec<(Judged, Option<Ticket>)> {
-    // The lock holds one count, which a panic elsewhere leaves whole.
+    // Ignore that a panic elsewhere poisoned the lock: it guards one count, which is valid at every moment.
     let allowance = || allowance.lock().unwrap_or_else(PoisonError::into_inner);
     let mut left = allowance().left(clock::now());
     let judge = |mut raw: RawArrival| {

@@ -148,7 +148,7 @@ impl Journal {
         let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
         match joined {
             Ok(Ok(written)) => written,
-            // The thread has panicked, which our own code never does: what is durable is unknown.
+            // The thread has panicked, so nobody knows which lines are durable.
             Ok(Err(_)) | Err(_) => Err(LogError::Stopped),
         }
     }
@@ -181,7 +181,8 @@ struct Allowed {
 impl Writer {
     fn run(mut self) -> Result<(), LogError> {
         while let Some(first) = self.next()? {
-            // A group that only asks writes nothing: a beat of the watchdog must not cost an fdatasync.
+            // A group without lines only asks whether the thread lives: answer it without an
+            // fdatasync, which each beat of the watchdog would cost.
             if first.is_empty() {
                 self.probe = first.probe;
                 self.answer();
@@ -197,19 +198,21 @@ impl Writer {
             self.patiently(Log::commit)?;
             self.tell_head()?;
             self.answer();
-            // Hand the snapshot over only behind the commit: to the next start, a state that knows lines which the log lacks
-            // means that the log went back.
+            // Hand the snapshot over only after the commit: if the state knew lines that the log
+            // lacks, the next start would conclude that the log lost lines.
             if let Some(kept) = allowed.kept {
                 offer(&self.snapshots, kept);
             }
             let actions = allowed.actions;
-            // The channel is bounded: a thread that waits here for slow effects slows down the event loop, and that the intake.
+            // The channel is bounded on purpose: where effects are slow, this thread waits here,
+            // and so slows down the event loop and the intake.
             if !actions.is_empty() && self.actions.blocking_send(actions).is_err() {
                 break;
             }
             self.checkpoint_if_due()?;
         }
-        // A clean stop signs what no checkpoint covers yet: the next start may be long away.
+        // At a clean stop, sign the lines that no checkpoint covers yet: the next start, which
+        // would sign them, may be far away.
         self.patiently(Log::checkpoint)
     }
 
@@ -229,7 +232,7 @@ impl Writer {
             let due = self.due;
             let left = due.map(|due| due.saturating_duration_since(Instant::now()));
             let wait = left.map_or(LOOK_IN_PLACE, |left| left.min(LOOK_IN_PLACE));
-            // `blocking_recv` knows no timeout, so the thread borrows the runtime's clock.
+            // `blocking_recv` has no timeout, so use the runtime's timer.
             let next = async { tokio::time::timeout(wait, self.groups.recv()).await };
             match self.clock.block_on(next) {
                 Ok(next) => return Ok(next),
@@ -249,7 +252,8 @@ impl Writer {
         mut group: JournalGroup,
         allowed: &mut Allowed,
     ) -> Result<usize, LogError> {
-        // Before the first write: where that finds the disk full, the question is answered while the thread waits.
+        // Take the watchdog's probe before the first write: where the disk is full, `wait` answers
+        // it while this thread waits for room.
         self.probe = group.probe.take().or(self.probe.take());
         for (place, entry) in group.entries.iter().enumerate() {
             let ways = Reserved::carried_by(group.carried.get(&place));
@@ -261,8 +265,8 @@ impl Writer {
             .map(|snapshot| (snapshot, self.log.position()));
         // Of several snapshots in one write the newest is enough: each holds the whole state.
         allowed.kept = kept.or(allowed.kept.take());
-        // A group of actions alone counts as one: a stream of calls that only ask would otherwise put off the commit, and with
-        // it every answer.
+        // A group without lines counts as one: otherwise a stream of calls that write nothing
+        // would put off the commit, and with it every answer.
         Ok(group.entries.len().max(1))
     }
 
@@ -274,7 +278,7 @@ impl Writer {
         }
         self.due = match self.log.uncovered() {
             0 => None,
-            // A time that was set stays: lines that keep coming must not put the checkpoint off.
+            // Keep a time that was set before: otherwise lines that keep coming would put off the checkpoint for ever.
             _ => self.due.or_else(|| Some(Instant::now() + CHECKPOINT_WAIT)),
         };
         Ok(())
@@ -296,12 +300,12 @@ impl Writer {
         let seconds = now.since(since).as_secs();
         let cause = format!("the disk was full for {seconds} s, and nothing was taken in");
         let entry = Entry::Gap(CauseLine { cause });
-        // The line takes the time of the line before: the node gave the waiting groups earlier times, and a later time
-        // in this line would move those.
+        // Give this line the time of the line before: the groups that wait were made earlier than
+        // now, and the log would move their times up to this line's.
         let before = self.log.time();
         self.patiently(|log| log.append(before, &entry))?;
         let head = self.patiently(Log::commit)?;
-        // Before it is told that there is room: whoever waits for that finds the lines durable.
+        // Publish the new head before the room on the disk: a task that waits for room then finds the lines durable.
         self.durable.send_replace(Some(head));
         self.is_full.send_replace(None);
         info!(seconds, "there is room on the disk again: going on");
@@ -327,10 +331,10 @@ impl Writer {
                 "refusing: the disk is full; nothing is taken in, answered or sent until there is \
                  room where the log is"
             );
-            // Tell this once, at the first try that failed: the `gap` line says how long the disk was full in all.
+            // Note only the first try that failed: the `gap` line says later for how long the disk was full in all.
             self.is_full.send_replace(Some(clock::now()));
         }
-        // The watchdog is answered: a thread that waits for room on the disk is alive.
+        // Answer the watchdog: a thread that waits for room on the disk is alive, and must not be ended.
         self.answer();
         for _ in 0..LOOKS {
             if self.groups.is_closed() {

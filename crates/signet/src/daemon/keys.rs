@@ -60,7 +60,7 @@ impl OwnKeys {
         identity: &Identity,
         now: Timestamp,
     ) -> Result<(bool, AgentKeys), KeystoreError> {
-        // The upkeep follows in the same call: a staged certificate may need a new statement of its monthly keys.
+        // Do the upkeep in the same call: the key statement may be overdue, and only a valid certificate lets us sign a new one.
         let agent = agent(identity);
         let adopted = keystore::adopt(&self.lock, &agent, now)?;
         Ok((adopted, AgentKeys::upkeep(&self.lock, &agent, now)?))

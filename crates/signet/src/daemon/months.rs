@@ -48,14 +48,13 @@ impl Months {
         unread: Option<UnreadMonth>,
         found: mpsc::Sender<MonthFault>,
     ) -> std::io::Result<Self> {
-        // The channel carries nothing: dropping its sender ends every rest of the thread at once.
+        // Nothing is ever sent: the thread rests by waiting on this channel, and dropping the sender ends the rest at once.
         let (stop, stopped) = sync_channel(0);
         let (dir, anchor) = (config.audit_dir.clone(), home.log_anchor());
         let thread = thread::Builder::new().name("months".into());
         let read = move || {
-            // Where the system sets no priority for a thread, the pauses between the pieces are all that spares other
-            // programs.
-            // On Linux the priority counts for the calling thread alone; the daemon's other threads keep theirs.
+            // Lower the priority so that reading slows down no other program; on Linux only the calling
+            // thread is affected. Where the system refuses, the pauses between the reads have to do.
             let _ = rustix::process::setpriority_process(None, LOWEST);
             if read_unread(unread, &stopped, &found) {
                 read_finished(&dir, &anchor, &stopped, &found);
@@ -88,9 +87,10 @@ fn read_unread(
                 debug!("what the start left unread of the newest month holds");
                 return is_whole;
             }
-            // Only lines that do not fit are somebody's doing; lines that the disk refuses may be readable at the next try.
+            // Only lines that do not fit mean that somebody changed the log: a read error of the
+            // disk may be gone at the next try.
             Err(error @ (LogError::Broken { .. } | LogError::Record { .. })) => {
-                // Where nobody listens, the daemon has stopped, and its next start begins anew.
+                // Sending fails only where the daemon has stopped: its next start reads the month again.
                 let _ = found.blocking_send(MonthFault::Newest(error));
                 return false;
             }

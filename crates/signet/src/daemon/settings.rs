@@ -54,8 +54,8 @@ impl LiveConfig {
             error!(%error, next = error.next(), "the configuration before it stays in force");
         })?;
         let mut changes = Changes::between(&self.config, &new);
-        // A reload cannot lift the demand for the person's signature, only a start can: who may write the
-        // configuration, and no more, must not be able to lift it.
+        // Only a start may lift the demand for the person's signature: otherwise the right to
+        // write the configuration would be enough to lift it in a daemon that runs.
         if self.config.people_sign == Sign::All && new.people_sign == Sign::Nothing {
             new.people_sign = Sign::All;
             changes.live.retain(|section| *section != "[people]");

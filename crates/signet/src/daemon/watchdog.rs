@@ -35,7 +35,8 @@ pub(super) async fn watch(
         if probes.send(probe).await.is_err() {
             return;
         }
-        // A probe that is dropped unanswered gives no beat, and no error: the manager acts when none comes for the whole span.
+        // A probe that is dropped unanswered gives no beat, and no error: the manager acts when no
+        // beat comes for the whole span.
         if answered.await.is_ok() && carriers.probe().await.is_ok() {
             manager.beat();
         }

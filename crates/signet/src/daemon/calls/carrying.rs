@@ -64,8 +64,8 @@ impl AnswerCall for DeliverMessages {
         };
         let own = state.node.identity().agent().as_str();
         let to = self.to.as_deref().unwrap_or(own);
-        // Two places may answer: this function, where no message is
-        // taken, and `done`, when all that were taken are ruled.
+        // Share the reply between two callers: this function answers when no message is taken, and
+        // `done` when all messages that were taken are judged.
         let reply = Arc::new(Mutex::new(Some(reply)));
         let second = Arc::clone(&reply);
         let done = move |delivered: Delivered| {
@@ -102,7 +102,7 @@ fn make_poll(state: &mut DaemonState, asked: &MakePoll) -> Result<MadePoll, ApiE
     let last: Option<MessageId> = maybe_named("after", asked.after.as_deref())?;
     let (id, _) = state.carrying.attached(&asked.carrier)?;
     let address = state.carrying.address(id, &peer);
-    // A peer that has only a box for polls dials out itself: it polls this agent, and has no address at which to poll it.
+    // `KEPT_FOR_POLLS` is no address: a peer with it cannot be called, and polls this agent instead.
     let address = address.filter(|address| address != KEPT_FOR_POLLS);
     let address = address.ok_or_else(|| {
         let text = format!(
@@ -120,7 +120,7 @@ fn make_poll(state: &mut DaemonState, asked: &MakePoll) -> Result<MadePoll, ApiE
         .peers()
         .poll(&peer, last)
         .map_err(refused)?;
-    // Note the poll last: a poll that the node refuses leaves the next poll free to come at once.
+    // Note the poll only after the node has made it: a poll that the node refuses must not delay the next one.
     state.carrying.note_poll(peer);
     Ok(MadePoll {
         address,
@@ -134,7 +134,8 @@ impl AnswerCall for ListRoutes {
             let reach = &asker.caller.reach;
             let trust = state.node.trust();
             let peers = trust.peers().map(|(agent, _)| agent);
-            // An agent that is no longer trusted gets nothing by any carrier, so its address is of no use to a program.
+            // Leave out agents that are no longer trusted: nothing is sent to them, so a program
+            // has no use for their addresses.
             let known = peers.filter(|agent| reach.knows(agent) && trust.trusted(agent).is_some());
             let route = |agent: &AgentId| {
                 let address = state.carrying.address(id, agent)?;

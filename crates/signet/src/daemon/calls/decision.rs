@@ -55,9 +55,10 @@ impl Decisions {
             return Ok(());
         };
         self.used
-            // A decision may be dated ahead of our clock by its life, and so stay good for twice as long.
+            // Remember a used decision for twice its life: a decision may be dated up to one life
+            // ahead of our clock, and could otherwise be used again.
             .retain(|_, used| now.is_within(DECISION_LIFE * 2, *used));
-        // Know a decision by its canonical form: the same decision in another spelling is the same decision.
+        // Compare the canonical form: the same decision in another spelling of its JSON must not count as a new one.
         let name = Digest::of(&[&canonical(&said.to_value())]);
         let is_used = self.used.insert(name, now).is_some();
         if is_used || said.issued_at < self.started {

@@ -113,7 +113,7 @@ fn draft(node: &Node, waiter: &Waiter<'_>) -> Draft {
 fn pausing(node: &Node) -> Pausing {
     let said = node.people().pausing().statement();
     let certified = node.identity().control.as_ref();
-    // The numbers begin anew with each control certificate: a statement under an older certificate does not count.
+    // Serials begin again with each control certificate: ignore a statement under an older certificate.
     let newest = certified.map_or(0, |control| control.serial);
     let counted = said.filter(|said| said.control.serial >= newest);
     Pausing {

@@ -101,7 +101,7 @@ fn decided(
     outcome: Outcome,
 ) -> Result<(DecidedTask, Outcome), ApiError> {
     let task = task::whole(turn.node().tasks(), id, turn.now(), reach);
-    // The node has just ruled on this task and so knows it: that it is missing would be a fault of ours.
+    // The node has just decided on this task, so it must know the task: a missing one is a bug of ours.
     let task = task.ok_or_else(ApiError::internal)?;
     let sent = sent.to_string();
     Ok((DecidedTask { task, sent }, outcome))

@@ -68,7 +68,8 @@ impl KeptBack {
             state.node.inbox(),
             state.node.people().pausing().is_paused(),
         );
-        // While the agents pause, no message is handed out, and the log must not be a way around the pause.
+        // While the agents pause, hold back the messages that wait: otherwise a caller could read
+        // them here in spite of the pause.
         let waiting = inbox.after(0).filter(|_| is_paused);
         let waiting = waiting.map(|item| name_of(&item.message));
         Self {
@@ -152,7 +153,7 @@ fn find_answer(
         for line in read_file(file)? {
             if let Some(Entry::Message(verdict)) = line?.entry
                 && verdict.direction == Direction::In
-                // A refused message may name any request; only an accepted answer is the answer.
+                // Take accepted messages only: a refused message could claim to answer any request.
                 && verdict.ruling == Ruling::Accepted
                 && let Some(message) = verdict.message()
                 && message.headers.in_reply_to == Some(request)
@@ -188,8 +189,8 @@ fn parse(
 fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
     let until = Instant::now() + PATIENCE;
     let mut found: Vec<LoggedMessage> = Vec::new();
-    // Names of messages from peers whom nobody trusts any more, where the agent had taken the message before. The line
-    // that says so may stand in a later month than the message, so the set is kept while older months are read.
+    // Names of messages that the agent had taken before their sender lost its trust. The line that says
+    // that a message was taken may be in a later month than the message, so the set is kept for all months.
     let mut taken: HashSet<ReceivedName> = HashSet::new();
     for file in log_files(log)?.iter().rev().take(MONTHS) {
         let mut of_month: BTreeMap<u64, LoggedMessage> = BTreeMap::new();
@@ -206,14 +207,14 @@ fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
                     && asked.is_of_nobody_trusted(&said.message)
                     && !taken.contains(&name)
                 {
-                    // Keep the message apart instead of dropping it: the line that says that the
-                    // agent took the message stands behind it.
+                    // Keep the message aside for now: a later line may say that the agent took it,
+                    // and then the message may be shown.
                     true => drop(untaken.insert(name, said)),
                     false => drop(of_month.insert(said.line, said)),
                 }
             }
-            // Lines come oldest first and the newest are asked for: drop the oldest as soon as there are too many, not at the
-            // end.
+            // Drop the oldest message as soon as there are too many: to drop them at the end would
+            // first fill the memory with a whole month.
             if of_month.len() > asked.limit - found.len().min(asked.limit) {
                 of_month.pop_first();
             }
@@ -279,8 +280,8 @@ impl HistoryQuery {
             Direction::Out => &headers.recipient_id,
         };
         let fits = message.form.class() == Class::Application
-            // A sealed message stays shut here: the inbox opens it while it waits, and the
-            // person opens it by `signet audit open`.
+            // Leave out sealed messages: only the inbox opens one, while it waits there, and the
+            // person, with `signet audit open`.
             && !headers.data_tier.is_sealed()
             && self.reach.sees(other, headers.data_tier.number())
             && self.peer.as_ref().is_none_or(|peer| peer == other)

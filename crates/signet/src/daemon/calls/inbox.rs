@@ -36,7 +36,8 @@ impl AnswerCall for FollowInbox {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (at, reach) = (state.at(), &asker.caller.reach);
         let listed = ListInbox::default().serve(&mut state.node.turn(at), reach);
-        // While the agents pause nothing is listed; once the agents go on, the follower hears of what arrives.
+        // During a pause the listing is refused: answer without it, because the follower still has
+        // to hear what comes after the pause.
         let listed = listed.ok().map(|(listed, _)| listed);
         let follower = Follower {
             notifier: asker.notifier,
@@ -61,7 +62,7 @@ impl Serve for ListAside {
 
 /// How many messages wait, of those that a socket reaches.
 pub(super) fn waiting(node: &Node, reach: &Reach) -> usize {
-    // Counting costs a look at every message; without a ceiling, the inbox knows the number already.
+    // Without a ceiling, take the count that the inbox keeps: counting here means to look at every message.
     if reach.sees_everything() {
         return node.inbox().len();
     }

@@ -16,8 +16,8 @@ pub(super) fn page<T: Weigh>(items: impl Iterator<Item = T>, most: usize) -> Vec
     let (mut page, mut bytes) = (Vec::new(), 0_usize);
     for item in items.take(most.min(MESSAGES)) {
         bytes = bytes.saturating_add(item.weight());
-        // Give the first item whatever its size: the caller asks on from the last item that
-        // it got, and would never come past this one.
+        // Give the first item whatever its size: a caller asks on from the last item that it got,
+        // and would never get past a large one.
         if bytes > BYTES && !page.is_empty() {
             break;
         }

@@ -22,7 +22,7 @@ pub(super) fn peer_named(node: &Node, reach: &Reach, text: &str) -> Result<Agent
 /// A refusal of the node as a caller hears it: of a peer that nobody knows with the one that is meant.
 pub(super) fn refused_of(node: &Node, reach: &Reach, error: LocalError) -> ApiError {
     let near = match &error {
-        // The agent's own name is no misspelling of a peer's name, however alike two names of one household are.
+        // Suggest nothing for the agent's own name: names of one household are often alike, and this name is not misspelt.
         LocalError::PeerUnknown(agent) if agent != node.identity().agent() => {
             let near = known_near(node, reach, agent.as_str());
             near.map(|near| mistyped(agent.as_str(), near, &format!("write {near}")))
@@ -44,9 +44,9 @@ pub(super) fn refused_to_introduce(node: &Node, reach: &Reach, peer: &AgentId) -
 /// The known agent that a name looks like, of those that the caller has to do with.
 pub(super) fn known_near<'a>(node: &'a Node, reach: &Reach, name: &str) -> Option<&'a str> {
     let peers = node.trust().peers().map(|(agent, _)| agent);
-    // A suggestion names an agent, so a caller gets none of agents that its ceiling keeps from it.
+    // Suggest only agents that the caller's ceiling lets it know: a suggestion must not reveal any other agent.
     let known = peers.filter(|agent| reach.knows(agent));
-    // A known name is not a misspelling, even where its agent is trusted no more.
+    // A known name is not misspelt, even where its agent is no longer trusted: suggest no other agent for it.
     nearest(name, known.map(AgentId::as_str)).filter(|near| *near != name)
 }
 
@@ -75,7 +75,7 @@ fn resembles(unknown: &str, known: &str) -> bool {
         false => (known.len(), unknown.len()),
     };
     let most = match (shorter, longer) {
-        // In a name of two letters, one slip can make every other name.
+        // Allow no slip in a name of one or two letters: one slip would make it resemble every other short name.
         (_, ..3) => 0,
         (..12, _) => 1,
         _ => 2,

@@ -49,7 +49,7 @@ fn capability(asked: OfferCapability) -> Result<Capability, ApiError> {
     });
     Ok(Capability {
         name: named("capability", &asked.capability)?,
-        // A program may not offer the highest tier, and hears the same of what is none.
+        // Count an invalid tier as the highest one, which a program may not offer: the caller gets the same refusal for both.
         tier: Tier::parse(asked.tier.unwrap_or(1)).unwrap_or(Tier::Restricted),
         description: asked.description,
         schema: schema.transpose()?,

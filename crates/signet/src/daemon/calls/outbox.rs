@@ -45,8 +45,8 @@ impl AnswerCall for FindMessage {
         let found = parse_key(&self.key).map(|key| {
             let is_seen = |name: &MessageId| match node.sent().status(*name) {
                 Some(out) => reach.sees(&out.peer, out.tier.unwrap_or_default().number()),
-                // The state of the message was forgotten before its key: nobody knows its peer and tier, so only a
-                // caller without a ceiling sees it.
+                // Only the key of this message is still known, not its peer and tier: show it only
+                // to a caller without a ceiling.
                 None => reach.sees_everything(),
             };
             let made = node.sent().under(at.now, &key).filter(is_seen);

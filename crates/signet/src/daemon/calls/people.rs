@@ -32,7 +32,7 @@ impl Serve for ListAlarms {
 
 impl Serve for ClearAlarms {
     fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        // List the alarms before they are cleared: the answer says which alarms those were.
+        // List the alarms before they are cleared: the answer says which alarms were cleared.
         let alarms = ringing(turn.node());
         Ok((Alarms { alarms }, turn.alarms().clear()))
     }
@@ -127,7 +127,7 @@ impl Serve for ReplaceRoot {
 
 impl Serve for TakeRevocation {
     fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        // The person's root key signs a revocation, so no signed decision is asked for here as well.
+        // A revocation is signed with the person's root key already, so no signed decision is demanded as well.
         let revocation = Revocation::parse(&self.statement).map_err(|error| invalid(&error))?;
         let outcome = turn.people().revoke(&revocation).map_err(refused)?;
         let revoked = Revoked {

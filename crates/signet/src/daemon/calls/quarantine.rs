@@ -43,7 +43,7 @@ impl Serve for RetryMessage {
 impl Serve for DropMessage {
     fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
         let (from, message_id) = shelved(turn.node(), &self.message_id, self.from.as_deref())?;
-        // Ask before the drop, which takes the message out of the quarantine.
+        // Ask whether the message is a request before it is dropped: afterwards it is no longer in the quarantine.
         let declined = is_request(turn.node(), &from, message_id);
         let dropped = turn.inbox().drop_shelved(Some(&from), message_id);
         let outcome = dropped.map_err(refused)?;

@@ -42,7 +42,7 @@ impl Admission<'_> {
     fn admit_peer(&self, peer: &str) -> Result<(), ApiError> {
         let agent = peer_named(self.node, self.reach, peer)?;
         self.admit_agent(&agent).map_err(|beyond| {
-            // Suggested are only agents that the caller may speak with, so it learns of no other.
+            // `known_near` suggests only agents that the caller may speak with, so the suggestion reveals no other agent.
             let Some(near) = known_near(self.node, self.reach, peer) else {
                 return beyond;
             };
@@ -66,7 +66,7 @@ impl Admission<'_> {
         let Some(under) = maybe_named("under", under)? else {
             return self.admit_tier(tier.unwrap_or(1));
         };
-        // A task that the node does not know leads nowhere beyond the ceiling: the call itself refuses it.
+        // Admit a task that the node does not know: the call itself then says that there is no such task.
         let Some(task) = self.node.tasks().held(under) else {
             return Ok(());
         };
@@ -89,7 +89,7 @@ impl Admission<'_> {
 
     /// What was handed out under that lease: its name alone lets nobody settle what is beyond the ceiling.
     fn admit_lease(&self, lease: &str) -> Result<(), ApiError> {
-        // A text that is no lease names no message here; the call itself then says that the lease has ended.
+        // Admit a text that is no lease: it names no message, and the call itself says that the lease has ended.
         let leased = lease
             .parse()
             .ok()
@@ -103,11 +103,11 @@ impl Admission<'_> {
     }
 
     fn admit_ours(&self, name: &str) -> Result<(), ApiError> {
-        // A message-id that the node does not know leads to nothing: the call itself says so.
+        // Admit a message-id that the node does not know: the call itself says that there is no such message.
         let Some(out) = self.node.sent().status(named("message-id", name)?) else {
             return Ok(());
         };
-        // Whoever has nothing to do with the peer is not told who it is.
+        // Do not name the peer in this refusal: a caller whose ceiling leaves the peer out must not learn who it is.
         let words = "the peer of that message";
         self.reach.admit_peer(&out.peer, words).map_err(beyond)?;
         self.admit_tier(out.tier.unwrap_or_default().number())

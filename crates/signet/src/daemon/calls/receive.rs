@@ -25,7 +25,8 @@ impl AnswerCall for Receive {
             Ok(parsed) => parsed,
             Err(error) => return state.refuse(asker.reply, error),
         };
-        // The lease belongs to the connection: when the program goes, the message is given to the next at once.
+        // Tie the lease to the connection: when the program disconnects, another program gets the
+        // message at once, not when the lease ends.
         wanted.connection = state.consumers.watch(&asker.notifier).connection;
         let consumer = Consumer {
             wanted,

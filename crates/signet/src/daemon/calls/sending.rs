@@ -45,7 +45,7 @@ pub(super) fn parse_send(call: Send) -> Result<SendRequest, ApiError> {
         body: call.body,
         capability: maybe_named("capability", call.capability.as_deref())?,
         conversation_id: maybe_named("conversation-id", call.conversation_id.as_deref())?,
-        // Of a ping, only the peer and the wait count.
+        // A ping has no content: ignore a tier that is given with it.
         data_tier: tier_of(call.data_tier.filter(|_| call.kind != Kind::Ping))?,
         life: call.life.map(Duration::from_secs),
         continues: continues(call.continues.as_deref(), call.continues_from.as_deref())?,
@@ -98,17 +98,17 @@ pub(super) fn send(
     };
     let (sent, report) = (made.sent, made.report);
     let name = sent.id.to_string();
-    // The caller gave the same key again: the message may have ended since the first
-    // call, and then nothing would wake a waiter.
+    // An earlier call with the same key has made this message. Where the message has ended since,
+    // nothing would wake a waiter, so look for its end now.
     let end = sent
         .again
         .then(|| turn.node().sent().end_of(sent.id, made.for_answer));
-    // A message that waits for people to decide is answered at once: nobody waits at a terminal for that long.
+    // Answer at once where the message waits for people to decide: that can take days, and no caller waits for so long.
     let for_people = report
         .waits_for
         .is_some_and(|waits_for| waits_for != WaitsFor::Session);
     let at_once = match end.flatten() {
-        // The message was made by an earlier call, so there is no outcome to write.
+        // An earlier call has made the message, so this call has no lines to write.
         Some(SentEnd::AnswerTaken) => {
             let log = state.settings.audit_dir().clone();
             answer_again(log, made.peer, report, reach, reply);
@@ -142,8 +142,8 @@ pub(super) fn send(
         reach: reach.clone(),
     };
     tokio::spawn(async move {
-        // `None`: nobody knows whether the message's line is durable.
-        // The reply is dropped, and so tells the caller that.
+        // `None` means that nobody knows whether the message's line is durable: the reply that is
+        // dropped here tells the caller so.
         if let Some(sent) = awaited.end(ended, is_stored).await {
             reply.send(value_of::<Send>(&sent));
         }
@@ -254,13 +254,13 @@ impl AwaitedSend {
     ) -> Option<Sent> {
         let report = &self.report;
         let result = tokio::select! {
-            // Look at the end first: an end that is there already says more than that a mailbox holds the message.
+            // Look at the message's end first: it tells the caller more than that a mailbox holds the message.
             biased;
             result = tokio::time::timeout(self.wait, ended) => result,
             () = mailbox_suffices(is_stored, self.mailbox_after) => return Some(report.held()),
         };
         Some(match result {
-            // The answer waits in the inbox until the caller acknowledges it.
+            // The answer also stays in the inbox until the caller acknowledges it, so it is not lost if this reply is.
             Ok(Ok(SendResult::Answered(answer))) => report.answered(shown_to(&self.reach, &answer)),
             Ok(Ok(SendResult::Settled { state, offers })) => Sent {
                 offers: state.needs_capability().then(|| render::names(&offers)),
@@ -276,7 +276,7 @@ impl AwaitedSend {
 /// Ends when the peer's mailbox holds the message and `after` is over; else never.
 async fn mailbox_suffices(stored: oneshot::Receiver<()>, after: Option<Duration>) {
     if let Some(after) = after {
-        // A mailbox that confirms at once does not end the wait before `after`: a peer that is there answers in that time.
+        // Wait for `after` even where the mailbox confirms at once: a peer that is online answers within that time.
         let ((), stored) = tokio::join!(tokio::time::sleep(after), stored);
         if stored.is_ok() {
             return;

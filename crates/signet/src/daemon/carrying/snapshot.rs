@@ -48,7 +48,8 @@ impl Snapshots {
                 let is_known = known.as_ref() == Some(&taken.epoch);
                 let changed =
                     is_known && matches!(timeout_at(until, views.changed()).await, Ok(Ok(())));
-                // Go round again: a view may change in what the snapshot does not show, and then the caller has it already.
+                // Compare again before answering: the view may have changed only in what no
+                // snapshot shows, and then the caller has this one already.
                 if changed && !reply.is_closed() {
                     continue;
                 }

@@ -88,7 +88,8 @@ impl TransparencyReader {
         limit: usize,
     ) -> Result<Transparency, LogError> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Take the cursor out: where reading fails, none is left, and the next call looks for its place anew.
+        // Take the cursor out: where reading fails, no wrong cursor is left behind, and the next
+        // call looks for its position anew.
         let mut at = match place.take().filter(|place| place.line == after) {
             Some(place) => Some(place),
             None => LogCursor::before(&sight.log, after)?,
@@ -122,8 +123,7 @@ impl TransparencyReader {
                 break;
             }
         }
-        // Keep the cursor only where it stands at `through`: from another place the next
-        // call would get lines twice, or miss lines.
+        // Keep the cursor only if it is at `through`: from another position the next call would get lines twice, or miss lines.
         *place = at.filter(|at| at.line == read.through);
         Ok(read)
     }
