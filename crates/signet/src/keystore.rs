@@ -136,12 +136,13 @@ impl AgentKeys {
         }
         destroy_overdue(lock, now)?;
         let keys = Self::open(lock.home(), agent)?;
-        // Outside of the certificate's dates nothing is signed, so no statement of a new sealing key either: the
-        // clock is wrong, or the certificate has ended.
+        // Sign no statement of a new sealing key outside of the certificate's dates: peers refuse
+        // it. The clock is wrong then, or the certificate has ended.
         if !keys.statement.is_due(now) || !keys.certificate.covers(now) {
             return Ok(keys);
         }
-        // Stage this change like every other: the key and its statement come into force together, whenever the machine stops.
+        // Stage this change like every other: key and statement then come into force together,
+        // even if the machine stops in between.
         stage(lock.home(), &rotate_sealing(&keys, now)?)?;
         adopt(lock, agent, now)?;
         Self::open(lock.home(), agent)
@@ -191,8 +192,8 @@ impl AgentKeys {
             return Err(KeystoreError::ForeignStatement(path));
         }
         let (mut former, mut older) = (place.former()?, place.older()?);
-        // Keys that the service manager handed over may be among `former` and `older`: one that is the same as the
-        // current key is no former key.
+        // Keys that the service manager handed over may be among `former` and `older`, and still
+        // be the current keys: leave those out.
         former.retain(|key| key.public() != signing.public());
         older.retain(|secret| secret.public() != sealing.public());
         Ok(Self {
@@ -209,7 +210,8 @@ impl AgentKeys {
     /// Whether these keys may take the place of `present`: no serial falls, and none is used twice.
     fn follows(&self, present: &Self) -> Result<(), String> {
         let (mine, theirs) = (&self.certificate, &present.certificate);
-        // An interrupted adoption has moved some files already, and those are the same in both sets.
+        // Allow an equal serial for equal certificates: an interrupted adoption has moved some
+        // files, which both sets then share.
         let rises = |new: u64, old: u64, same: bool| new > old || (new == old && same);
         if mine.principal != theirs.principal {
             return Err("the certificate is another person's".to_owned());
@@ -229,8 +231,8 @@ impl AgentKeys {
             (Some(mine), Some(theirs)) if !rises(mine.serial, theirs.serial, mine == theirs) => {
                 Err("the serial of the control certificate does not rise".to_owned())
             }
-            // A set without a control certificate cannot follow one with it: where none is staged, the present one belongs to
-            // the set.
+            // No serials to compare: without a control certificate there was none to follow, and a
+            // staged set without one keeps the present one.
             _ => Ok(()),
         }
     }
@@ -252,7 +254,7 @@ fn fresh_secret() -> Result<Zeroizing<[u8; 32]>, KeystoreError> {
 fn signing_or_sealing(path: &Path) -> Result<(Algorithm, Zeroizing<[u8; 32]>), KeystoreError> {
     match pem::read(path, Algorithm::Ed25519) {
         Ok(seed) => Ok((Algorithm::Ed25519, seed)),
-        // Only a file that holds another kind of key is tried again; one that others can read stays refused.
+        // Try the other algorithm only where the file holds another kind of key: a file that others can read stays refused.
         Err(error @ KeystoreError::Pem { .. }) => pem::read(path, Algorithm::X25519)
             .map(|secret| (Algorithm::X25519, secret))
             .map_err(|_| error),

@@ -11,7 +11,7 @@ use rustix::process::{
 };
 
 fn main() -> ExitCode {
-    // Set the umask before anything is made: a file whose code names no mode is for its owner alone.
+    // Set the umask before anything is made, so that a file whose code names no mode is for its owner alone.
     umask(Mode::from_raw_mode(0o077));
     // Set the hook before anything is read: the text of a panic can hold a part of a message.
     std::panic::set_hook(Box::new(report));

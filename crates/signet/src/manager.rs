@@ -134,7 +134,7 @@ async fn say(socket: &OsStr, text: &str) -> io::Result<()> {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         _ => SocketAddr::from_pathname(socket)?,
     };
-    // Open a socket for each word: a manager that was started again listens at the same path with another socket.
+    // Open a new socket for each message: a manager that was started again listens at the same path with another socket.
     let datagrams = UnixDatagram::unbound()?;
     datagrams.connect_addr(&address)?;
     datagrams.set_nonblocking(true)?;

@@ -93,13 +93,13 @@ impl Memory {
                 log_fault: None,
                 unread,
             },
-            // Make only a lost state anew: a state that the disk or the system keeps from us may be sound at the next start.
+            // Make the state anew only where it is lost: a state that could merely not be read may be sound at the next start.
             Err(MemoryError::State(fault)) if fault.is_lost() => {
-                // The first keys went into the node that could not be made of the state's rows, so read them again.
+                // Read the keys again: the first ones were moved into the node that could not be made.
                 let keys = AgentKeys::settle(lock, &config.agent, now)?;
                 let mut past = recall_all(keys, config, &opening)?;
                 let mut log = open_log(&mut past, opening, now)?;
-                // An agent that has never run had no state, so no `rebuilt` line is written about a lost one.
+                // Write no `rebuilt` line for an agent that has never run: it had no state that could be lost.
                 if !matches!(fault, StateError::Missing) || past.has_run {
                     let lines = counted(past.told, "line");
                     let cause = format!("{fault}; made again from {lines} of the log");
@@ -113,7 +113,7 @@ impl Memory {
                     node: past.node,
                     log,
                     store: StateStore::create(&path, &config.agent.agent)?,
-                    // An empty state lacks every line, so the first batch brings it a snapshot.
+                    // The new state is empty: this number makes the first batch write a snapshot into it.
                     told: u64::MAX,
                     log_fault: None,
                     unread,
@@ -123,7 +123,8 @@ impl Memory {
         };
         // Take the state file's identity only now: a state that was made anew is another file at the same path.
         memory.log.demand_also(FileIdentity::at(&path)?);
-        // The start may have written lines that say nothing to the node, and no later line may bear an earlier time.
+        // Tell the node the log's newest time: the start may have written lines that the node did
+        // not see, and no later line may have an earlier time.
         memory.node.pass_time(memory.log.time());
         if lacks_anchor {
             memory.note_lost_anchor(now, &lock.home().log_anchor())?;
@@ -161,8 +162,7 @@ impl Memory {
             let keys = AgentKeys::open(home, &config.agent)?;
             Ok::<_, KeystoreError>(keys.into_identity(config.agent.layers))
         };
-        // The state of a later release is not lost: a state that this release read out of
-        // the log would lack what the later one knows.
+        // Do not read the log instead of a state of a later release: this release would leave out what the later release knows.
         let kept = match StateStore::glance(&home.state_file(), &config.agent.agent) {
             Err(newer @ StateError::Newer { .. }) => return Err(newer.into()),
             Err(_) => None,
@@ -196,8 +196,8 @@ impl Memory {
             let custody = custody(home, config)?.knowing(stored.map(|(position, _)| position));
             Ok(signet_audit::foresee(&config.audit_dir, agent, custody)?)
         };
-        // Look once more where the first look fails: a start may have written between the reads of two files. A start
-        // writes all of them without a pause, so they fit together at the second look.
+        // Look once more where the first look fails: a daemon that starts may write between the reads
+        // of two files. It writes all of them without a pause, so they fit together at the second look.
         look().or_else(|_: MemoryError| look())
     }
 
@@ -212,7 +212,7 @@ impl Memory {
         let keys = AgentKeys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());
         let custody = custody(lock.home(), config)?.knowing(known(&stored));
-        // Drop the rows: they are of no use any more, and the whole log is about to be read beside them.
+        // Drop the rows before the whole log is read: they are not needed any more, and would only fill the memory.
         drop(stored);
         let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
         let mut past = recall_all(keys, config, &opening)?;

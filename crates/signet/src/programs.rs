@@ -22,6 +22,6 @@ pub(crate) fn settings_dir() -> Option<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let of_home = || named("HOME").map(|home| home.join(".config"));
     let settings = named("XDG_CONFIG_HOME").filter(absolute);
-    // HOME may be relative too, and settings must not land below the working directory.
+    // Leave out a relative HOME too: settings must not land below the working directory.
     settings.or_else(of_home).filter(absolute)
 }

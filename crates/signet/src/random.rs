@@ -10,7 +10,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 /// What the system said.
 pub fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
-    // getrandom(2) gives up to 256 bytes whole, or fails.
+    // One call is enough: getrandom(2) gives up to 256 bytes whole, or fails.
     getrandom(&mut bytes[..], GetRandomFlags::empty())?;
     Ok(bytes)
 }

@@ -14,7 +14,7 @@ pub(crate) fn remove(path: &Path, beginning: &str) {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // The command that is about to write there reports a folder that cannot be read.
+    // Ignore a folder that cannot be read: the command that is about to write there reports it.
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
@@ -23,7 +23,7 @@ pub(crate) fn remove(path: &Path, beginning: &str) {
             continue;
         }
         let path = entry.path();
-        // A link of that name is not followed, and what another user put there is left alone.
+        // Follow no link, and leave what another user put there: another user could otherwise choose what is removed.
         let own = |facts: &std::fs::Metadata| facts.uid() == rustix::process::geteuid().as_raw();
         let _ = match path.symlink_metadata() {
             Ok(facts) if facts.is_dir() && own(&facts) => std::fs::remove_dir_all(path),

@@ -51,8 +51,8 @@ impl PrivateError {
     pub fn next(&self) -> String {
         match self {
             Self::Mode { path, .. } => format!("chmod 600 {}", hint::word(path)),
-            // The advice is not to run the command as root: a file that root makes anew in somebody's home could not be
-            // read by the owner of the home.
+            // Do not advise to run the command as root: a file that root makes in somebody's home
+            // could not be read by its owner.
             Self::Owner { path, .. } => hint::unreadable(path),
             Self::NotPlain(path) => format!("put the right file at {}", path.display()),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
@@ -88,7 +88,7 @@ pub fn open(path: &Path) -> Result<File, PrivateError> {
     if !facts.is_file() || facts.len() > MAX_BYTES {
         return Err(PrivateError::NotPlain(path.to_owned()));
     }
-    // Ask for a handed-over file before owner and mode are checked: that check would refuse it.
+    // Accept a file that the service manager hands over before owner and mode are checked: that check would refuse it.
     if is_credential(path) && is_handed_over(&facts) {
         return Ok(file);
     }
@@ -149,7 +149,7 @@ pub fn create_whole(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
     let fresh = path.with_file_name(format!("{beside}{}", std::process::id()));
     let written = write_new(&fresh, content).and_then(|()| place(&fresh, path));
     if let Err(error) = written {
-        // A file that did not get its name is of no use; the error says why it did not.
+        // Remove the new file, which did not get its name: it would stay as a leftover.
         let _ = std::fs::remove_file(&fresh);
         return Err(at(path)(error));
     }

@@ -25,7 +25,7 @@ pub(crate) enum DaemonKeeper {
 impl DaemonKeeper {
     /// The traces in the home at `home`.
     pub(crate) fn of(home: &Path) -> Self {
-        // Units name the home by its whole path: a relative path, or a path by a link, would not be found in them.
+        // Units name the home by its whole path: with a relative path, or a path through a link, no unit would be found.
         let whole = home.canonicalize().or_else(|_| std::path::absolute(home));
         let whole = whole.unwrap_or_else(|_| home.to_owned());
         if let Some(unit) = system_unit(&whole) {
@@ -88,7 +88,7 @@ fn system_unit(home: &Path) -> Option<String> {
     // The unit is set up where `signet install` left a note, or an administrator who enabled the unit left a link.
     let is_noted = Path::new(NOTES).join(format!("{name}.json")).exists()
         || Path::new(WANTED).join(&unit).symlink_metadata().is_ok();
-    // Where systemd does not run, as in a container, its commands would fail (sd_booted(3)).
+    // Where systemd does not run, as in a container, `systemctl` would fail (sd_booted(3)).
     let is_run = Path::new("/run/systemd/system").is_dir();
     (is_noted && is_run).then_some(unit)
 }

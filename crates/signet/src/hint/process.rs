@@ -136,9 +136,9 @@ impl ProcessContext {
 
     /// A command as far as it names the home; `after` is what follows in the text.
     fn begun(&self, verb: &str, after: &str) -> String {
-        // Look no further than the end of this command: a `--home` behind it belongs to the next command, or to an explanation.
+        // Look no further than the end of this command: a `--home` after it belongs to the next command, or to an explanation.
         let end = after.find([';', '`', '\n', '#']).unwrap_or(after.len());
-        // A text that names a home itself means that home.
+        // Where the text itself names a home, that home is meant: add no other.
         let has_home = after.get(..end).is_some_and(|rest| rest.contains("--home"));
         let has_none = HOMELESS.iter().any(|other| {
             verb.strip_prefix(other)
@@ -188,7 +188,7 @@ fn program() -> String {
     let found = in_path(NAME.trim_end()).find(|file| file.is_file());
     let is_found = found.and_then(|file| file.canonicalize().ok());
     match (is_found, own, typed) {
-        // PATH may lead to another release than the one that runs: the bare name would then start the wrong one.
+        // Use the bare name only where PATH leads to this very program: it may lead to another release.
         (Some(found), Ok(own), _) if found == own => NAME.trim_end().to_owned(),
         (_, _, Some(typed)) if typed.components().count() > 1 => word(&typed),
         (_, Ok(own), _) => word(&own),

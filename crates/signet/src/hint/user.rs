@@ -27,7 +27,7 @@ pub(crate) fn kept_from_root(home: &Path) -> Option<u32> {
     // The owner is taken from the folder, and not from SUDO_UID: only `sudo` says who called it, while `su`, `doas`
     // and `pkexec` do not.
     let whole = std::path::absolute(home).ok()?;
-    // A folder belongs to the user who made it; the folder above says whose place this is.
+    // The home does not exist yet: the owner of the nearest folder above it is the user who is to have it.
     let above = whole.ancestors().skip(1).find_map(owner_of)?;
     Some(above).filter(|owner| *owner != ROOT)
 }
@@ -50,7 +50,7 @@ fn name_in(users: &str, user: u32) -> Option<String> {
 pub(crate) fn run_as(user: u32) -> String {
     let (name, is_root) = (name_of(user), me() == ROOT);
     match (name, is_root && !has("sudo")) {
-        // runuser and setpriv are part of util-linux, which is there where sudo is not.
+        // Without `sudo`, use runuser or setpriv: they are part of util-linux, which such systems have.
         (Some(name), true) => format!("runuser -u {name} --"),
         (None, true) => format!("setpriv --reuid={user} --regid={user} --clear-groups"),
         (Some(name), false) => format!("sudo -u {name}"),

@@ -203,7 +203,7 @@ fn encrypted(
     secret: &[u8; 32],
     passphrase: &Passphrase,
 ) -> Result<Zeroizing<String>, KeystoreError> {
-    // Draw salt and IV anew for each key: under one salt and one IV, the file would show that keys begin alike.
+    // Draw salt and IV anew for each key: with the same salt and IV, the file would show which keys begin alike.
     let salt: [u8; 16] = random::bytes().map_err(KeystoreError::Randomness)?;
     let iv: [u8; 16] = random::bytes().map_err(KeystoreError::Randomness)?;
     let document = pem::document(algorithm, secret).ok_or(KeystoreError::Bundle)?;
@@ -232,7 +232,8 @@ fn decoded(
     let opened = info
         .decrypt(passphrase.0.as_bytes())
         .map_err(|_| KeystoreError::WrongPassphrase)?;
-    // Of wrong passphrases about one in 256 opens to bytes with a valid padding, which are no key.
+    // About one in 256 wrong passphrases opens to bytes with a valid padding: bytes that are no
+    // key mean a wrong passphrase too.
     pem::decode(&opened).ok_or(KeystoreError::WrongPassphrase)
 }
 

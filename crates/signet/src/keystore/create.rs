@@ -71,7 +71,7 @@ pub fn create(home: &Home, new: NewAgent, now: Timestamp) -> Result<Certificate,
             (pem::read_signing_key(root)?, pem::read_signing_key(next)?)
         }
     };
-    // A stolen root key would then be its own successor, and nothing could follow it.
+    // Refuse a root key that is its own successor: once it is stolen, no other key could take its place.
     if root.public() == next_root.public() {
         return Err(KeystoreError::SameRoot);
     }
@@ -123,7 +123,7 @@ pub fn recover(
         serial: next_serial(Some(old.serial), now),
         not_before: issue::begins(now),
         not_after: issue::ends(now),
-        // Peers know the successor's hash by the old certificate, and the bundle holds that key.
+        // Keep the successor: peers know its hash from the old certificate, and the bundle holds its key.
         next_root: old.next_root,
     };
     let certificate = request.sign(&root).map_err(rotate::faulty(CERTIFICATE))?;

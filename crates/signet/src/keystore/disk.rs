@@ -25,7 +25,7 @@ pub(super) fn create(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
 /// A second name for a file; that it has it already is as well.
 pub(super) fn link(from: &Path, to: &Path) -> Result<(), PrivateError> {
     let linked = step().and_then(|()| match std::fs::hard_link(from, to) {
-        // An adoption that was interrupted here begins again with this step.
+        // The link exists where an interrupted adoption is gone on with: its last step is done again.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         linked => linked,
     });
@@ -65,7 +65,7 @@ pub(super) fn destroy(path: &Path) -> Result<(), PrivateError> {
 
 fn overwrite(path: &Path) -> io::Result<()> {
     let facts = path.symlink_metadata()?;
-    // Remove only the name of a link: its target may be anybody's file.
+    // Overwrite no target of a link, which may be anybody's file: only the link itself is to be removed.
     if !facts.is_file() {
         return Ok(());
     }
@@ -76,7 +76,7 @@ fn overwrite(path: &Path) -> io::Result<()> {
         .open(path)?;
     let length = usize::try_from(facts.len()).unwrap_or_default();
     file.write_all(&vec![0; length])?;
-    // Sync before the name goes: the system need not write the zeros of a file without a name at all.
+    // Sync before the name is removed: otherwise the system may never write the zeros to the disk.
     file.sync_all()
 }
 

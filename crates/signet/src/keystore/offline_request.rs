@@ -52,7 +52,7 @@ pub fn request(home: &Home, keys: &AgentKeys) -> Result<RootRequest, KeystoreErr
     if !directory(home).exists() {
         disk::create_directory(&directory(home))?;
     }
-    // The keys of the last request are used again, so that an answer to an earlier copy of it still fits.
+    // Use the keys of the last request again, so that an answer to an earlier copy of that request still fits.
     let signing = waiting_key(home, SIGNING)?;
     let person = match &keys.control {
         Some(_) => None,
@@ -89,7 +89,7 @@ pub fn install(
     let mut change = KeyChange::default();
     change.secret(SIGNING, Algorithm::Ed25519, &seed)?;
     change.json(CERTIFICATE, &answer.certificate.to_value());
-    // The key statement is signed by the signing key, so a new signing key needs it again.
+    // The signing key signs the key statement, so a new signing key needs a new signature under it.
     let statement = rotate::restated(keys, &signing, now)?;
     change.json(KEYS, &statement.to_value());
     if let Some(control) = &answer.control {
@@ -133,7 +133,7 @@ impl RootRequest {
             }
             None => return Err(KeystoreError::OtherRoot(path)),
         };
-        // Where `next` was given, nothing above has asked whose root key this is.
+        // Check the root key once more: with `next`, nothing above has checked that it is the person's.
         if *root.public() != old.root && !rotate::is_next(root.public(), old) {
             return Err(KeystoreError::OtherRoot(path));
         }

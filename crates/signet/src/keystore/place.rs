@@ -43,7 +43,7 @@ impl<'a> KeyFolder<'a> {
             return staged;
         }
         let present = self.home.key_file(name);
-        // A key in the home is newer than the one handed over: a change of keys always puts its key here.
+        // A key in the home is newer than a key that was handed over: a change of keys always puts the new key into the home.
         let handed = HANDED_OVER.contains(&name) && !present.exists();
         let handed = handed.then(|| private::credential(name)).flatten();
         handed.unwrap_or(present)
@@ -102,8 +102,7 @@ impl<'a> KeyFolder<'a> {
 
     /// The signing keys that are kept.
     pub(super) fn former(&self) -> Result<Vec<SigningKey>, KeystoreError> {
-        // A key that was handed over stays the old key after a change: it was never in
-        // `keys/`, so no second name was made for it.
+        // A key that was handed over is a former key too after a change: it was never in `keys/`, so `kept` does not list it.
         let read = self.kept("signing")?.chain(self.followed(SIGNING));
         read.filter_map(|path| readable(pem::read_signing_key(&path)))
             .collect()

@@ -80,8 +80,8 @@ pub(super) fn keep(
     let Some((kind, _)) = KINDS.iter().find(|(_, file)| *file == name) else {
         return Ok(());
     };
-    // A change that was interrupted after this step has linked the old secret already.
-    // Compare serials and not whole names: an adoption that goes on later would give another time.
+    // An interrupted change may have kept the old secret already. Compare the serial and not the
+    // whole name: the name has a time, which differs when the change is gone on with.
     let known = |kept: &RetiredKey| kept.kind == *kind && kept.serial == serial;
     if kept(home)?.iter().any(known) || !exists(home, name)? {
         return Ok(());

@@ -127,7 +127,8 @@ pub fn rotate_root(
         Some(next) => successor(&new, next)?,
         None => {
             let fresh = fresh_secret()?;
-            // Make one change of it: a crash cannot leave the new root key without its successor, or two files with one key.
+            // Put both secrets into one change: a crash could otherwise leave the new root key
+            // without its successor, or two files with one key.
             change.secret(ROOT, Algorithm::Ed25519, &seed)?;
             change.secret(NEXT_ROOT, Algorithm::Ed25519, &fresh)?;
             commitment(pem::signing_key(NEXT_ROOT.as_ref(), &fresh)?.public())

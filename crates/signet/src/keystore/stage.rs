@@ -93,10 +93,11 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
     let present = AgentKeys::read(&KeyFolder::present(home), agent);
     let fits = match (AgentKeys::read(&KeyFolder::staged(home), agent), &present) {
         (Ok(staged), Ok(present)) => staged.follows(present),
-        // The present set alone does not fit any more: some files have moved already, so the adoption is gone on with.
+        // The present set does not fit together any more because some files have moved already: go on with the adoption.
         (Ok(_), Err(_)) => Ok(()),
         (Err(error), Ok(_)) => Err(error.to_string()),
-        // Neither set is whole. Nothing is destroyed: a person may still put the missing file back.
+        // Neither the staged nor the present set is whole: destroy nothing, because a person may
+        // still put the missing file back.
         (Err(error), Err(_)) => return Err(error),
     };
     if let Err(why) = fits {
@@ -104,7 +105,7 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
         return Err(KeystoreError::Unfit { path: next, why });
     }
     for name in ORDER.iter().filter(|name| names.contains(**name)) {
-        // The old secret gets its second name first: after a crash in between, it has both.
+        // Give the old secret its second name before the rename takes its first: a crash in between must not lose it.
         keep_old(home, name, now)?;
         disk::rename(&next.join(name), &home.key_file(name))?;
         // Sync after each file: the disk may otherwise keep the name of a certificate, and lose that of the secret before it.

@@ -106,7 +106,7 @@ pub(super) fn recall_all(
     let identity = keys.into_identity(config.agent.layers);
     let node = Node::new(identity, config.policy.clone(), random::bytes()?);
     let mut lines = signet_audit::read(&config.audit_dir)?.peekable();
-    // Without its first months the log does not say whom the agent knows, who was revoked and what was received.
+    // Refuse a log without its first months: it does not say whom the agent knows, who was revoked and what was received.
     if let Some(Ok(first)) = lines.peek()
         && first.seq != 1
     {
@@ -125,7 +125,7 @@ fn recall(
 ) -> Result<Past, MemoryError> {
     let (mut told, mut has_run) = (0, false);
     let left = opening.end().saturating_sub(from);
-    // Lines behind the end that the opening allows are about to be set aside, so the node must not obey them.
+    // Read no line after the end that the opening allows: such lines are about to be set aside, so the node must not obey them.
     for line in lines.take(usize::try_from(left).unwrap_or(usize::MAX)) {
         let line = line?;
         if let Some(Entry::Genesis(certificate)) = &line.entry

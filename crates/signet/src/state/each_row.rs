@@ -84,7 +84,7 @@ impl Iterator for EachRow<'_> {
                     self.page = page.into_iter();
                 }
                 Err(error) => {
-                    // An iterator of rows cannot give an error: the rows end here, and `end` says why.
+                    // An iterator of rows cannot give an error: let the rows end here, and keep the error for `end`.
                     self.fault = Some(damaged(error));
                     return None;
                 }
@@ -101,7 +101,7 @@ pub(super) fn add<'r>(
 ) {
     for (key, value) in rows {
         for part in [table, key, value] {
-            // Hash the length of each part too: otherwise a part could give bytes to the next part and keep the sum.
+            // Hash the length of each part too: otherwise bytes could move from one part to the next without changing the sum.
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }

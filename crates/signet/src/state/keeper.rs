@@ -28,7 +28,7 @@ impl Keeper {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(store: StateStore) -> std::io::Result<Self> {
-        // Room for one: a snapshot may wait while another is written.
+        // Make room for one snapshot: it may wait while another is written.
         let (snapshots, waiting) = sync_channel(1);
         let rows = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&rows);
@@ -64,7 +64,7 @@ pub fn offer(snapshots: &SyncSender<StateSnapshot>, kept: StateSnapshot) {
     match snapshots.try_send(kept) {
         Ok(()) => {}
         Err(TrySendError::Full(_)) => debug!("the state is written already"),
-        // Without the keeper, the log still has everything: the next start reads more of it.
+        // Where the keeper has ended, nothing is lost: the log has everything, and the next start reads more of it.
         Err(TrySendError::Disconnected(_)) => {}
     }
 }

@@ -82,7 +82,7 @@ fn uri(path: &Path) -> String {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
                 uri.push(char::from(*byte));
             }
-            // A question mark in a path would otherwise begin the parameters, and a percent sign an escape.
+            // Escape all other bytes: a question mark in a path would begin the parameters, and a percent sign an escape.
             other => uri.push_str(&format!("%{other:02X}")),
         }
     }

@@ -37,11 +37,11 @@ impl StateStore {
         if !is_there(path)? {
             return Err(StateError::Missing);
         }
-        // Check before SQLite opens the file for writing: opening alone may already play a `-wal` into it.
+        // Check before SQLite opens the file for writing: opening alone may already write what is in a `-wal` file into it.
         refuse_newer(path)?;
         let db = Connection::open_with_flags(below_its_folder(path), FLAGS).map_err(damaged)?;
-        // A newer release that was killed may leave its last writes in a file beside the database. Closing would move
-        // them in, so that is switched off until the version is known.
+        // A newer release that was killed may leave its last writes in a `-wal` file. Closing the
+        // database would write them into it, so forbid that until the version is known.
         let keep = |keeps| db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps);
         keep(true).map_err(damaged)?;
         let version = version_of(&db, path)?;
@@ -85,7 +85,7 @@ impl StateStore {
     /// When the system refuses.
     pub fn create(path: &Path, agent: &AgentId) -> Result<Self, StateError> {
         let refused = |what: &dyn std::fmt::Display| StateError::Refused(what.to_string());
-        // A `-wal` that an old database left would be played into the new one.
+        // Remove the `-wal` of an old database too: SQLite would write it into the new database.
         for end in ["", "-wal", "-shm"] {
             let mut name = path.as_os_str().to_owned();
             name.push(end);
@@ -224,13 +224,14 @@ impl StateStore {
                     add(&mut hash, table, [parts].into_iter());
                     changed += kept.replace(&row)?;
                 }
-                // The rows that are left have keys behind the snapshot's last key: the node has forgotten them.
+                // The rows that are left come after the snapshot's last key: the node has forgotten them.
                 changed += kept.drop_rest()?;
             }
             let sum = HEXLOWER.encode(&hash.finalize());
             let (seq, hash) = (position.head.seq.to_string(), position.head.hash.to_hex());
             let offset = position.offset.to_string();
-            // Write the sum and the place in the log in the transaction of the rows: the three never tell of different moments.
+            // Write the sum and the position in the log in the transaction of the rows: after a
+            // crash, all three are of the same moment.
             put(&deal, META, "rows", &sum)?;
             let place = sum_of(&[&position.file, &offset, &seq, &hash]);
             put(&deal, META, "position", &place)?;
@@ -241,7 +242,7 @@ impl StateStore {
             deal.commit().map(|()| changed)
         });
         changed.map_err(|error| match damaged(error) {
-            // A write that fails says nothing against the rows that are there.
+            // A write that fails does not mean that the stored rows are damaged: report that it was refused.
             StateError::Damaged(what) => StateError::Refused(what),
             other => other,
         })
