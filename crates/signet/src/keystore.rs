@@ -231,8 +231,7 @@ impl AgentKeys {
             (Some(mine), Some(theirs)) if !rises(mine.serial, theirs.serial, mine == theirs) => {
                 Err("the serial of the control certificate does not rise".to_owned())
             }
-            // No serials to compare: without a control certificate there was none to follow, and a
-            // staged set without one keeps the present one.
+            // A present control certificate is never lost: a staged set that brings none keeps the present one.
             _ => Ok(()),
         }
     }

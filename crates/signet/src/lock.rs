@@ -126,7 +126,8 @@ impl HomeLock {
             .mode(0o600)
             .custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
         let opened = options.open(&path);
-        // Look for a link before the error of `open` is told: on a link that error says only that there are too many links.
+        // Look for a link before the error of `open` is reported: for a link, that error says only
+        // that there are too many links.
         let found = path.symlink_metadata();
         if found.is_ok_and(|found| !found.is_file()) {
             return Err(LockError::NotPlain(path));

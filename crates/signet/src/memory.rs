@@ -162,7 +162,8 @@ impl Memory {
             let keys = AgentKeys::open(home, &config.agent)?;
             Ok::<_, KeystoreError>(keys.into_identity(config.agent.layers))
         };
-        // Do not read the log instead of a state of a later release: this release would leave out what the later release knows.
+        // Refuse a state of a later release, and do not replace it by the log: this release would
+        // leave out what the later one knows.
         let kept = match StateStore::glance(&home.state_file(), &config.agent.agent) {
             Err(newer @ StateError::Newer { .. }) => return Err(newer.into()),
             Err(_) => None,

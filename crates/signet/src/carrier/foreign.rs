@@ -104,8 +104,8 @@ impl Foreign {
         state.end();
         state.holder = Some(client.clone());
         let from = state.last_up.map(|last| last + FLAPPING);
-        // The program before has gone, but its `fall` does nothing once another program is the
-        // holder: report the disconnection here.
+        // The earlier program has gone, but its `fall` reports nothing once another program holds
+        // the carrier: report the disconnection here.
         if self.0.up.send_replace(false) {
             let _ = self.0.news.send(News::Disconnected);
         }

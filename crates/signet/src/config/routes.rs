@@ -24,7 +24,7 @@ impl PeerCarriers {
     pub fn routes(&self) -> Routes {
         let mut routes = Routes::default();
         for (peer, texts) in &self.0 {
-            // `kept` and `written` have refused every text that is no route, so none is left out here.
+            // `kept` and `written` have refused every text that is no route, so no route is left out here.
             if let Ok(all) = routes_of(texts, peer) {
                 routes.set(peer.clone(), all);
             }

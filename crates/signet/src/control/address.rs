@@ -114,7 +114,7 @@ impl Address {
 pub(super) fn remove_stale(address: &Address) -> Result<(), ServerError> {
     let path = &address.path;
     let failed = |source| address.failed(source);
-    // Look at a link itself and not at its target: a socket behind a link is not this daemon's to remove.
+    // Do not follow a link: the socket that it leads to is not this daemon's to remove.
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(error)),

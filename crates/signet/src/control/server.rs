@@ -96,7 +96,7 @@ impl ControlServer {
                 }
             }
         }
-        // Drop the server first, which removes the socket's file: then nobody can connect during the time of grace.
+        // Drop the server first, which removes the socket's file: then nobody can connect during the grace period.
         drop((self, calls));
         stopping.send_replace(true);
         let _ = timeout(GRACE, clients.join_all()).await;

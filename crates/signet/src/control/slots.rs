@@ -171,8 +171,8 @@ impl SocketSlot {
     /// Whether the client waits for nothing, neither answers nor notifications, and since when.
     fn standing(&self) -> (bool, Instant) {
         self.with(|state| {
-            // The connection itself holds one sender of the queue; a second holder means that the client follows
-            // something.
+            // The connection itself holds one sender of the queue; a second holder means that the
+            // client waits for notifications.
             let holders = state.listens.as_ref().map(mpsc::WeakSender::strong_count);
             let listens = holders.is_some_and(|holders| holders > 1);
             (state.waits == 0 && !listens, state.since)

@@ -81,7 +81,7 @@ pub(super) fn call(state: &mut DaemonState, raw: RawCall) -> Batch {
     // Narrow the caller only when the call is served: calls are served in order, so one that came
     // before `narrow` keeps its wider reach.
     let caller = narrowing.of(caller);
-    // On a full disk no line can be written, so no answer may be given that depends on one.
+    // On a full disk no line can be written: refuse every call but `status`, whose answer depends on no line.
     if state.log.full_since().is_some() {
         reply.send(match Call::parse(&method, params) {
             Ok(Call::ShowStatus(_)) => value_of::<ShowStatus>(&status::status(state, &caller)),
@@ -112,7 +112,8 @@ fn admit(
 ) -> Result<Call, ApiError> {
     let (at, node) = (state.at(), &mut state.node);
     let beyond = |line: &&Method| !caller.role.may_use(line.whose);
-    // Ask whose call it is before its parameters are read: an attempt with malformed parameters is noted all the same.
+    // Check whether the caller may use the method before its parameters are read, so that an
+    // attempt with malformed parameters is noted too.
     if let Some(line) = Call::named(method).filter(beyond) {
         node.turn(at)
             .me()

@@ -122,7 +122,6 @@ impl Effects {
     async fn perform(&mut self, action: Action) {
         match action {
             Action::Effect(effect) => self.perform_effect(effect).await,
-            // The caller may have gone; what it asked for is done all the same.
             Action::Answer(reply, answer) => reply.send(answer),
             Action::Wait(message_id, waiter) => {
                 self.waiting.insert(message_id, waiter);

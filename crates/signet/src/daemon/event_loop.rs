@@ -117,7 +117,7 @@ impl EventLoop {
                     }
                 },
                 Some(gone) = self.state.consumers.next_gone(), if has_room => self.end_program(gone).await,
-                // This branch and the next do nothing: the next round answers waits that are over, and counts anew.
+                // This branch and the next only begin another round, which ends the waits that are over, and counts anew.
                 () = wait_over, if has_room => {}
                 () = recount => {}
                 // The first tick comes at once: each start looks after its keys, and tells when its certificate ends soon.

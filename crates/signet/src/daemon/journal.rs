@@ -305,7 +305,8 @@ impl Writer {
         let before = self.log.time();
         self.patiently(|log| log.append(before, &entry))?;
         let head = self.patiently(Log::commit)?;
-        // Publish the new head before the room on the disk: a task that waits for room then finds the lines durable.
+        // Publish the new head before `is_full` is cleared: a task that waits for room on the disk
+        // then finds the lines durable.
         self.durable.send_replace(Some(head));
         self.is_full.send_replace(None);
         info!(seconds, "there is room on the disk again: going on");

@@ -46,7 +46,7 @@ impl Person {
     /// told when the daemon before was killed is in it.
     pub(super) fn tell_what_stands(&self, node: &Node, now: Timestamp) {
         for attention in attention::standing(node, now) {
-            // The end of the certificate is told by `tell_of_end`, which every start calls.
+            // Leave out the end of the certificate: `tell_of_end`, which every start calls, tells of that.
             if attention.kind != AttentionKind::Certificate {
                 self.hook.tell(attention);
             }

@@ -93,7 +93,7 @@ pub fn open(path: &Path) -> Result<File, PrivateError> {
         return Ok(file);
     }
     let me = rustix::process::geteuid().as_raw();
-    // Root can read every file anyway, so a file of root's gives nobody more.
+    // Accept files of root's too: root can read every file anyway, so nobody gains access.
     if facts.uid() != me && facts.uid() != ROOT {
         return Err(PrivateError::Owner {
             path: path.to_owned(),

@@ -25,7 +25,7 @@ pub(super) fn create(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
 /// A second name for a file; that it has it already is as well.
 pub(super) fn link(from: &Path, to: &Path) -> Result<(), PrivateError> {
     let linked = step().and_then(|()| match std::fs::hard_link(from, to) {
-        // The link exists where an interrupted adoption is gone on with: its last step is done again.
+        // The link may exist already: an adoption that was interrupted here repeats this step when it is resumed.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         linked => linked,
     });
@@ -65,7 +65,7 @@ pub(super) fn destroy(path: &Path) -> Result<(), PrivateError> {
 
 fn overwrite(path: &Path) -> io::Result<()> {
     let facts = path.symlink_metadata()?;
-    // Overwrite no target of a link, which may be anybody's file: only the link itself is to be removed.
+    // Do not overwrite the target of a link, which may be anybody's file: only the link itself is to be removed.
     if !facts.is_file() {
         return Ok(());
     }

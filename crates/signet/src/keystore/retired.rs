@@ -81,7 +81,7 @@ pub(super) fn keep(
         return Ok(());
     };
     // An interrupted change may have kept the old secret already. Compare the serial and not the
-    // whole name: the name has a time, which differs when the change is gone on with.
+    // whole name: the name holds a time, which differs when the change is resumed.
     let known = |kept: &RetiredKey| kept.kind == *kind && kept.serial == serial;
     if kept(home)?.iter().any(known) || !exists(home, name)? {
         return Ok(());

@@ -47,7 +47,7 @@ pub(super) fn demand_present(version: u32) -> Result<(), StateError> {
 pub(super) fn refuse_newer(path: &Path) -> Result<(), StateError> {
     match open_untouched(path).and_then(|db| version_of(&db, path)) {
         Err(newer @ StateError::Newer { .. }) => Err(newer),
-        // Any other fault of the file shows when it is opened for use.
+        // Ignore any other fault here: it is reported when the file is opened for use.
         _ => Ok(()),
     }
 }

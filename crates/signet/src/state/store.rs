@@ -242,7 +242,7 @@ impl StateStore {
             deal.commit().map(|()| changed)
         });
         changed.map_err(|error| match damaged(error) {
-            // A write that fails does not mean that the stored rows are damaged: report that it was refused.
+            // A write that fails does not mean that the stored rows are damaged, so it is reported as refused.
             StateError::Damaged(what) => StateError::Refused(what),
             other => other,
         })

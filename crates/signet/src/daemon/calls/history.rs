@@ -189,8 +189,8 @@ fn parse(
 fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
     let until = Instant::now() + PATIENCE;
     let mut found: Vec<LoggedMessage> = Vec::new();
-    // Names of messages that the agent had taken before their sender lost its trust. The line that says
-    // that a message was taken may be in a later month than the message, so the set is kept for all months.
+    // The names of messages that the agent took before their sender lost its trust. The line that says
+    // that a message was taken may be in a later month than the message, so keep the names for all months.
     let mut taken: HashSet<ReceivedName> = HashSet::new();
     for file in log_files(log)?.iter().rev().take(MONTHS) {
         let mut of_month: BTreeMap<u64, LoggedMessage> = BTreeMap::new();

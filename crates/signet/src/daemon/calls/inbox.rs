@@ -62,7 +62,7 @@ impl Serve for ListAside {
 
 /// How many messages wait, of those that a socket reaches.
 pub(super) fn waiting(node: &Node, reach: &Reach) -> usize {
-    // Without a ceiling, take the count that the inbox keeps: counting here means to look at every message.
+    // Without a ceiling, take the count that the inbox keeps: to count here would mean a look at every message.
     if reach.sees_everything() {
         return node.inbox().len();
     }

@@ -83,7 +83,8 @@ impl Admission<'_> {
             let sender = &message.headers.agent_id;
             from.as_ref().is_none_or(|from| from == sender)
         });
-        // Two peers may use one message-id: without `from` the call may mean either, so both have to be within the ceiling.
+        // Two peers may use one message-id: without `from` the call may mean either message, so
+        // both messages have to be within the ceiling.
         meant.try_for_each(|message| self.admit_message(message))
     }
 

@@ -108,7 +108,7 @@ impl TransparencyReader {
                 continue;
             };
             let line = line?;
-            // Note the line before it is judged: lines that are not shown count as read too.
+            // Move the cursor on before the line is checked: a line that is not shown counts as read too.
             open.line = line.seq;
             if line.seq <= after {
                 continue;
