@@ -57,7 +57,7 @@ fn write_escape(special: u8, out: &mut Vec<u8>) {
         0x0c => b'f',
         b'\r' => b'r',
         control => {
-            // RFC 8785 wants lower-case digits: another spelling would be another hash.
+            // RFC 8785 asks for lower-case hex digits: in upper case, the same string would have another hash.
             let digit = b"0123456789abcdef".get(usize::from(control & 15));
             out.extend_from_slice(if control < 16 { b"\\u000" } else { b"\\u001" });
             out.extend(digit);
@@ -68,7 +68,7 @@ fn write_escape(special: u8, out: &mut Vec<u8>) {
 }
 
 fn write_json_number(number: &Number, out: &mut Vec<u8>) {
-    // A program's own value may hold a larger integer than parsing gives: that one is written as its nearest double.
+    // A value that a program built itself may hold an integer beyond 2^53: the canonical form writes its nearest double.
     match number
         .as_i64()
         .filter(|integer| integer.unsigned_abs() <= MAX_SAFE_INTEGER)
@@ -91,8 +91,8 @@ fn write_array(items: &[Value], out: &mut Vec<u8>) {
 }
 
 fn write_object(members: &Map<String, Value>, out: &mut Vec<u8>) {
-    // The map's order by UTF-8 bytes differs from that of RFC 8785 for few names, and another crate may turn on a map that
-    // keeps the order of insertion: only what is out of order is sorted.
+    // RFC 8785 sorts names by UTF-16. The map sorts them by bytes, or by insertion where another crate turns that on: both
+    // orders are nearly always right already, so look first and sort only where one is not.
     if members
         .keys()
         .is_sorted_by(|a, b| utf16_order(a, b).is_lt())

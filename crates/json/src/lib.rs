@@ -142,12 +142,13 @@ enum Decimals {
 }
 
 fn document(bytes: &[u8], limits: Limits, decimals: Decimals) -> Result<Value, JsonError> {
-    // Size comes first (V01): nothing is spent on the bytes of what is too long.
+    // Check the size first (V01), so that nothing is spent on parsing a document that is too long.
     if bytes.len() > limits.bytes {
         return Err(JsonError::TooLarge);
     }
     let text = std::str::from_utf8(bytes).map_err(|_| JsonError::InvalidUtf8)?;
-    // The parser would refuse a byte order mark too, but as malformed JSON: this fault has a name of its own (V02).
+    // The parser would refuse a byte order mark as malformed JSON: look for it
+    // here, since it has an error name of its own (V02).
     if text.starts_with('\u{feff}') {
         return Err(JsonError::ByteOrderMark);
     }

@@ -12,7 +12,7 @@ use super::Decimals;
 #[must_use]
 pub fn parse_number(text: &str) -> Option<f64> {
     let literal = Literal::at_start_of(text).ok()?;
-    // Rust's own parser also takes `inf`, `+1` and `1.`, which are no JSON: the literal has to be the whole text.
+    // `str::parse` also takes `inf`, `+1` and `1.`, which are not JSON: the JSON literal has to be the whole text.
     let whole = literal.text.len() == text.len();
     text.parse()
         .ok()
@@ -50,7 +50,8 @@ impl<'a> Literal<'a> {
         let bytes = text.as_bytes();
         let sign = usize::from(bytes.first() == Some(&b'-'));
         let integer_end = match bytes.get(sign) {
-            // Behind a leading 0 the integer ends: the digits of `01` are then something that does not belong there (RFC 8259).
+            // RFC 8259 allows no digit after a leading 0: of `01` only the 0 is read
+            // here, and the caller refuses the 1 that is left.
             Some(b'0') => sign + 1,
             _ => digits_end(bytes, sign)?,
         };
@@ -91,7 +92,7 @@ impl<'a> Literal<'a> {
             .parse()
             .ok()
             .filter(|double: &f64| double.is_finite());
-        // A number that is an integer has another spelling, or none.
+        // `1.0` and `1e0` are not canonical: a number that is stored as an integer is spelled without a point and an exponent.
         let double = double.and_then(|double| number_of(double)?.is_f64().then_some(double));
         double.is_some_and(|double| ryu_js::Buffer::new().format_finite(double) == self.text)
     }
@@ -107,7 +108,8 @@ impl<'a> Literal<'a> {
             .parse()
             .ok()
             .filter(|double: &f64| double.is_finite())?;
-        // Another reader may keep decimals exactly: it must not take this literal for another number (protocol.md, section 2).
+        // Another implementation may read decimals exactly: refuse a literal that is
+        // not the same number there (protocol.md, section 2).
         if decimals == Decimals::Exact {
             let shortest = Decimal::of(ryu_js::Buffer::new().format_finite(double))?;
             (Decimal::of(self.text)? == shortest).then_some(())?;
@@ -121,7 +123,7 @@ fn number_of(double: f64) -> Option<Number> {
         // `1.0`, `1e0` and `1` are one number, and `-0.0` is 0: each gets one value, and so one canonical form.
         return Some(Number::from(double as i64));
     }
-    // From 2^53 to 10^21 the canonical form is an integer literal that this parser refuses.
+    // From 2^53 to 10^21 the canonical form is an integer literal, which this parser refuses: so refuse `1e20` as well.
     let is_refused_integer = double.fract() == 0.0 && double.abs() < FIRST_WITH_EXPONENT;
     Number::from_f64(double).filter(|_| !is_refused_integer)
 }
@@ -155,12 +157,12 @@ struct Decimal {
 impl Decimal {
     /// None if the significant digits do not fit: no double needs more than seventeen.
     fn of(literal: &str) -> Option<Self> {
-        // The sign is left out: it is the same for a literal and for its double.
+        // Leave out the sign: it is the same for a literal and for its double.
         let literal = literal.trim_start_matches('-');
         let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let (digits, zeros) = significant(whole.bytes().chain(fraction.bytes()))?;
-        // Zero can be written with any exponent: this is its one spelling here.
+        // Zero can be written with any exponent, as in `0e5`: give it exponent 0 always, so that two zeros compare equal.
         if digits == 0 {
             return Some(Self {
                 digits,
@@ -171,7 +173,8 @@ impl Decimal {
         let shift = i64::try_from(zeros).ok()? - i64::try_from(fraction.len()).ok()?;
         Some(Self {
             digits,
-            // The exponent comes from outside and may lie at the end of i64: an overflow refuses the number.
+            // The exponent comes from outside and may be close to the limits of
+            // i64: where the sum overflows, refuse the number.
             exponent: exponent.checked_add(shift)?,
         })
     }
@@ -186,7 +189,7 @@ fn significant(bytes: impl Iterator<Item = u8>) -> Option<(u64, usize)> {
             continue;
         }
         if digits > 0 {
-            // Whatever does not fit into 64 bits has more digits than a double needs: it is refused.
+            // Digits that do not fit into 64 bits are more than any double needs: refuse the number.
             let shift = 10_u64.checked_pow(u32::try_from(zeros + 1).ok()?)?;
             digits = digits.checked_mul(shift)?;
         }

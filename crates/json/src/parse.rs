@@ -25,7 +25,7 @@ pub(super) fn document(text: &str, limits: Limits, decimals: Decimals) -> Result
     if parser.peek().is_some() {
         return Err(parser.syntax("data after the end of the document"));
     }
-    // What is kept, sent on and read back is the canonical form: it has to pass the same limit.
+    // Only the canonical form is kept and sent on, and it can be longer than the text: it has to pass the same size limit.
     if parser.may_grow && canonical(&value).len() > limits.bytes {
         return Err(JsonError::TooLarge);
     }
@@ -80,7 +80,8 @@ impl Parser<'_> {
             return Ok(Value::Object(members));
         }
         loop {
-            // The name is judged before anything behind it: the first fault names the refusal.
+            // Check the name for a duplicate before the value is read: a document
+            // with two faults is refused for the first of them.
             let Entry::Vacant(member) = members.entry(self.name()?) else {
                 return Err(JsonError::DuplicateName);
             };
@@ -126,7 +127,7 @@ impl Parser<'_> {
     fn has_next(&mut self, close: u8, missing: &'static str) -> Result<bool, JsonError> {
         self.skip_space();
         if self.take(b',') {
-            // A closing mark behind a comma is neither a value nor a name, so the next read refuses a comma at the end.
+            // Do not check for a comma at the end: the caller reads a value or a name next, and refuses the closing bracket.
             self.skip_space();
             Ok(true)
         } else if self.take(close) {
@@ -199,7 +200,8 @@ impl Parser<'_> {
         if let Some(character) = char::from_u32(first) {
             return Ok(character);
         }
-        // No character has this unit, so it is a surrogate: a low one in front, or a high one without its other half.
+        // No character has this number, so it is a surrogate. Refuse a low one that
+        // comes first, and a high one without a second half.
         if first >= LOW_SURROGATES || !self.rest().starts_with("\\u") {
             return Err(JsonError::LoneSurrogate);
         }

@@ -69,7 +69,7 @@ impl<'a> CanonicalReader<'a> {
     /// [`CanonicalReader::leave`], has had the members in canonical order and none but these.
     pub fn member(&mut self, name: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        // Comma, name and colon follow each other at once: white space between them is not canonical.
+        // Comma, name and colon have to follow each other directly: canonical form has no white space.
         let rest = match self.is_first {
             true => Some(rest),
             false => rest.strip_prefix(b","),
@@ -79,7 +79,7 @@ impl<'a> CanonicalReader<'a> {
             .and_then(|rest| rest.strip_prefix(name.as_bytes()))
             .and_then(|rest| rest.strip_prefix(b"\":"));
         let Some(behind) = behind else {
-            // The place does not move: the next name of the order may stand here.
+            // Leave the position unchanged: the caller asks for the next name in canonical order, which may stand here.
             return false;
         };
         self.at = self.text.len() - behind.len();
@@ -158,7 +158,7 @@ impl<'a> CanonicalReader<'a> {
         while self.peek()? != b'}' {
             self.separated()?;
             let name = self.quoted()?;
-            // Names that ascend strictly are in their order, and none stands twice.
+            // Each name has to be greater than the one before it: that checks the order, and that no name occurs twice.
             if before.is_some_and(|before: Cow<'a, str>| utf16_order(&before, &name).is_ge()) {
                 return None;
             }
@@ -195,7 +195,7 @@ impl<'a> CanonicalReader<'a> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let end = self.at + plain_len(rest);
         if self.text.as_bytes().get(end) == Some(&b'"') {
-            // Nearly every string has no escape: it is borrowed from the document, and costs no memory of its own.
+            // Nearly every string has no escape: it is borrowed from the document, so that no memory is allocated for it.
             let text = self.text.get(self.at..end)?;
             self.at = end + 1;
             return Some(Cow::Borrowed(text));
@@ -239,7 +239,8 @@ impl<'a> CanonicalReader<'a> {
                     _ => return None,
                 };
                 let control = char::from((high - b'0') * 16 + low);
-                // These five have a shorter escape, and only that one is canonical (RFC 8785, section 3.2.2.2).
+                // These five characters have a short escape such as `\n`, and only
+                // that is canonical (RFC 8785, section 3.2.2.2).
                 if matches!(control, '\u{8}' | '\t' | '\n' | '\u{c}' | '\r') {
                     return None;
                 }

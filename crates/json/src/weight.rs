@@ -15,7 +15,7 @@ pub fn weight(value: &Value) -> usize {
             weight_of_members(members.len()) + inner
         }
         Value::String(text) => text.len(),
-        // They lie in the item of the array or the node of the object, which is weighed there.
+        // These values are stored in the array or object that contains them, and are counted there.
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
