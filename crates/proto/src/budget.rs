@@ -21,7 +21,8 @@ impl Bucket {
         let done = now.saturating_sub(self.seen).saturating_mul(rate);
         let idle = done.saturating_sub(self.owed);
         self.owed = self.owed.saturating_sub(done);
-        // Also backwards: after a clock was put back, work goes on from there, and does not wait for the old time to come.
+        // Set `seen` also where `now` is earlier: otherwise, after the clock was put back, no work would be worked off until it
+        // has caught up.
         self.seen = now;
         idle
     }
@@ -51,9 +52,9 @@ impl Bucket {
     /// From when on so much more work has room.
     #[must_use]
     pub fn room_at(self, work: Duration, size: Duration, rate: u32) -> Duration {
-        // No grant is 0 a minute, but a division must not rest on that.
+        // A rate of 0 does not occur, but nothing here ensures that: avoid a division by zero.
         let rate = rate.max(1);
-        // The division is rounded up: rounded down, it could name a time at which there is no room yet.
+        // Round up: rounded down, the result could be a time at which there is no room yet.
         let up = Duration::from_nanos(u64::from(rate - 1));
         let all = self.owed.saturating_add(work).saturating_add(up) / rate;
         self.seen.saturating_add(all).saturating_sub(size / rate)

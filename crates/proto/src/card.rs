@@ -56,7 +56,7 @@ impl CardKey {
             ("typ", "JOSE"),
         ];
         let protected = encode_base64url(&canonical(&texts(&header)));
-        // RFC 7515, section 5.1: the two parts with a point between them are what is signed.
+        // RFC 7515, section 5.1: the signature is made over the header and the payload, joined by a dot.
         let signature = self.0.sign(format!("{protected}.{payload}").as_bytes());
         let signature = encode_base64url(&signature.to_bytes());
         let signed = texts(&[("protected", &protected), ("signature", &signature)]);
@@ -67,7 +67,7 @@ impl CardKey {
     /// The members of which the thumbprint is made.
     fn members(&self) -> Value {
         let public = encode_base64url(self.0.verifying_key().as_bytes());
-        // RFC 7638 takes these members and no others, in the order of their names, which is the canonical form.
+        // RFC 7638 hashes exactly these members, in the order of their names: canonical form gives that order.
         texts(&[("crv", "Ed25519"), ("kty", "OKP"), ("x", &public)])
     }
 }

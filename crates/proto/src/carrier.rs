@@ -136,7 +136,8 @@ pub fn http_address(text: &str) -> Result<&str, RouteError> {
     let rest = text.strip_prefix("https://");
     let rest = rest.or_else(|| text.strip_prefix("http://"));
     let rest = rest.ok_or(RouteError::Unknown)?;
-    // `@` would begin a login and `#` a fragment; the others stand in no address (RFC 3986).
+    // Refuse `@`, with which an address could hold a login, `#`, which begins a
+    // fragment, and what RFC 3986 does not allow at all.
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '@' | '#' | '\\' | '"' | '<' | '>');
     let host = rest.split(['/', '?']).next().unwrap_or_default();
     let fits = text.len() <= LONGEST_ADDRESS && text.chars().all(plain) && !host.is_empty();
@@ -159,7 +160,7 @@ impl Routes {
 
     /// The carriers of a peer in their order: NATS alone, unless it was told otherwise.
     pub fn of(&self, peer: &AgentId) -> Cow<'_, [Route]> {
-        // Most peers have the usual way, and nothing is stored for them.
+        // Most peers are reached by NATS alone: no routes are stored for them.
         match self.0.get(peer).filter(|routes| !routes.is_empty()) {
             Some(routes) => Cow::Borrowed(routes),
             None => Cow::Owned(vec![Route {

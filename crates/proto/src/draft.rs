@@ -94,11 +94,13 @@ impl Signed {
     fn of(outgoing: UnsignedParts<'_>, key: &SigningKey) -> Result<Self, Reason> {
         let unsigned = outgoing.canonical();
         let signature = key.sign(Purpose::Message, &[unsigned.bytes()]);
-        // What the fast reader takes, every recipient takes: reading it back is the check, and needs no tree (decision 17).
+        // Check our own message by reading it: every recipient takes what the fast
+        // reader takes, which builds no tree (decision 17).
         if let Some(read) = Unverified::parse_canonical(&unsigned.with(&signature)) {
             return Ok(Self(Arc::new(read.into_message())));
         }
-        // Here comes what the fast reader does not cover, and what a recipient would refuse: the schema says why.
+        // The fast reader does not cover every message. One that a recipient would
+        // refuse also arrives here, and the schema says why.
         let mut value = outgoing.to_value();
         attach(&mut value, &signature);
         schema::fit_message(&value)?;
@@ -292,7 +294,8 @@ impl Draft {
         Headers {
             agent_id: identity.agent().clone(),
             principal_id: identity.certificate.principal.clone(),
-            // Both times come from one reading of the clock: a second one would make a flight live too long for its receiver.
+            // Take `timestamp` and `expires_at` from one reading of the clock: with two, a flight could live longer than the
+            // recipient allows.
             timestamp: stamp.now,
             message_type: self.form.message_type(),
             version: stamp.version,

@@ -117,7 +117,7 @@ macro_rules! lines {
     };
 }
 
-// Makes a row's claim: `unproven` rows have none.
+// Gives the `Claim` that an audit has to prove for a line; a line marked `unproven` has none.
 macro_rules! claim {
     (proven $entry:ident $said:ident) => {
         Some(Claim::$entry($said))
@@ -128,9 +128,8 @@ macro_rules! claim {
     }};
 }
 
-// Columns: the kind; what stands in the line; whether an audit proves something of it; how much rests on it; whether the
-// peer whose message brought it about pays for it; when it is written. The members of a line, and the words for people,
-// are in the file of its type.
+// Columns: kind; variant and type; whether an audit proves the line; its weight; whether the peer that caused it pays for it;
+// when it is written. Its members, and its text for people, are in the file of its type.
 lines! {
     "message"  Message(Verdict),       proven,   |verdict| verdict.weight(),  verdict.direction == Direction::In, "A message, in or out, and what was decided about it.";
     "genesis"  Genesis(Certificate),   proven,   |_| Weight::Light,     false,   "The first line of a log: whose it is.";

@@ -137,7 +137,7 @@ impl Message {
             .and_then(Value::as_str)
             .map(str::to_owned);
         let sealed = parts.envelope.get("sealed").map(Sealed::parse);
-        // Written last: what fails above costs no canonical form and no hash.
+        // Write the canonical form and its hash last: a message that fails a check above does not need them.
         let (canonical, span) = write_enveloped(value, parts.path);
         let hash = Digest::of(&[&canonical]);
         Ok(Self {
@@ -221,7 +221,7 @@ impl Unverified {
         if let Some(read) = Self::parse_canonical(bytes) {
             return wanted(&read.message.headers.agent_id).then_some(Ok(read));
         }
-        // What does not parse is counted in a flood, and nobody asks for the reason.
+        // Drop the parser's error: during a flood such a message is only counted, and nobody asks why it did not parse.
         let value = parse_value(bytes).ok()?;
         let sender = Claimed::of(&value).agent?;
         wanted(&sender).then(|| Self::read(bytes, value))
@@ -306,7 +306,7 @@ impl Claimed {
 
 impl From<signet_json::JsonError> for Reason {
     fn from(error: signet_json::JsonError) -> Self {
-        // Each fault of JSON is a reason of the same name, so the second case does not occur.
+        // Every JSON error has the name of a `Reason`, so the fallback is never used.
         error.name().parse().unwrap_or(Self::MalformedJson)
     }
 }

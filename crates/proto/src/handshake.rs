@@ -117,7 +117,7 @@ impl Handshake {
                 *self = state.take(taken).map_or(Self::Idle, Self::Granting);
             }
             (Method::Trust, Self::AwaitTrust(state)) => return state.finish(taken),
-            // A flight that this state does not await changes nothing: the state is put back.
+            // A flight that this state does not expect changes nothing: put the state back.
             (_, before) => *self = before,
         }
         None
@@ -176,7 +176,8 @@ impl Handshake {
     pub fn due(&self) -> Option<Timestamp> {
         match self {
             Self::Idle => None,
-            // Flight 4 could not be signed yet. Once flight 3 has expired, flight 4 would answer nothing.
+            // Our flight 4 could not be signed yet. Wait no longer than the peer's
+            // flight 3 lives: after that, flight 4 would be useless.
             Self::Granting(state) => Some(state.capability.message.headers.expires_at),
             Self::AwaitVerify(state) => Some(state.retry.due()),
             Self::AwaitTrust(state) => Some(state.retry.due()),
@@ -273,12 +274,13 @@ impl Handshake {
         flight.admit_offer(message)?;
         let later_than =
             |known: &TakenFlight| message.headers.timestamp > known.message.headers.timestamp;
-        // Both sides compare the same two names, so that exactly one of them gives way.
+        // If both agents announced at the same time, the one with the smaller agent-id goes on. Both compare the same two ids,
+        // so exactly one gives way.
         let go_on_as_initiator = *me < message.headers.agent_id;
         match self {
             Self::AwaitVerify(_) if go_on_as_initiator => Err(Reason::HandshakeCrossed),
-            // The peer has answered our announce: a later announce of its own means that the peer lost its half of the
-            // handshake.
+            // The peer has answered our announce. Refuse its own announce unless that is later than its answer: only then has
+            // the peer lost its half of the handshake.
             Self::AwaitTrust(state) if !later_than(&state.verify) => Err(Reason::HandshakeCrossed),
             Self::AwaitCapability(state) if !later_than(&state.announce) => {
                 Err(Reason::AnnounceStale)
@@ -302,7 +304,7 @@ pub enum Overdue {
 
 /// The newest version that both lists name.
 pub fn best_common(mine: &[Version], theirs: &[Version]) -> Option<Version> {
-    // Lists of versions ascend, so that the last common one is the newest.
+    // Lists of versions ascend, so the last common version is the newest.
     mine.iter()
         .rev()
         .find(|version| theirs.contains(version))
@@ -379,7 +381,8 @@ impl Grant {
         Some(Self {
             capabilities: names.collect::<Option<_>>()?,
             tier: Tier::parse(value.get("tier")?.as_u64()?).ok()?,
-            // The schema allows a million at most: else a number that is too large would count as no limit here.
+            // A number above u32 would become `None`, which means no limit. It
+            // cannot occur: the schema allows a million at most.
             messages_per_minute: budget.and_then(|number| u32::try_from(number).ok()),
         })
     }

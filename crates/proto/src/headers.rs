@@ -251,11 +251,11 @@ impl Headers {
     /// # Errors
     /// `header-missing`, `header-unknown` or `header-invalid`.
     pub fn parse(members: &Map<String, Value>) -> Result<Self, Reason> {
-        // Member names are unique: where `MANDATORY` of them are mandatory names, none is missing.
+        // Member names are unique, so the number of mandatory names tells whether one is missing.
         if members.keys().filter(|name| is_mandatory(name)).count() < MANDATORY {
             return Err(Reason::HeaderMissing);
         }
-        // Unknown comes before invalid (V04), so no value is read before this.
+        // Look at all names before any value is read: an unknown header is reported before an invalid one (V04).
         if !members
             .keys()
             .all(|name| is_mandatory(name) || is_optional(name))

@@ -102,7 +102,7 @@ name_id! {
 }
 
 fn is_name(text: &str) -> bool {
-    // A name is a subject token and a file name as it stands: no dot, no slash, no star, no upper case.
+    // A name is used unchanged as a NATS subject token and as a file name: so it has no dot, slash, star or upper case.
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= NAME_MAX
         && text.bytes().next().is_some_and(plain)
@@ -133,7 +133,7 @@ impl FromStr for MessageId {
     fn from_str(text: &str) -> Result<Self, IdError> {
         let id = Uuid::try_parse(text).map_err(|_| IdError::MessageId)?;
         let is_v7 = id.get_version_num() == 7 && id.get_variant() == Variant::RFC4122;
-        // The library also takes upper case, braces and no hyphens: an id has one spelling.
+        // `Uuid` also parses upper case, braces and ids without hyphens: allow one spelling, so that equal ids are equal texts.
         let mut spelling = Uuid::encode_buffer();
         let is_plain = id.hyphenated().encode_lower(&mut spelling) == text;
         (is_v7 && is_plain)
@@ -295,7 +295,7 @@ fn version_number(text: &str) -> Option<u16> {
     let is_plain = matches!(text.len(), 1..=4)
         && text.bytes().all(|byte| byte.is_ascii_digit())
         && (text == "0" || !text.starts_with('0'));
-    // `parse` alone would take a sign as well.
+    // Check `is_plain` too: `parse` alone would also take a sign, as in `+1`.
     text.parse().ok().filter(|_| is_plain)
 }
 

@@ -91,7 +91,8 @@ impl VerifyKey {
 
     /// Whether `signature` holds, strictly, over the purpose's label and then `parts`.
     pub fn verify(&self, purpose: Purpose, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
-        // Strict: where one reader takes a signature and another does not, both sides differ about what was said.
+        // Verify strictly: signatures that some verifiers take and others do not
+        // would let two agents disagree about what was said.
         let signed = labelled(purpose, parts);
         self.key
             .verify_strict(&signed, &Signature::from_bytes(signature))
@@ -104,12 +105,12 @@ impl TryFrom<[u8; 32]> for VerifyKey {
 
     fn try_from(bytes: [u8; 32]) -> Result<Self, KeyError> {
         let key = VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError::NotAPoint)?;
-        // The library takes a second spelling of a few points: one key would have two ids.
+        // The library accepts a second encoding of a few points: refuse it, since one key would then have two key ids.
         let canonical = key.to_edwards().compress().to_bytes() == bytes;
         if !canonical {
             return Err(KeyError::NotAPoint);
         }
-        // Under a point of small order, a signature can be made that holds for many messages.
+        // Refuse a key of small order: a signature can be made for it that is valid for many messages.
         if key.is_weak() {
             return Err(KeyError::LowOrder);
         }

@@ -62,8 +62,8 @@ macro_rules! methods {
     };
 }
 
-// Columns: variant, name on the wire, message-type, class, the version that brought it, body, where it is kept, what it
-// says.
+// Columns: variant; name on the wire; message-type; class; first version that
+// has it; body; where a recipient keeps it; what it says.
 methods! {
     Request      "agent.request"      Request      Application CURRENT  Free,                  Inbox     "Asks for an answer, perhaps for a capability.";
     Notification "agent.notification" Notification Application CURRENT  Free,                  Inbox     "Tells something that wants no answer.";

@@ -157,7 +157,7 @@ impl<'a> PeerReason<'a> {
     pub fn in_receipt(name: &'a str) -> Self {
         match name.parse::<Reason>() {
             Ok(reason) if reason.travels() => Self::Known(reason),
-            // These words are our own side's: people would take a peer's use of one for ours.
+            // `OWN` lists names that only our own side may use: people would take a peer's use of one for our report.
             Err(_) if !OWN.contains(&name) => Self::Later(name),
             _ => Self::Misfit,
         }

@@ -36,7 +36,7 @@ impl Opened {
     /// `seal-mismatch`: made for other headers, or not strict JSON of exactly the members that
     /// [`plaintext`] writes.
     pub fn parse(plaintext: &[u8], headers: &Headers) -> Result<Self, Reason> {
-        // A box comes from outside as a message does: its content is read as strictly.
+        // The sealed content comes from a peer: parse it as strictly as a message.
         let Ok(Value::Object(mut inner)) = signet_json::parse(plaintext, Limits::MESSAGE) else {
             return Err(Reason::SealMismatch);
         };
@@ -46,8 +46,8 @@ impl Opened {
             Some(_) => return Err(Reason::SealMismatch),
         };
         let body = inner.remove("body");
-        // What is left has to be these headers and nothing else: so nobody moves a box into another message, or lowers its
-        // tier.
+        // The members that are left must be exactly those of these headers. Otherwise a sealed box could be moved into another
+        // message, or its tier be lowered.
         if inner == binding(headers) {
             Ok(Self { summary, body })
         } else {
@@ -83,7 +83,7 @@ pub fn plaintext(
     }
     let mut out = Zeroizing::new(Vec::with_capacity(1024));
     write_canonical(&Value::Object(inner), &mut out);
-    // Read back as the recipient does: a body that fits alone may be too large or too deep in here.
+    // Parse the plaintext as the recipient will: a body that is small enough alone may be too large or too deep inside of it.
     signet_json::parse(&out, Limits::MESSAGE)?;
     Ok(out)
 }
@@ -99,7 +99,7 @@ pub fn open(
 ) -> Result<(Opened, Zeroizing<Vec<u8>>), Reason> {
     let plaintext = sealed.open(secret)?;
     let opened = Opened::parse(&plaintext, &message.headers)?;
-    // An agent that declines says so in a `summary` without a body (protocol.md, Sealing).
+    // Only a failure may lack the body: an agent that declines says so in `summary` alone (protocol.md, Sealing).
     let may_be_empty = matches!(message.form, Form::Failure { .. });
     if opened.body.is_none() && !may_be_empty {
         return Err(Reason::SealMismatch);

@@ -127,13 +127,13 @@ impl Session {
         if sequence <= self.beside.sequence {
             return;
         }
-        // An offer says all that there is, so what the one before named goes first.
+        // Each offer lists everything that the peer's programs offer now: first remove what the last offer named.
         let before = std::mem::take(&mut self.beside.names);
         self.offered.retain(|offer| !before.contains(&offer.name));
         let granted = &mut self.received.capabilities;
         granted.retain(|name| !before.contains(name));
         let names: Vec<_> = offers.iter().map(|offer| offer.name.clone()).collect();
-        // What an offer names is granted with it (protocol.md, Offers).
+        // An offer also grants the capabilities that it names (protocol.md, Offers).
         granted.extend(names.iter().cloned());
         self.offered.extend(offers);
         self.beside = Beside { sequence, names };
@@ -175,7 +175,7 @@ impl Session {
     /// Whether nothing that a person decides changed between this session and `other`.
     pub fn has_terms_of(&self, other: &Self) -> bool {
         let keys = self.peer_key == other.peer_key && self.own_key == other.own_key;
-        // What programs offer is left out: it changes without anybody's decision.
+        // `settled_grant` leaves out what the peer's programs offer: that changes without a person's decision.
         let grants = self.given == other.given && self.settled_grant() == other.settled_grant();
         keys && grants && self.version == other.version && self.peer_layers == other.peer_layers
     }

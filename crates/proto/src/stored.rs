@@ -93,7 +93,7 @@ where
 impl<'de> serde::Deserialize<'de> for Layers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let layers = Vec::<u8>::deserialize(deserializer).ok();
-        // `of` leaves out what is above 15, so a row that says such a number is refused before.
+        // `Layers::of` would drop numbers above 15 silently: refuse a row that has one.
         let layers = layers.filter(|layers| layers.iter().all(|layer| *layer < 16));
         let fault = || D::Error::custom("a list of numbers from 0 to 15 is expected");
         layers.map(|layers| Self::of(&layers)).ok_or_else(fault)
@@ -148,7 +148,7 @@ impl Stored for Chain {
     }
 
     fn from_stored(value: &Value) -> Option<Self> {
-        // The chain was judged when it came: its signatures are not verified again.
+        // The signatures of the chain were verified when it came: `read` does not verify them again.
         Self::read(value).ok()
     }
 }

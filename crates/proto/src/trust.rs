@@ -51,7 +51,8 @@ impl KnownPeer {
 
     /// The certificate of the key `id`.
     pub fn certificate(&self, id: KeyId) -> Option<&Certificate> {
-        // Newest first: a certificate that was renewed with the same key stands in place of the older one.
+        // Search from the newest: after a renewal with the same key, two
+        // certificates have this key id, and the newer one counts.
         self.certificates
             .iter()
             .rev()
@@ -157,8 +158,8 @@ impl TrustStore {
         revoked: Revoked,
     ) {
         let mut known = principals;
-        // Our own principal comes from our keys, not from the trust that was stored: where no stored one has its name,
-        // it is put back.
+        // Our own principal comes from our keys, not from the stored trust: put
+        // it back where the stored trust does not have it.
         let own = self.view.principals.get(&self.view.own).cloned();
         if let (Some(own), false) = (own, known.contains_key(&self.view.own)) {
             known.insert(self.view.own.clone(), own);
@@ -233,12 +234,12 @@ impl TrustStore {
         self.change(agent, |peer| {
             peer.principal = Some(certificate.principal.clone());
             let before = peer.newest().map(|newest| newest.signing_key.id());
-            // Key statements are counted for the key that signs them: whoever stole an older one
-            // cannot use up the numbers of the next.
+            // Start the serials of key statements again with each signing key: otherwise a thief of an older key could use up
+            // the serials of the newer one.
             if before != Some(certificate.signing_key.id()) {
                 peer.keys_serial = 0;
             }
-            // An agent that is trusted again may bring the certificate that is its newest already.
+            // An agent that is trusted again may bring the certificate that is its newest already: do not store it twice.
             if peer.newest() != Some(certificate) {
                 peer.certificates.push(certificate.clone());
             }
@@ -257,7 +258,7 @@ impl TrustStore {
     /// When the agent-id is our own or another principal's, or the principal is our own.
     pub fn replace_root(&mut self, certificate: &Certificate) -> Result<(), BindError> {
         let (agent, principal) = (&certificate.agent, &certificate.principal);
-        // Our own root key comes with our own certificate, and is no decision about trust.
+        // Refuse our own agent and principal: our root key comes with our own certificate, not from a decision about trust.
         if *agent == self.view.me || *principal == self.view.own {
             return Err(BindError::Myself(agent.clone()));
         }
@@ -309,7 +310,7 @@ impl TrustStore {
         let known = known.entry(named).or_default();
         known.retain(|known| known.root != revocation.root);
         known.push(Arc::new(revocation.clone()));
-        // The epoch rises, so that what was verified before the revocation is judged again.
+        // `change` raises the peer's epoch, so that what was verified before the revocation is judged again.
         if self.view.peer(&revocation.agent).is_some() {
             self.change(&revocation.agent, |_| {});
         }

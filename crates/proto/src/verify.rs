@@ -156,7 +156,7 @@ fn prove(
     by: Verifier,
 ) -> Result<(Option<Credentials>, u64), Reason> {
     let headers = &message.headers;
-    // V05 comes before anything is looked up: mail for somebody else costs nothing more.
+    // Check the recipient (V05) first, so that a message for another agent costs no look-up.
     if headers.recipient_id != *view.me() {
         return Err(Reason::WrongRecipient);
     }
@@ -180,7 +180,7 @@ fn prove(
     if view.is_revoked(certificate) {
         return Err(Reason::CertificateRevoked);
     }
-    // V06 goes before V07: a signature is verified only where all that costs nothing holds.
+    // Check the sender (V06) before the signature (V07): verifying is expensive, so the cheap checks come first.
     prove_sender(message, certificate)?;
     prove_by_table(message, certificate, view, by)?;
     Ok((None, peer.epoch()))
@@ -191,7 +191,7 @@ fn prove(
 fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentials, u64), Reason> {
     let certificate = claimed_certificate(message)?;
     let peer = view.admit(&certificate)?;
-    // The newest known one was proven when it was taken: the very same costs no second signature.
+    // The newest known certificate was proven when it was taken: do not verify its signature a second time.
     if peer.newest() != Some(&certificate) {
         certificate
             .prove()
@@ -199,7 +199,7 @@ fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentia
     }
     let credentials = prove_credentials(message, certificate)?;
     let newest = peer.newest().map(|newest| newest.signing_key.id());
-    // Key statements are counted under one signing key: with another key their serials begin anew.
+    // Serials of key statements start again with each signing key: compare them only under the same key.
     let same_key = newest == Some(credentials.certificate.signing_key.id());
     if same_key && credentials.keys.serial < peer.keys_serial() {
         return Err(Reason::SerialRolledBack);

@@ -24,7 +24,7 @@ impl Draft {
         now: Timestamp,
         rng: &mut impl CryptoRngCore,
     ) -> Result<(Value, Option<Sealed>), Reason> {
-        // Session and number are not known yet, so a box for ourselves names no session either.
+        // Session and sequence number are not known yet, so the copy that is sealed for ourselves names no session either.
         let stamp = Stamp {
             now,
             session: None,
@@ -62,7 +62,7 @@ impl Draft {
             .get_mut("headers")
             .and_then(Value::as_object_mut)
             .ok_or(Reason::HeaderMissing)?;
-        // The headers that signing will replace get placeholders: any well-formed values do.
+        // Put placeholders into the headers that signing will replace: any well-formed value does.
         for (name, text) in UNSIGNED.into_iter().zip([
             "1970-01-01T00:00:00Z",
             "1970-01-01T00:00:00Z",

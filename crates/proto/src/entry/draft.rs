@@ -74,7 +74,7 @@ impl DraftLine {
     /// The data tier of the message that waits.
     pub fn tier(&self) -> Option<u8> {
         let tier = self.envelope()?.get("headers")?.get("data-tier");
-        // Tier 1 is not written into the headers: a message without `data-tier` has it.
+        // A message of tier 1 has no `data-tier` header.
         tier.map_or(Some(1), |tier| tier.as_u64()?.try_into().ok())
     }
 
@@ -101,7 +101,7 @@ impl DraftLine {
         let method = method.and_then(|method| method.parse().ok());
         let derived = Derived::of_headers(headers, method);
         derived.write_class(line);
-        // The line has its `id` already, where drafts of version 1 have it too.
+        // `write` has written the `id` already, where lines of version 1 have it too: do not write it twice.
         Derived {
             id: None,
             ..derived
@@ -110,7 +110,7 @@ impl DraftLine {
         let tier = tier_of(headers).unwrap_or(1);
         line.number("tier", u64::from(tier));
         let summary = envelope.and_then(|envelope| envelope.get("summary")?.as_str());
-        // Whatever a draft says, nothing of tiers 3 and 4 stands in a line in clear.
+        // Never write a summary of tier 3 or 4 in clear, whatever the draft contains.
         let is_clear = tier < Tier::Sensitive.number();
         line.some("summary", summary.filter(|_| is_clear));
     }

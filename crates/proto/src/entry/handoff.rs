@@ -181,11 +181,11 @@ impl LineKind for HandoffLine {
 }
 
 fn read_offered(members: &LineMembers<'_>, task: TaskId) -> Result<Offered, EntryError> {
-    // Its signatures were verified when the handoff came or left, and an audit verifies them again.
+    // `read` verifies no signatures: that was done when the handoff came or left, and an audit does it again.
     let chain = Chain::read(members.value("chain")?).ok();
     Ok(Offered {
         chain: chain
-            // One task in the line and another in its chain would contradict each other.
+            // Refuse a line that names another task than its chain does.
             .filter(|chain| chain.task() == task)
             .ok_or(EntryError("chain"))?,
         tier: members.small("tier")?,

@@ -93,7 +93,7 @@ impl Verdict {
                 } else {
                     &headers.recipient_id
                 };
-                // A line that keeps the headers alone keeps no words of the message, so it shows no summary either.
+                // A line that keeps the headers alone keeps no text of the message, so it shows no summary either.
                 let is_whole = matches!(self.evidence, Evidence::Whole(_));
                 let summary = message.summary.as_deref().filter(|_| is_whole);
                 (
@@ -132,7 +132,7 @@ impl Verdict {
         let message = Unverified::parse_canonical(message.strip_suffix('}')?.as_bytes())?;
         let (before, hash) = before.strip_suffix('"')?.rsplit_once(",\"sha256\":\"")?;
         let (_, bytes) = before.rsplit_once(",\"bytes\":")?;
-        // In a wider number the strict parser may find a fault.
+        // Leave a larger number to the strict parser, which may refuse it.
         let bytes: u32 = bytes.parse().ok()?;
         Some(Self {
             direction: Direction::of(direction)?,
@@ -185,7 +185,7 @@ impl LineKind for Verdict {
         let message = line.remove("message");
         let headers = line.remove("headers");
         let members = LineMembers(&line);
-        // Unproven input may have claimed no sender, or none that is an agent-id: the line has `null` there.
+        // A message that was not proven may name no valid sender: its line then has `null` as `peer`.
         let claimed = Claimed {
             agent: members.parsed("peer").ok(),
             message_type: members.parsed("type").ok(),
@@ -204,7 +204,7 @@ impl LineKind for Verdict {
                 Evidence::Raw(head, claimed)
             }
             (None, None, Err(_)) => Evidence::Copy(claimed),
-            // Two forms of one message in a line could contradict each other.
+            // Refuse a line that holds the message in two forms: they could contradict each other.
             _ => return Err(EntryError("message")),
         };
         Ok(Self {

@@ -136,7 +136,8 @@ impl LineKind for Revocation {
 
     fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
         let value = LineMembers(&line).value("revocation")?;
-        // Proven under the root key that it names; whether that key is a known one is asked where it is obeyed.
+        // `parse` verifies the signature by the root key in the revocation. Whether that root is known is checked where the
+        // revocation is applied.
         Self::parse(value).map_err(|_| EntryError("revocation"))
     }
 
@@ -187,7 +188,7 @@ impl LineKind for ApprovalLine {
     fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
         let members = LineMembers(&line);
         let value = members.value("approval")?;
-        // Its signature is verified as it is read: no line makes an approval of words alone.
+        // `Approval::parse` verifies the signature: a line that somebody made up is no approval.
         let approval = Approval::parse(value, &control(&members)?);
         Ok(Self {
             peer: members.parsed("peer")?,

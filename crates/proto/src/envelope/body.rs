@@ -14,7 +14,7 @@ pub(super) enum Body {
     Bytes {
         place: Range<usize>,
         weight: usize,
-        // Threads share the message: the first one that asks makes the tree for all.
+        // Made at the first use. Threads share the message, so the first thread that asks makes the tree for all.
         tree: OnceLock<Value>,
     },
 }

@@ -56,7 +56,7 @@ struct Envelope {
 impl Envelope {
     fn read(reader: &mut CanonicalReader<'_>) -> Option<Self> {
         reader.enter()?;
-        // What has no `body` is sealed, or is no message: the parser tells the two apart.
+        // A message without `body` is sealed, or invalid: the full parser tells which.
         reader.member("body").then_some(())?;
         let body = reader.value()?;
         reader.member("headers").then_some(())?;
@@ -81,7 +81,7 @@ impl Envelope {
 
     /// Whether the JSON-RPC `id` is the one that this form has.
     fn id_fits(&self, form: &Form, id: Option<MessageId>) -> bool {
-        // The same rules as in `Parts::prove_id`, which gives the reasons.
+        // These are the rules of `Parts::prove_id`, which gives the reasons.
         let headers = &self.headers;
         match form {
             Form::Call(method) if method.is_call() => id == Some(headers.message_id),

@@ -26,7 +26,7 @@ impl<'a> Parts<'a> {
         } else if top.contains_key("result") {
             &["result"]
         } else {
-            // A failure, or none of the three: then nothing stands at that place.
+            // A failure has its envelope here. If `error` is missing too, the search below finds nothing.
             &["error", "data"]
         };
         let object = |value: &'a Value, name: &&str| value.as_object()?.get(*name);
@@ -85,7 +85,7 @@ impl<'a> Parts<'a> {
         let same = match (id, expected) {
             (Some(id), Some(expected)) => id.as_str() == Some(expected.to_string().as_str()),
             (None, None) => true,
-            // One of the two is missing: a call without `id` under a calling method, or an `id` on a notification.
+            // A request or an answer has no `id`, or a notification has one.
             _ => return Err(Reason::MessageTypeMismatch),
         };
         if same {

@@ -34,7 +34,7 @@ impl Unsigned {
 
     /// The canonical form with the signature.
     pub(crate) fn with(mut self, signature: &[u8; 64]) -> Vec<u8> {
-        // The headers always stand before it, so a comma does too.
+        // `headers` always comes before `signature`, so begin with a comma.
         let member = format!(",\"signature\":\"{}\"", encode_base64url(signature));
         self.bytes
             .splice(self.place..self.place, member.into_bytes());
@@ -48,7 +48,7 @@ impl UnsignedParts<'_> {
         let text = |id: MessageId| id.to_string();
         match self.form {
             Form::Call(method) => method.is_call().then(|| text(self.headers.message_id)),
-            // An answer to nothing is refused for its empty id.
+            // An answer that names no request gets an empty id, for which the message is refused.
             Form::Success | Form::Failure { .. } => {
                 Some(self.headers.in_reply_to.map(text).unwrap_or_default())
             }
@@ -118,7 +118,7 @@ impl UnsignedParts<'_> {
             out.extend_from_slice(b",\"sealed\":");
             write_canonical(&sealed.to_value(), out);
         }
-        // In canonical order `signature` stands behind `sealed` and before `summary`.
+        // Canonical order puts `signature` after `sealed` and before `summary`.
         let place = out.len();
         if let Some(summary) = self.summary {
             out.extend_from_slice(b",\"summary\":");

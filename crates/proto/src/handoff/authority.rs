@@ -77,7 +77,7 @@ impl Authority {
             return Err(Overstep::Capability(wider.clone()));
         }
         self.reaches(next.tier)?;
-        // Below, and not only not above: so every chain ends.
+        // The depth has to become smaller with each mandate, and not only stay equal: so every chain ends.
         if next.depth >= self.depth {
             let (asked, given) = (next.depth, self.depth);
             return Err(Overstep::Depth { asked, given });
@@ -106,7 +106,7 @@ impl Authority {
     pub fn is_well_formed(&self, issued_at: Timestamp) -> bool {
         self.capabilities.len() <= MOST_CAPABILITIES
             && Tier::parse(self.tier).is_ok()
-            // A chain has eight mandates at most, so none can be handed on eight times.
+            // A chain has at most eight mandates, so a depth of eight or more could never be used up.
             && usize::from(self.depth) < LONGEST_CHAIN
             && issued_at < self.not_after
             && self.not_after <= issued_at.saturating_add(LONGEST_MANDATE)

@@ -65,7 +65,7 @@ pub fn accepted_body(task: TaskId) -> Value {
 
 /// Whether an answer takes the task.
 pub fn is_acceptance(body: &Value, task: TaskId) -> bool {
-    // One member more is another body, and leaves the offer open (`task-unknown`).
+    // Compare the whole body: one with a further member is no acceptance, and leaves the offer open (`task-unknown`).
     *body == accepted_body(task)
 }
 

@@ -25,7 +25,7 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
     links: Vec<Link>,
-    // Apart from the others: no chain is without it, so that `last` and `task` always have an answer.
+    // The last link has its own field, so that no chain can be empty: `last` and `task` always have an answer.
     last: Link,
 }
 
@@ -104,12 +104,12 @@ impl Chain {
             && last.mandate.from == headers.agent_id
             && last.certificate.signing_key.id() == headers.key_id;
         let stands = |link: &Link| issuer_stands(view, link) && in_time(link, now);
-        // The message has to expire by the end of the mandate: nobody may take the task after that.
+        // The message has to expire before the mandate does: nobody may take the task after that.
         let ends_with_it = headers.expires_at <= last.mandate.authority.not_after;
         if !(given_to_us && self.links().all(stands) && ends_with_it) {
             return Err(Reason::MandateInvalid);
         }
-        // Last, behind all that costs nothing: two signatures for each of up to eight links.
+        // Verify the signatures last, after the cheap checks: there are two for each of up to eight links.
         self.prove()
     }
 
@@ -164,7 +164,7 @@ fn read_link(value: &Value) -> Result<Link, Reason> {
 /// newest, one newer still, or an older one that is still known.
 fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     let certificate = &link.certificate;
-    // An older certificate counts where it is known, but gives back no trust that was withdrawn.
+    // An older certificate of a known agent still counts, unless the trust in that agent was withdrawn.
     let known = || {
         let peer = view.peer(&certificate.agent);
         let peer = peer.filter(|peer| !peer.is_withdrawn());
@@ -173,8 +173,8 @@ fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     certificate.covers(link.mandate.issued_at)
         && match view.admit(certificate) {
             Ok(_) => true,
-            // The issuer's root is pinned, and nobody is bound to its agent-id: the mandate may still stand, because
-            // revocations are kept for such agents too.
+            // The issuer's root is known, but the issuer is not. Its mandate may still
+            // count: we keep revocations for such agents too.
             Err(Reason::AgentUnknown) => true,
             Err(Reason::SerialRolledBack) => known(),
             Err(_) => false,

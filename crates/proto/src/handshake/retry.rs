@@ -41,8 +41,8 @@ impl Retry {
 
     /// Whether to send now; moves to the next time.
     pub(crate) fn strike(&mut self, now: Timestamp) -> bool {
-        // After our clock was set back, `until` and `next` may lie too far ahead: each is pulled to the furthest that
-        // it can lie ahead of `now`.
+        // After our clock was set back, `until` and `next` may be too far ahead:
+        // cap each at the latest time that counts from `now`.
         self.until = self.until.min(now.saturating_add(HALF_OPEN));
         self.next = self.next.min(now.saturating_add(self.delay));
         if now < self.next || now >= self.until {
@@ -56,7 +56,7 @@ impl Retry {
     /// The way is open again: what is under way goes out now, and then at the first pace.
     pub(crate) fn hasten(&mut self, now: Timestamp) {
         self.next = self.next.min(now);
-        // It is doubled as the flight goes out, so that the first wait follows.
+        // `strike` doubles the delay when it sends, so the next wait is one second again.
         self.delay = Duration::from_millis(500);
     }
 

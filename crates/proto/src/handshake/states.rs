@@ -63,7 +63,7 @@ impl AwaitVerify {
         let mine = self.announce.body().and_then(versions_in);
         let mine = mine.ok_or(Reason::InvalidShape)?;
         match (best_common(&mine, flight.versions()?), flight.choice) {
-            // Where nothing is common both are none: such a flight is taken, and ends the handshake.
+            // Without a common version both values are `None`: such a flight is taken, and ends the handshake.
             (best, choice) if best == choice => Ok(()),
             (None, Some(_)) => Err(Reason::VersionUnsupported),
             _ => Err(Reason::VersionDowngrade),
@@ -84,7 +84,7 @@ impl AwaitVerify {
 
 impl AwaitTrust {
     pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
-        // Our flight 3 has not gone out, so nothing can answer it.
+        // Our flight 3 has not gone out, so this flight 4 cannot answer it.
         if self.capability.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }
@@ -125,8 +125,8 @@ impl AwaitCapability {
     pub(super) fn of(announce: TakenFlight, written: Timestamp) -> Self {
         let transcript = Transcript::start().with(&announce.message);
         let signed = announce.message.headers.timestamp;
-        // `written`, the log's time, runs ahead after our clock was put back. The announce was signed just now, so its
-        // own timestamp, with the tolerance, is the latest that counts.
+        // After our clock was put back, `written` (the log's time) is ahead of it. Cap it by the announce's own timestamp and
+        // the tolerance, so that the handshake does not stay half open for too long.
         let latest = signed.saturating_add(CLOCK_TOLERANCE);
         Self {
             announce,
@@ -143,7 +143,7 @@ impl AwaitCapability {
     }
 
     pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
-        // Our flight 2 has not gone out, or it said that nothing is common.
+        // Our flight 2 has not gone out, or it named no common version: this flight 3 cannot answer it.
         if self.verify.is_none() || self.choice.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }

@@ -31,7 +31,7 @@ impl TryFrom<[u8; 32]> for SealKey {
     type Error = KeyError;
 
     fn try_from(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        // X25519 knows no sign: both points of these bytes have the same order.
+        // An X25519 key has no sign bit: use either of the two points with these bytes, since both have the same order.
         let point = MontgomeryPoint(bytes)
             .to_edwards(0)
             .ok_or(KeyError::NotAPoint)?;

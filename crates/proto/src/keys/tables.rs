@@ -124,7 +124,7 @@ impl KeyTables {
         signature: &[u8; 64],
     ) -> Option<bool> {
         let base = self.base.get()?;
-        // The lock is held for this look alone, and not while points are added.
+        // Hold the lock for this look-up only, and not during the arithmetic: other threads want to verify too.
         let table = self.shelf().table(key.as_bytes())?;
         let holds = table.holds(base, purpose, parts, signature);
         if holds {
@@ -138,21 +138,21 @@ impl KeyTables {
         if !self.shelf().reserve(key.as_bytes()) {
             return;
         }
-        // Whoever verifies meanwhile finds none, and verifies without: only another maker waits.
+        // A thread that verifies meanwhile finds no table and does without one: only a thread that makes another table waits.
         self.base.get_or_init(BaseTable::new);
         let table = Arc::new(KeyTable::of(&key.key));
         self.shelf().put(key.as_bytes(), table);
     }
 
     fn shelf(&self) -> MutexGuard<'_, TableShelf> {
-        // No verdict depends on what stands there: after a panic of another thread it serves as before.
+        // Go on after a panic of another thread: tables only save time, and no verdict depends on which of them exist.
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for KeyTables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Which tables there are is no part of a view's value: two views of one trust print alike.
+        // Leave out which tables exist: two views with the same trust have to print alike.
         f.debug_struct("KeyTables").finish_non_exhaustive()
     }
 }

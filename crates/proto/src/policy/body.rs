@@ -39,9 +39,10 @@ impl BodySchema {
     /// Says where it is at fault.
     pub fn compile(text: &[u8]) -> Result<Self, SchemaError> {
         let source = signet_json::parse(text, SCHEMA)?;
-        // Before compiling, which follows every reference as well.
+        // Measure the schema before it is compiled: compiling follows every reference too, and could take too long.
         bounds::measure(&source)?;
-        // This engine takes linear time: a peer's body must not make a pattern of ours go back and forth.
+        // Use the regex engine that takes linear time: with a backtracking one, a
+        // peer's body could keep a pattern busy for very long.
         let patterns = PatternOptions::regex()
             .size_limit(PATTERN_BYTES)
             .dfa_size_limit(PATTERN_CACHE);
@@ -65,7 +66,7 @@ impl BodySchema {
 
     /// Where `body` does not fit; `None` when it does.
     pub fn misfit(&self, body: &Value) -> Option<Misfit> {
-        // Most bodies fit: the place is looked for only where one does not.
+        // Most bodies fit: look for the fault only in one that does not.
         if self.validator.is_valid(body) {
             return None;
         }

@@ -74,7 +74,7 @@ impl<'a> Scale<'a> {
             let of_keyword = self.weigh_keyword(keyword, value, &place)?;
             weight = weight.saturating_add(of_keyword);
         }
-        // Each of these keywords fits the rest once more to find what is left over, so it multiplies the weight.
+        // Each of these keywords applies the others once more to find what they left over, so it multiplies the weight.
         let leftovers = ["unevaluatedProperties", "unevaluatedItems"];
         let again = leftovers.iter().filter(|name| members.contains_key(**name));
         Ok(again.fold(weight, |weight, _| weight.saturating_mul(4)))
@@ -88,9 +88,9 @@ impl<'a> Scale<'a> {
     ) -> Result<u64, SchemaError> {
         match (keyword, value) {
             ("$ref", value) => self.weigh_target(value, place),
-            // These hold data and no schema: comparing it costs each of its values.
+            // `const` and `enum` hold data and not a schema: comparing a body with it costs as much as it has values.
             ("const" | "enum", data) => Ok(values(data) as u64),
-            // No body is held against these: they are for people.
+            // No body is checked against `default` and `examples`, which are for people.
             ("default" | "examples", _) => Ok(0),
             ("pattern", _) => Ok(PATTERN),
             (name, Value::Object(named)) if MAPS.contains(&name) => {
@@ -106,7 +106,8 @@ impl<'a> Scale<'a> {
                     pattern,
                 )
             }
-            // Under any other keyword an object counts as a schema: rather too heavy than too light.
+            // Count an object under any other keyword as a schema: a weight that is
+            // too high is safe, one that is too low is not.
             (_, Value::Object(_)) => self.weigh(value, place),
             (_, Value::Array(items)) => {
                 let each = items.iter().enumerate();
@@ -140,11 +141,11 @@ impl<'a> Scale<'a> {
                 "write it as \"#/$defs/NAME\": a schema refers to nothing outside itself",
             )
         })?;
-        // Weighed once, however often it is referred to: references to references would take time without measure.
+        // Weigh each target once, however often it is referred to: references to references would take exponential time.
         if let Some(weight) = self.known.get(pointer) {
             return Ok(*weight);
         }
-        // The empty pointer is the whole schema, which is always under way.
+        // An empty pointer means the whole schema, which contains this reference: it is a loop as well.
         if self.under_way.iter().any(|under_way| under_way == pointer) || pointer.is_empty() {
             return Err(at(
                 place,

@@ -21,7 +21,7 @@ impl CallBudget {
     #[must_use]
     pub fn at(mut self, now: Timestamp, per_minute: u32) -> Self {
         let rest = self.used.work_off(now, per_minute);
-        // The hour's budget fills with what the minute's has no room for.
+        // Time that the minute's budget did not need refills the hour's budget.
         self.borrowed = self.borrowed.saturating_sub(rest);
         self
     }
@@ -33,7 +33,7 @@ impl CallBudget {
         if age >= WAITED && borrowed <= minute.saturating_mul(60) {
             return Some(Self { borrowed, ..self });
         }
-        // An eighth more than was granted, for what the network bunches (protocol.md, Budgets).
+        // Allow an eighth more than was granted: a network may deliver evenly sent messages in bunches (protocol.md, Budgets).
         let has_room = self.used.has_room(CALL, minute.saturating_add(minute / 8));
         has_room.then(|| self.spend())
     }

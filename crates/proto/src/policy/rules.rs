@@ -137,8 +137,8 @@ pub fn explain<'a>(
     let live = terms.live;
     let of_tier = |(most, by)| Finding::Tier { tier, most, by };
     let of_grant = |grant: &Grant| of_tier((grant.tier, By::Session));
-    // These two are the daemons' own and need no grant: pings, and reports on tasks, whose sender must hold the task
-    // instead.
+    // Pings and reports on tasks need no grant, since the daemons send them.
+    // The sender of a report has to hold the task instead.
     let named = capability.filter(|name| ![PING, TASK].contains(&name.as_str()));
     let by_session = named.zip(terms.session).map(|(name, grant)| {
         let granted = live || grant.capabilities.contains(name);
@@ -172,7 +172,7 @@ pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
     if message.bares_secrets() {
         return Err(Reason::SealRequired);
     }
-    // A sealed box in a tier that travels in clear is refused: it would be a secret that nobody says is one.
+    // Refuse a sealed box in a tier that travels in clear: its content would be secret, but its tier would not say so.
     if message.sealed.is_some() && !headers.data_tier.is_sealed() {
         return Err(Reason::SealMismatch);
     }
@@ -182,7 +182,7 @@ pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
         return Err(Reason::HopsExceeded);
     }
     let capability = headers.capability.as_ref();
-    // Under this name only a report passes without a grant; any other message of it is refused (V12).
+    // `TASK` needs no grant, so only reports may use it: refuse any other message that names it (V12).
     if capability.is_some_and(|name| name.as_str() == TASK) && !is_report(message) {
         return Err(Reason::CapabilityNotGranted);
     }

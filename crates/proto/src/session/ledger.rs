@@ -153,7 +153,7 @@ impl Ledger {
 
     /// Remembers a message that went out under `sequence`.
     pub fn record(&mut self, sequence: u64, message: Arc<Message>, at: Timestamp) {
-        // A start puts back what waits behind its session's row, whose `next` is higher already, and must not fall.
+        // A start reads the session's row first, then its waiting messages: `next`, which is higher by then, must not fall.
         self.next = self.next.max(sequence + 1);
         self.bytes += message.canonical().len();
         let resend = at.saturating_add(FIRST_RESEND);
@@ -187,7 +187,7 @@ impl Ledger {
         };
         waiting.hand(carrier, handed);
         if let Handed::Stored(at) = handed {
-            // Another such word does not put it off: whoever forges them could else hold the message back to its end.
+            // Keep the first time: if each confirmation moved it, forged ones could hold the message back until it expires.
             waiting.presses = waiting.presses.or(timing::presses_at(waiting, number, at));
             let asks = self.question.waits_from(at);
             let asks = asks.min(waiting.presses.unwrap_or(asks));
@@ -223,8 +223,8 @@ impl Ledger {
         signed_at: Timestamp,
         began: Timestamp,
     ) -> bool {
-        // `began` is the time of flight 4. The peer's clock may be two lives of a flight behind the clock that signed
-        // it.
+        // `began` is the time of flight 4. The peer's clock may be up to two lives of a flight behind the clock that signed
+        // flight 4.
         let before = |time: Timestamp| time.saturating_add(FLIGHT_LIFE * 2) < began;
         let last = self.last_receipt.is_some_and(before);
         receipt.through < self.peer_through && last && !before(signed_at)
@@ -242,14 +242,14 @@ impl Ledger {
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
         for (number, waiting) in &covered {
-            // Before `forget`, which drops what is known of the clock that signed it.
+            // Do this before `forget`, which drops the note that a wrong clock signed the message.
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }
             self.forget(*number, waiting);
         }
-        // A message that we gave up and that the peer names as missing never came: its sender was told that it expired, and
-        // that stays true.
+        // Leave out a message that we gave up and that the peer names as missing: its
+        // sender was told that it expired, and that stays true.
         let late = late.into_iter();
         let late = late.filter(|(number, _)| !is_missing(receipt, *number));
         let late = late.map(|(number, old)| (number, old.name));
@@ -289,7 +289,7 @@ impl Ledger {
         }
         let hash = waiting.message.hash();
         self.given_up.insert(number, GivenUp { name, hash });
-        // The peer cannot tell any more whether a number below its window came: such numbers are forgotten.
+        // Forget numbers below the peer's window: the peer can no longer say whether a message under them came.
         let told = self.next.saturating_sub(super::WINDOW);
         self.given_up = self.given_up.split_off(&told);
         true
@@ -389,8 +389,8 @@ fn settled(receipt: &Receipt, number: u64, message_id: MessageId) -> Settled {
 }
 
 fn refusal(receipt: &Receipt, number: u64) -> Option<&str> {
-    // An exception with a hash is `sequence-reuse` with our own hash: our message was taken, another with its number
-    // was not.
+    // An exception with a hash means that the peer took our message, which has that
+    // hash, and refused another message with the same number.
     let mut except = receipt.except.iter();
     let refused = except.find(|(known, exception)| *known == number && exception.hash.is_none());
     refused.map(|(_, exception)| exception.reason.as_str())

@@ -66,7 +66,7 @@ impl Window {
     /// `duplicate`, `sequence-reuse` or `sequence-below-window`; `expired` for one that its sender gave
     /// up and has heard of that it never came.
     pub fn admit(&self, sequence: u64, hash: Digest) -> Result<(), Reason> {
-        // Before anything came the base is 0, which is no number.
+        // Before the first message the base is 0, but numbers begin at 1.
         if sequence < self.base.max(1) {
             return Err(Reason::SequenceBelowWindow);
         }
@@ -112,7 +112,7 @@ impl Window {
         };
         slot.refused = slot.refused.or(Some(Reason::SequenceReuse));
         let slot = *slot;
-        // Above `through` the exception is made when `through` gets there.
+        // A number above `through` gets its exception later, when `through` reaches it.
         let room = sequence <= self.through && self.exceptions.len() < EXCEPTIONS;
         if let Some(exception) = slot.exception().filter(|_| room) {
             self.exceptions.entry(sequence).or_insert(exception);
@@ -134,15 +134,14 @@ impl Window {
     /// Takes the peer's word about what it still may send and what it gave up. Of what it gave up it
     /// hears from us what came of it: not everything that no receipt covered in time was lost.
     pub fn take_floor(&mut self, floor: Option<u64>, given_up: &[(u64, u64)]) {
-        // The newest word counts: a peer that was put back to an older copy of its log may name a lower floor than
-        // before.
+        // Take the newest floor even where it is lower than the last: the peer may have restored an older copy of its log.
         self.peer_floor = floor.unwrap_or(self.peer_floor);
-        // A range that runs backwards names nothing; peers may send one all the same.
+        // Skip a range that runs backwards: it names no number, but a peer may send one all the same.
         let ranges = given_up.iter().filter(|(from, to)| from <= to);
         self.asked = ranges.take(EXCEPTIONS).copied().collect();
         let (asked, floor) = (&self.asked, self.peer_floor);
-        // An exception with a hash tells of two messages under one number. It stays: the sender of one of them may not
-        // have heard of it yet.
+        // Keep an exception with a hash, which reports two messages under one
+        // number: the sender of one of them may not know yet.
         self.exceptions.retain(|number, exception| {
             exception.hash.is_some() || *number >= floor || is_among(asked, *number)
         });
@@ -230,7 +229,7 @@ impl Window {
 
     /// Puts back what was remembered of a number of this window.
     pub(crate) fn put_back(&mut self, number: u64, slot: Slot) {
-        // A row, whatever it says, makes the window no longer than it can be.
+        // Ignore a number outside of the window: a damaged row must not make the window longer than `WINDOW`.
         let at = number.checked_sub(self.base).filter(|at| *at < WINDOW);
         let Some(at) = at.and_then(|at| usize::try_from(at).ok()) else {
             return;

@@ -78,7 +78,7 @@ impl DecisionStatement {
         control: &ControlCertificate,
     ) -> Result<Self, CertificateError> {
         let said = Self::read_beside(value, ())?;
-        // `since` is zero where the other time is the later one, so it is asked both ways.
+        // `since` gives zero for a time that is later, so ask in both directions.
         let apart = now.since(said.issued_at).max(said.issued_at.since(now));
         let in_time = apart < LIFE && control.covers(said.issued_at);
         let fits = [

@@ -155,8 +155,7 @@ fn read_one(item: &Value) -> Option<Reached> {
     let addresses = members.get("addresses")?.as_array()?;
     let addresses = addresses.iter().map(|address| {
         let address = address.as_str()?;
-        // An address with `@` could hold a login, and one with control characters could drive a terminal: neither is
-        // taken.
+        // Refuse an address with `@`, which could hold a login, or with control characters, which could drive a terminal.
         let plain = |c: char| c.is_ascii_graphic() && c != '@';
         let fits = (1..=256).contains(&address.len()) && address.chars().all(plain);
         fits.then(|| address.to_owned())

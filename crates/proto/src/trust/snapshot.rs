@@ -38,7 +38,7 @@ impl TrustView {
                 })
                 .collect(),
         };
-        // Texts, numbers and maps with text keys: this cannot fail.
+        // The default is never used: writing texts, numbers and maps with text keys cannot fail.
         serde_json::to_value(stored).unwrap_or_default()
     }
 

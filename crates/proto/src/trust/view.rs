@@ -132,8 +132,8 @@ impl TrustView {
         let mut revoked = self.revoked.get(&named).into_iter().flatten();
         revoked.any(|revocation| {
             let counts = revocation.root == certificate.root || self.is_authentic(revocation);
-            // A revocation under another root does not hold against that root's named successor: whoever stole the root
-            // could keep its successor out.
+            // A revocation under an old root does not count against the root's named successor: otherwise a thief of the old
+            // root could keep the successor out.
             let outranked = revocation.root != certificate.root && self.succeeds(certificate);
             counts && !outranked && certificate.serial <= revocation.serial
         })
@@ -163,7 +163,7 @@ impl TrustView {
         let told =
             known.any(|known| known.root == revocation.root && known.serial >= revocation.serial);
         let counts = revocation.principal == self.own || self.peer(&revocation.agent).is_some();
-        // Asked last: it walks over all that is kept.
+        // `has_room` is asked last, since it walks over all revocations that are kept.
         let has_room = || self.revocations(&revocation.principal).count() < REVOCATIONS;
         self.is_authentic(revocation) && !told && (counts || has_room())
     }
@@ -195,8 +195,8 @@ impl TrustView {
             && pinned.root != certificate.root
             && !pinned.is_succeeded_by(&certificate.root)
         {
-            // After a succession the older root's certificates stay good for those who were known
-            // with them, until they bring a new one; nothing new is taken from that root.
+            // After a succession, an agent that is known with a certificate of the older root keeps it until it brings a new
+            // one. Every other certificate of the older root is refused.
             return match peer.filter(|peer| peer.newest() == Some(certificate)) {
                 Some(peer) if peer.withdrawn => Standing::Withdrawn,
                 Some(_) if self.is_revoked(certificate) => Standing::Revoked,
@@ -214,19 +214,19 @@ impl TrustView {
                 Standing::Unbound
             };
         };
-        // The principal's name is bound with the root: a certificate that renames it would take the
-        // name of a person whom we do not know yet.
+        // The agent is bound to its principal: a certificate with another principal-id could take the name of a person whom we
+        // do not know yet.
         if peer.principal() != Some(&certificate.principal) {
             return Standing::Taken;
         }
         if self.is_revoked(certificate) {
             return Standing::Revoked;
         }
-        // An equal serial must be the very same certificate: two under one serial would be a choice
-        // that the sender makes anew each time.
+        // With an equal serial, only the very same certificate is taken: otherwise the sender could switch between two of them
+        // with each message.
         let newest = peer.newest().map_or(0, |newest| newest.serial);
         let same = peer.newest() == Some(certificate);
-        // Under the successor of a root the serials begin anew.
+        // Serials start again under the successor of a root, so they are not compared then.
         match certificate.serial > newest || same || self.succeeds(certificate) {
             true if peer.withdrawn => Standing::Withdrawn,
             true => Standing::Bound(peer),

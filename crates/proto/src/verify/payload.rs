@@ -72,7 +72,7 @@ impl Payload {
                 .and_then(pause_in)
                 .map(|statement| Self::Pause(Box::new(statement)))
                 .ok_or(Reason::StatementInvalid),
-            // Measured in canonical form: white space or another spelling makes no offer too long.
+            // Measure an offer in canonical form, so that white space or another spelling cannot make it too long.
             Method::Offer => body()
                 .filter(|body| canonical(body).len() <= OFFER_BYTES)
                 .and_then(Offer::parse_all)

@@ -68,7 +68,7 @@ fn text<T>(
     if !reader.member(name) {
         return Some(None);
     }
-    // What a header may say holds no character that the canonical form escapes.
+    // No valid header contains a character that canonical form escapes, so a plain string is enough.
     read(reader.plain_string()?).map(Some)
 }
 

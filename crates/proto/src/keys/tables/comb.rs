@@ -66,7 +66,7 @@ type Looks<const BLOCKS: usize, const SPACING: usize> = [[u16; SPACING]; BLOCKS]
 impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, BLOCKS, SPACING> {
     const COVERED: usize = {
         let covered = TEETH * BLOCKS * SPACING;
-        // An even scalar is taken as the next number, so L itself has to be below 2^covered.
+        // The comb takes an even scalar as the next odd number, which may be the group order L: so L has to be below 2^covered.
         assert!(covered >= 253 && covered <= BITS - 24 && SPACING <= 25);
         covered
     };
@@ -122,7 +122,7 @@ impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, 
         let mut sum = sum;
         for (sums, steps) in self.blocks.iter().zip(looks) {
             let teeth = steps.get(step).copied().map(usize::from)?;
-            // Where the highest tooth is minus, the sum is the negative of the one with all signs turned.
+            // The table has only sums whose highest tooth is plus. Where it is minus, subtract the sum with all signs turned.
             sum = match teeth & half {
                 0 => sum - sums.get(half - 1 - teeth)?,
                 _ => sum + sums.get(teeth - half)?,
@@ -162,7 +162,7 @@ fn sums(teeth: &[EdwardsPoint]) -> Vec<EdwardsPoint> {
     let Some((highest, others)) = teeth.split_last() else {
         return Vec::new();
     };
-    // With its full room from the start: what a table is counted for is what it takes.
+    // Reserve the exact room: a vector that grows could take more memory than a table is counted for.
     let mut sums = Vec::with_capacity(1 << others.len());
     sums.push(others.iter().fold(*highest, |sum, tooth| sum - tooth));
     for tooth in others {

@@ -70,7 +70,8 @@ impl TableShelf {
         }
         self.clock += 1;
         let last = self.clock;
-        // Keys that sign once and never again would fill the memory otherwise: ten thousand peers may.
+        // Forget the key that signed longest ago: otherwise ten thousand peers,
+        // each of which signs once, would fill the memory.
         if !self.counts.contains_key(key) && self.counts.len() >= COUNTED {
             let oldest = self.counts.iter().min_by_key(|(_, count)| count.last);
             let oldest = oldest.map(|(key, _)| *key);
@@ -130,7 +131,7 @@ impl TableShelf {
         if self.places.len() < self.budget.tables {
             return true;
         }
-        // A place without a table is being filled, and its maker counts on it.
+        // Take only a place that has a table: one without is reserved by a thread that is making its table now.
         let made = self
             .places
             .iter()

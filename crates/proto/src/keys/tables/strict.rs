@@ -72,7 +72,7 @@ impl KeyTable {
         let Some(s) = PublicScalar::canonical(s) else {
             return false;
         };
-        // Of R alone: a key of small order never became a `VerifyKey`.
+        // Check only R for small order: a key of small order never becomes a `VerifyKey`.
         if base.small_order.contains(&r) {
             return false;
         }

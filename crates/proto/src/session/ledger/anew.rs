@@ -87,7 +87,7 @@ impl Ledger {
         let ahead = now.saturating_add(CLOCK_TOLERANCE);
         let kept = self.anew.refused.values();
         let lives = kept.filter(move |kept| now < kept.message.headers.expires_at);
-        // A time that still lies ahead of the clock shows by itself that the clock was put back.
+        // A message whose timestamp is still ahead of the clock shows by itself that the clock was put back.
         let ripe = lives.filter(move |kept| kept.ripe || kept.message.headers.timestamp > ahead);
         ripe.map(|kept| &kept.message)
     }

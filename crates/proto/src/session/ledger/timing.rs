@@ -29,7 +29,7 @@ impl Ledger {
         let mut copies = self.question.copies(now);
         for (number, waiting) in &mut self.waiting {
             let end = waiting.message.headers.expires_at;
-            // After our clock was set back, `resend` may lie too far ahead: it is pulled to `LAST_RESEND` from now.
+            // After our clock was set back, `resend` may be too far ahead: cap it at `LAST_RESEND` from now.
             waiting.resend = waiting.resend.min(now.saturating_add(LAST_RESEND));
             if drained && now >= end.saturating_add(GIVE_UP) {
                 overdue.expired.push(waiting.message.headers.message_id);
@@ -38,8 +38,8 @@ impl Ledger {
             let free = waiting.next_way(ways);
             let parked = free.is_none();
             let presses = waiting.presses.take_if(|at| now >= *at).is_some();
-            // On its way, it goes again when its delay is over. Held by all carriers, it goes with the question to the peer, or
-            // when its own time comes (`presses_at`).
+            // Resend a message that some carrier does not hold yet after its delay. Resend one that all carriers hold as a
+            // question to the peer, or at its own time (`presses_at`).
             if (now >= waiting.resend && !parked)
                 || (parked && now < end && (copies > 0 || presses))
             {
@@ -48,14 +48,14 @@ impl Ledger {
                     copies -= 1;
                     self.question.asked = *number;
                 }
-                // Held everywhere, it takes the next carrier in the circle, which has a copy already.
+                // If all carriers hold the message, take the next carrier in the circle, although it has a copy.
                 let next = free.or_else(|| ways.next(waiting.last.as_ref(), |_| false));
-                // No peer takes it after its end: it only waits to be given up.
+                // A peer refuses a message after its end: do not resend it then; it only waits to be given up.
                 if let Some(way) = next.filter(|_| now < end) {
                     overdue
                         .resend
                         .push((Arc::clone(&waiting.message), way.clone()));
-                    // What this carrier said was of the copy before this one.
+                    // Forget what this carrier confirmed: it spoke of the copy before this one.
                     waiting.hand(way, Handed::No);
                     waiting.last = Some(way.clone());
                 }
@@ -72,7 +72,7 @@ impl Ledger {
     pub fn hasten(&mut self, now: Timestamp) {
         for waiting in self.waiting.values_mut() {
             waiting.resend = waiting.resend.min(now);
-            // It is doubled as the message goes out, so that the first wait follows.
+            // `overdue` doubles the delay when it resends, so the next wait is `FIRST_RESEND` again.
             waiting.delay = FIRST_RESEND / 2;
         }
         self.due = Some(now);
@@ -188,7 +188,7 @@ impl Question {
     /// When it is asked, if something is held from now on.
     pub(super) fn waits_from(&mut self, now: Timestamp) -> Timestamp {
         let asks = now.saturating_add(self.silence);
-        // After our clock was set back, the time to ask may lie too far ahead: it is pulled to `silence` from now.
+        // After our clock was set back, the time to ask may be too far ahead: cap it at `silence` from now.
         let asks = self.at.map_or(asks, |at| at.min(asks));
         self.at = Some(asks);
         asks
