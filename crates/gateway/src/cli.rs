@@ -162,7 +162,7 @@ fn mcp(args: &McpStdioArgs) -> Result<(), String> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_room)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_room)?;
         tokio::select! {
-            // The error may hold what the client said, so it is not printed.
+            // The error may quote what the client sent, which belongs in no log: print a fixed text instead.
             served = server::serve(&args.socket, args.tier) => served.map_err(|_| told(NO_CLIENT, TRY_AGAIN)),
             _ = interrupt.recv() => Ok(()),
             _ = terminate.recv() => Ok(()),

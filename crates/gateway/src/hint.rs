@@ -38,7 +38,7 @@ impl Invocation {
         let (mut done, mut rest) = (String::with_capacity(text.len()), text);
         while let Some((before, command)) = rest.split_once(NAME) {
             done.push_str(before);
-            // `STARTS` is looked for before the verbs, because it begins with one of them.
+            // Look for `STARTS` before the verbs: it begins with one of the verbs, which would otherwise match first.
             let starts = STARTS.strip_prefix(NAME).unwrap_or(STARTS);
             if let Some(after) = command.strip_prefix(starts) {
                 done.push_str(&self.start);

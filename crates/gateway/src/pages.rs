@@ -26,7 +26,7 @@ pub(crate) fn man(command: Command, out: &Path) -> ExitCode {
 
 /// Prints the script of a shell.
 pub(crate) fn completions(mut command: Command, shell: Shell) -> ExitCode {
-    // The generator panics when its writer fails, as a closed pipe does. So the generator writes into memory first.
+    // The generator panics if writing fails, for instance to a closed pipe: so it writes into memory first.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "signet-gateway", &mut script);
     match std::io::Write::write_all(&mut std::io::stdout(), &script) {

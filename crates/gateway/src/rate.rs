@@ -19,7 +19,7 @@ pub(crate) struct RateBucket {
 impl RateBucket {
     /// A full bucket of so many in a minute, and so many of them, 8 at least, at once.
     pub(crate) fn full(per_minute: u32, at_once: u32, now: Instant) -> Self {
-        // No division by zero: `signet token make` gives no rate of 0, but a person may write one into the file.
+        // `max(1)` avoids a division by zero: `signet token make` refuses a rate of 0, but a person may write 0 into the file.
         let pause = MINUTE / per_minute.max(1);
         Self::of(pause, pause * at_once.max(8), now)
     }

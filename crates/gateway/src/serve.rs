@@ -49,7 +49,7 @@ pub(crate) fn serve(args: &ServeArgs) -> ExitCode {
         Err(error) => return failed(&told(&error.to_string(), NO_ROOM), REFUSED),
     };
     let served = runtime.block_on(run(args, config));
-    // The end does not wait for threads that still block, as on a file.
+    // Do not wait for threads that still block, for instance on a file.
     runtime.shutdown_background();
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -81,8 +81,8 @@ async fn run(args: &ServeArgs, config: GatewayConfig) -> Result<(), ExitReason> 
     let carriers = ConfiguredCarriers::of(&context, args.carrier_socket.as_deref());
     let carriers =
         carriers.map_err(|lacking| (lacking.to_string(), lacking.next().to_owned(), USAGE))?;
-    // The Discord channel fixes its place before `say_where` prints the line that says where the gateway listens:
-    // whoever reads that line takes the start for done, and expects every message from then on in the channel.
+    // Store the position in the Discord channel before `say_where` prints the address: whoever reads that
+    // line expects the channel to show every message from then on.
     carriers.fix_places().await;
     say_where(&context.config, &listener, &door);
     let inbox = carriers.begin();

@@ -19,7 +19,7 @@ impl FileStamp {
         Some(Self {
             inode: facts.ino(),
             bytes: facts.len(),
-            // The time of change and not of writing: any program can set the latter back, and a renamed file brings its own.
+            // Use ctime and not mtime: any program can set mtime back, and a renamed file keeps its old mtime.
             changed: (facts.ctime(), facts.ctime_nsec()),
         })
     }

@@ -77,7 +77,8 @@ fn unfit_origin(origin: &str) -> Option<String> {
         .is_some_and(|(scheme, host)| {
             let (name, port) = host.split_once(':').unwrap_or((host, ""));
             let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-            // A browser leaves the usual port of a scheme out, so an origin that has it would never be met.
+            // Browsers leave a scheme's default port out of `Origin`, so a configured origin that names this port
+            // would never match.
             let is_default = [("http", "80"), ("https", "443")].contains(&(scheme, port));
             let is_host = match host.starts_with('[') {
                 true => host

@@ -145,7 +145,7 @@ impl GatewayConfig {
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigFault> {
         let loaded = FILE.load(path, Self::parse);
         let mut config = loaded.map_err(|fault| match &fault.why {
-            // No file is no fault: the gateway is off until its person writes one.
+            // A missing file is no error: the gateway is off until the person writes the file.
             SettingsUnusable::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => {
                 ConfigFault::Absent(path.to_owned())
             }

@@ -131,7 +131,7 @@ impl Daemon {
             None => self.begin(Some(place)).await?,
         };
         let answer = link.raw(method, params, wait).await;
-        // After any other error the answer may still come on this connection, and the next call would take it for its own.
+        // After any other error the answer may still arrive on this connection, and the next call would take it for its own.
         if matches!(
             answer,
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_)))
@@ -178,8 +178,8 @@ impl Daemon {
             source,
         })?;
         let mut link = DaemonConnection::over(BufReader::new(stream), place);
-        // The flag saves a call and guards nothing else: two connections
-        // that ask at once hear the same, so `Relaxed` is enough.
+        // The flag only saves a repeated call: two connections that ask at the same time get the same answer,
+        // so `Relaxed` is enough.
         if !shared.is_agents.load(Ordering::Relaxed) {
             let status = link.call(&ShowStatus {}, PROMPT).await?;
             // The daemon sends `private` only on the person's socket. The gateway refuses to use that socket, because a
@@ -189,7 +189,7 @@ impl Daemon {
             }
             shared.is_agents.store(true, Ordering::Relaxed);
         }
-        // The connection is narrowed before its caller has it, so no call of a token is ever made on a wider one.
+        // Narrow the connection to the token's scope before the caller gets it: otherwise a call could go beyond that scope.
         if let Some(scope) = &self.whose.scope {
             link.call(scope, PROMPT).await?;
         }
@@ -212,7 +212,7 @@ impl DaemonShared {
     }
 
     fn keep(&self, link: DaemonConnection, whose: &OnBehalf) {
-        // A rest that nobody has read would stand before the answer to the next call.
+        // Unread bytes or notifications would come before the answer to the next call: do not keep such a connection.
         let is_clean =
             link.begun.is_empty() && link.told.is_empty() && link.stream.buffer().is_empty();
         let mut idle = self.idle.locked();
@@ -334,7 +334,8 @@ impl DaemonConnection {
                 continue;
             }
             let id = message.get("id");
-            // A daemon that answers before it has read the request cannot name its id: JSON-RPC 2.0 writes `null` then.
+            // A daemon that refuses a request before reading it does not know the request's id: JSON-RPC 2.0 then
+            // writes `null`.
             let is_mine = id.is_some_and(|id| id.is_null() || *id == self.last_id);
             return match (is_mine, message.remove("result"), message.remove("error")) {
                 (true, Some(result), None) => Ok(result),
@@ -345,7 +346,8 @@ impl DaemonConnection {
     }
 
     async fn read(&mut self) -> Result<Map<String, Value>, ClientError> {
-        // The beginning of a line stays in `begun` when a wait is given up, so it counts towards the limit of the whole line.
+        // `begun` holds the beginning of a line whose reading was cancelled before: subtract it, because the
+        // limit is for a whole line.
         let room = ANSWER_MAX.saturating_sub(self.begun.len() as u64);
         let read = (&mut self.stream)
             .take(room)

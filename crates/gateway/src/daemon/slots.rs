@@ -101,8 +101,8 @@ impl CallSlots {
             Ok(place) => return Ok(place),
             Err(turn) => turn,
         };
-        // Where the turn comes just as the patience ends, the receiver is
-        // dropped with the slot in it, and the slot's `Drop` gives it back.
+        // If the slot is granted just as the patience ends, it is dropped with the receiver, and its `Drop`
+        // gives it back: no slot is lost.
         match timeout(patience, turn).await {
             Ok(Ok(place)) => Ok(place),
             _ => Err(DoorError::Busy),
@@ -162,8 +162,8 @@ impl Pool {
     /// A place, or the turn at which there will be one.
     fn ask(self: &Arc<Self>, holder: &SlotHolder) -> Result<CallSlot, oneshot::Receiver<CallSlot>> {
         let mut taken = self.taken.locked();
-        // The line need not be looked at: `release` has given a slot to everybody in line who may have one, so those who still
-        // wait may not have what is free now.
+        // `release` has already given a slot to every waiting caller that may have one, so a slot that is free
+        // now is taken from nobody: there is no need to look at those who wait.
         if taken.admit(holder, self) {
             return Ok(self.place(holder));
         }
@@ -239,7 +239,7 @@ impl PoolState {
 
     /// The first in line who may have a place, which is counted as theirs.
     fn next(&mut self, pool: &Pool) -> Option<InLine> {
-        // A caller that gave up waiting stands in line until here: nothing takes it out when its receiver is closed.
+        // Remove the callers that have given up waiting: nothing else removes them, and a slot would be given to nobody.
         self.line.retain(|waiting| !waiting.turn.is_closed());
         let first = self
             .line
@@ -259,7 +259,7 @@ impl PoolState {
             *held = held.saturating_sub(1);
             *held
         });
-        // An entry of zero goes, or the map would keep every caller there has ever been.
+        // Remove the entry of a caller that holds no slot: otherwise the map would grow with every caller that ever was.
         if left == Some(0) {
             self.by_caller.remove(holder);
         }
@@ -270,8 +270,8 @@ impl PoolState {
 impl Drop for CallSlot {
     fn drop(&mut self) {
         let next = self.kind.taken.locked().release(&self.holder, &self.kind);
-        // The lock on `taken` is released before this loop: where the one who waited has gone, the slot that is sent is
-        // dropped here, and dropping a slot takes the lock again.
+        // The lock on `taken` must be free before this loop: a slot that is sent to a caller who has gone is
+        // dropped here, and its `Drop` takes the lock.
         for next in next {
             drop(next.turn.send(self.kind.place(&next.holder)));
         }

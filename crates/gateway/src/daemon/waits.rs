@@ -28,8 +28,8 @@ impl Daemon {
         let until = Instant::now() + wait;
         let mut place = places.take_now(caller, Lasting::AWhile);
         let mut call = call.clone();
-        // A wait in short turns asks for the same message several times, and the key makes the daemon send it once.
-        // Turns become short as soon as anybody is in line.
+        // A long wait may be split into several calls, each with the same message: the key makes the daemon
+        // send the message only once.
         if call.key.is_none() && (place.is_none() || wait > SHORT_TURN) {
             call.key = Some(fresh_key("gateway")?);
         }
@@ -37,8 +37,8 @@ impl Daemon {
         loop {
             let has_place = match (place.take(), last.take()) {
                 (Some(place), _) => place,
-                // Without a slot to wait in, the message leaves at once all
-                // the same, by a slot of the calls that are done at once.
+                // No slot for waiting is free: send the message now, by a call that does not wait, and wait for the
+                // answer once a slot is free.
                 (None, None) => {
                     call.wait = 0.0;
                     let answer = self.raw(Send::METHOD, &call, Duration::ZERO).await?;
@@ -52,7 +52,7 @@ impl Daemon {
                     let left = until.saturating_duration_since(Instant::now());
                     match places.take(caller, Lasting::AWhile, left).await {
                         Ok(place) => place,
-                        // The wait is over: answer with the newest state that is known.
+                        // No slot came free before the wait was over: answer with the newest state that is known.
                         Err(_) => return Ok(so_far),
                     }
                 }
@@ -63,8 +63,7 @@ impl Daemon {
                 .min(self.turn_for(&call));
             call.wait = turn.as_secs_f64();
             let answer = self.asked(Send::METHOD, &call, turn, has_place).await?;
-            // The daemon answers before the turn is over only where nothing is left to wait for, so no further turn is
-            // needed.
+            // An answer before the end of this short wait means that nothing is left to wait for, so no further call is needed.
             if began.elapsed() < turn || Instant::now() >= until {
                 return Ok(answer);
             }
@@ -97,7 +96,7 @@ impl Daemon {
         let Ok(mut sent) = serde_json::from_value::<Sent>(answer.clone()) else {
             return Ok(answer);
         };
-        // A hand-off has no key by which the daemon would know it again, so it is sent once, and only looked at afterwards.
+        // A hand-off has no key, so sending it again would make a second one: send it once, and then only ask for its state.
         while is_under_way(&sent) && Instant::now() < until {
             sleep(LOOK_AGAIN.min(until - Instant::now())).await;
             sent = self.as_it_is_now(sent).await?;
@@ -141,8 +140,8 @@ impl Daemon {
         let mut last = None;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            // The first call stands in line as long as any other. Later ones have an answer
-            // already (nothing came), so they stand in line only for what is left of the wait.
+            // The first call waits for a slot at least as long as any call does (`LINE`). Later calls wait only
+            // for the rest of the time: they already have an answer, namely that nothing came.
             let patience = match last {
                 None => left.max(LINE),
                 Some(_) => left,

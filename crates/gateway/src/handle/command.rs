@@ -165,7 +165,7 @@ fn load(path: &Path) -> Result<Handlers, CommandFault> {
 /// Nothing that is longer than a message is read.
 fn body(given: &str) -> Result<Value, CommandFault> {
     let mut bytes = Vec::new();
-    // One byte more than a message may have: the reader below then refuses it, and takes no text that was cut off.
+    // Read one byte more than a message may have: a longer text is then refused below, and not cut off silently.
     let most = Limits::MESSAGE.bytes as u64 + 1;
     let read = match (given, given.strip_prefix('@')) {
         ("-", _) => io::stdin().lock().take(most).read_to_end(&mut bytes),
@@ -192,7 +192,7 @@ fn body(given: &str) -> Result<Value, CommandFault> {
 }
 
 fn print(value: &Value) -> Result<(), CommandFault> {
-    // The answer is an agent's: no hidden character of it may drive the terminal.
+    // The answer comes from another agent: escape its hidden characters, which could control the terminal.
     let said = writeln!(io::stdout(), "{}", visible(&value.to_string()));
     said.map_err(|error| {
         failed(

@@ -36,7 +36,7 @@ pub(crate) async fn post_until(
         .post(headers, post.body, ANSWER.bytes, watch)
         .await?
     {
-        // Which of two answers on one connection is meant, nobody can say.
+        // If two answers come on one connection, nobody can say which one is meant: take neither.
         (_, true) => Err(Fault::AnsweredTwice),
         (answer, false) => Ok(answer),
     }

@@ -138,7 +138,7 @@ impl Trace {
 }
 
 fn append(path: &Path, line: &[u8]) -> io::Result<()> {
-    // Nothing is created: the file is the switch, and whoever took it away has switched the trace off.
+    // Do not create the file: tracing is on only while the file exists, and deleting the file switches it off.
     let mut options = OpenOptions::new();
     let opened = options.append(true).custom_flags(no_follow()).open(path);
     let mut file: File = opened?;
@@ -162,7 +162,7 @@ fn fault(path: &Path, source: io::Error) -> TraceFault {
 
 /// No symbolic link is followed: whoever may write the directory could otherwise lead the trace into another file.
 fn no_follow() -> i32 {
-    // NONBLOCK: a pipe in the place of the file is not waited at.
+    // With NONBLOCK, opening a named pipe in place of the file fails at once instead of waiting for a reader.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     i32::try_from(flags).unwrap_or_default()
 }

@@ -46,12 +46,12 @@ impl Accept {
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
-                // Connections that have ended are taken out of the set, or it would grow as long as the gateway runs.
+                // Remove connections that have ended from the set: otherwise it would grow as long as the gateway runs.
                 Some(_) = connections.join_next() => continue,
                 accepted = socket.accept() => accepted,
             };
             let Ok((stream, remote)) = accepted else {
-                // Out of file descriptors: accepting again at once would only spin.
+                // The process is out of file descriptors: accepting again at once would only spin.
                 places.free_one(None);
                 sleep(ACCEPT_PAUSE).await;
                 continue;
@@ -66,10 +66,10 @@ impl Accept {
                 }
             });
         }
-        // Nobody connects any more while the last answers end.
+        // Close the socket first, so that nobody connects any more while the last answers are sent.
         drop(socket);
         let ended = async { while connections.join_next().await.is_some() {} };
-        // Answers that are under way have a moment to end.
+        // Give the answers that are under way a moment to end, but do not wait for ever.
         let _ = timeout(GRACE, ended).await;
     }
 
@@ -83,7 +83,8 @@ impl Accept {
         let Some(tls) = &self.tls else {
             return self.converse(stream, remote(None), place).await;
         };
-        // The handshake has the time of a head: a caller that connects and says nothing keeps its slot no longer than that.
+        // Limit the TLS handshake by the time for a request's head: a client that connects and says nothing
+        // must not keep its slot.
         let secured = timeout(self.limits.header_time(), tls.acceptor().accept(stream));
         let Ok(Ok(stream)) = secured.await else {
             return;
@@ -106,7 +107,7 @@ impl Accept {
         };
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            // hyper counts this time between two requests as well, so it ends connections that nobody uses.
+            // hyper also counts the time between two requests, so this limit closes idle connections as well.
             .header_read_timeout(self.limits.header_time())
             .max_headers(MOST_HEADERS)
             .max_buf_size(LONGEST_HEAD)

@@ -32,13 +32,13 @@ pub(super) async fn authenticate(
 ) -> Response {
     match door.admit(&request) {
         Ok(Admitted { caller, place }) => {
-            // The request moves on below, and a refusal needs the kind of proof alone, not the token.
+            // `next.run` consumes the request, and a refusal after it has to know the kind of credential: so take the kind now.
             let kind = shown(&request).kind();
             let gone = caller.gone.clone();
             let standing = request.extensions().get::<ConnectionActivity>();
             let held = (place, standing.map(ConnectionActivity::of_caller));
             request.extensions_mut().insert(caller);
-            // A request ends with its token, also in the middle of an answer: so a revoked token stops its streams.
+            // If the token is revoked, end its request even in the middle of an answer: otherwise its streams would go on.
             let mut response = tokio::select! {
                 response = next.run(request) => guarded(response, gone, held),
                 () = gone.cancelled() => return unknown(kind),

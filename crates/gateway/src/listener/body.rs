@@ -46,7 +46,7 @@ pub(super) async fn whole(
 /// Takes what is left of a refused request off the connection, as far as that is little and comes soon: where bytes are
 /// left over, the system resets the connection, and the refusal with it.
 pub(super) async fn discard(body: Body) {
-    // A client that sends more than `DISCARDED`, or takes longer than `DISCARD_TIME`, would not read the refusal.
+    // Limit what is read: a client that sends more than `DISCARDED`, or takes longer than `DISCARD_TIME`, is cut off.
     discard_up_to(body, DISCARDED, DISCARD_TIME).await;
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn discard_up_to(body: Body, most: usize, time: Duration) {
             }
         }
     };
-    // A sender that is too slow is not waited for.
+    // The error of a timeout is ignored: a sender that is too slow is cut off.
     let _ = timeout(time, taken).await;
 }
 
@@ -72,7 +72,7 @@ impl Bodies {
         Self {
             most,
             time: config.limits.body_time(),
-            // One body of the largest size fits always, or nobody could ever send it.
+            // Leave room for one body of the largest size: otherwise nobody could ever send it.
             room: Arc::new(Semaphore::new(ROOM.max(most / KIB + 1))),
         }
     }
@@ -98,8 +98,8 @@ impl Bodies {
             if all.len() + piece.len() > self.most {
                 return Err(BodyFault::TooLarge);
             }
-            // Room is taken as bytes come, and not by the declared length:
-            // a caller who declares much and sends nothing takes none.
+            // Take room as bytes come, and not by the declared length: otherwise a caller could take all room
+            // without sending anything.
             let held = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
             let wanted = (all.len() + piece.len()).div_ceil(KIB).saturating_sub(held);
             if wanted > 0 {

@@ -43,7 +43,7 @@ fn notice(leaf: &CertificateDer<'_>) -> Duration {
             UnixTime::since_unix_epoch(Duration::from_secs(seconds)),
         )
     };
-    // The verifier names a date only in its refusal: so it is asked for the first second and for the last.
+    // The verifier names a certificate's dates only in a refusal: so ask it about the first and the last second of all time.
     let life = match (ever(0), ever(END_OF_TIME)) {
         (Outside::Before(from), Outside::After(end)) => {
             end.as_secs().saturating_sub(from.as_secs())

@@ -40,7 +40,8 @@ impl Gate {
             "[::1]".to_owned(),
         ];
         let bound = match config.listen.address {
-            // An unspecified address such as `0.0.0.0` is no name by which anybody calls.
+            // Nobody calls the gateway by an unspecified address such as `0.0.0.0`, so it is not one of the
+            // gateway's host names.
             address if address.ip().is_unspecified() => None,
             address if address.is_ipv6() => Some(format!("[{}]", address.ip())),
             address => Some(address.ip().to_string()),
@@ -106,7 +107,7 @@ impl Gate {
         }
         let origin = only(headers, header::ORIGIN).ok_or(GateFault::Origin)?;
         let origin = origin.to_ascii_lowercase();
-        // A page of this listener may come by https although the listener speaks http: a proxy in front of it may speak TLS.
+        // The gateway's own pages may also come from an https address: a proxy in front of this listener may speak TLS.
         let own = [format!("http://{host}"), format!("https://{host}")];
         match self.origins.contains(&origin) || own.contains(&origin) {
             true => Ok(()),
@@ -131,7 +132,7 @@ pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
             of_a2a.unwrap_or_else(|| fault.response())
         }
     };
-    // Authentication stands behind this gate, so only the response shows whether the caller is known.
+    // Authentication runs after this gate, so only the response shows whether the caller is known.
     if response.extensions().get::<KnownCaller>().is_none() {
         gate.pace().await;
     }
@@ -155,7 +156,7 @@ fn admit_content(headers: &HeaderMap) -> Result<(), GateFault> {
             .strip_prefix("charset=")
             .is_none_or(|charset| charset == "utf-8")
     });
-    // Nothing here unpacks a body, so a packed one is refused by its head.
+    // No door decompresses a body, so a compressed body is refused by its head.
     match is_json && is_utf8 && !headers.contains_key(header::CONTENT_ENCODING) {
         true => Ok(()),
         false => Err(GateFault::ContentType),

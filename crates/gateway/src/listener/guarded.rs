@@ -39,7 +39,8 @@ impl<T: Send + Unpin> HttpBody for Guarded<T> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
-        // Asked before the body, which may always have more. The error cuts the answer off, so that it does not look complete.
+        // Check the token before the body, which may never run dry. The error cuts the answer off, so that the
+        // client does not take it for complete.
         if self.gone.as_mut().poll(context).is_ready() {
             return Poll::Ready(Some(Err("the token holds no more".into())));
         }

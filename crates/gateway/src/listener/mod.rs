@@ -115,9 +115,9 @@ impl Listener {
 fn router(config: &GatewayConfig, doors: Doors, door: Door) -> Router {
     let gate = Arc::new(Gate::new(config));
     let bodies = from_fn_with_state(Arc::new(Bodies::new(config)), body::whole);
-    // Only what a door serves asks for a token: that there is nothing at an address is no secret.
+    // Only paths that a door serves ask for a token: an answer 404 for any other path gives no secret away.
     let authenticate = from_fn_with_state(Arc::new(door), authenticate::authenticate);
-    // The layer that is added last is the first to see a request: so nobody's body is read before they are let in.
+    // The layer that is added last sees a request first: so no body is read before its caller is authenticated.
     let closed = doors.closed.route_layer(bodies).route_layer(authenticate);
     doors
         .open

@@ -44,8 +44,8 @@ impl ConnectionActivity {
 
 impl Drop for RequestUnderWay {
     fn drop(&mut self) {
-        // The time is written before the count falls: a connection that
-        // counts as idle is judged by the end of its last request.
+        // Write the time before the count falls: an idle connection is judged by the end of its last request,
+        // and would otherwise show an old time.
         let now = self.0.clock.fetch_add(1, Ordering::Relaxed);
         self.0.idle_since.store(now, Ordering::Relaxed);
         self.0.under_way.fetch_sub(1, Ordering::Relaxed);
@@ -117,7 +117,8 @@ impl ListenerSlots {
             (is_known, activity.idle_since.load(Ordering::Relaxed))
         });
         let least = least.map(|(number, _)| *number);
-        // Taken out here and not when its task has ended: the next one that needs a slot must not choose this connection again.
+        // Remove the connection here, and not when its task ends: otherwise the next caller that needs a slot
+        // would choose it again.
         let freed = least.and_then(|number| taken.remove(&number));
         if let Some((_, given_up)) = &freed {
             given_up.cancel();

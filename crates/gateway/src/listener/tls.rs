@@ -46,7 +46,8 @@ impl Secured {
         config: &GatewayConfig,
         section: &Tls,
     ) -> Result<Self, (String, &'static str)> {
-        // Stamps first: a file that changes while it is read has another stamp at the next look, and is read again.
+        // Take the stamps before the files are read: a file that changes meanwhile has another stamp at the
+        // next look, and is read again.
         let stamps = stamps(config, section);
         let shown = shown(config, section)?;
         shown.warn();
@@ -71,7 +72,8 @@ impl Secured {
             now.looked = Instant::now();
             let stamps = stamps(&self.config, &self.section);
             if stamps != now.stamps {
-                // Noted also where the files do not fit together: the log says so once for each change, not at each connection.
+                // Note the stamps even if the files do not fit together: the fault is then logged once for each
+                // change, not at each connection.
                 now.stamps = stamps;
                 match shown(&self.config, &self.section) {
                     Ok(shown) => {
@@ -154,8 +156,8 @@ fn shown(
     // This listener serves HTTP/1.1 alone (accept.rs), so it offers nothing else.
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
     if section.client_ca.is_some() {
-        // No TLS session can be taken up again, because that does not ask for the certificate anew: a certificate that
-        // has expired meanwhile would still count.
+        // Do not resume TLS sessions: a resumed session does not check the client's certificate again, so a
+        // certificate that has expired meanwhile would still count.
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
     }

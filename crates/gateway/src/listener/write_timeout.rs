@@ -32,7 +32,7 @@ impl<S> Patient<S> {
         polled: Poll<io::Result<T>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
-        // A single byte that is taken counts as well: a client that reads slowly is served, one that reads nothing is not.
+        // A single byte that is taken stops the timer: a slow reader is served, and a client that reads nothing is cut off.
         if polled.is_ready() {
             self.waits = false;
             return polled;

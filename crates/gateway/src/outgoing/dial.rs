@@ -24,7 +24,7 @@ impl HttpClient {
         for (address, place) in self.judged(url).await? {
             if !is_secure && place == AddressKind::Public {
                 failed = OutgoingError::Cleartext;
-                // Another address of the same name may be of an own network, which may be called in clear.
+                // Try the next address: the same name may also lead to an own network, where calls without TLS are allowed.
                 continue;
             }
             match self.proxies.connect(url, address).await {

@@ -39,7 +39,7 @@ pub(super) async fn exchange<E: From<OutgoingError>>(
         read(response.map_err(|error| of_http(&error))?, longest, watch).await
     };
     let (mut connection, mut answer) = (Box::pin(connection), Box::pin(answer));
-    // The connection has to be driven while the answer is read, and may end before all of it is.
+    // Drive the connection while the answer is read. It may end before the whole answer is read, so remember how it ended.
     let mut ended = None;
     let answer = loop {
         tokio::select! {
@@ -47,7 +47,7 @@ pub(super) async fn exchange<E: From<OutgoingError>>(
             end = &mut connection, if ended.is_none() => ended = Some(end),
         }
     };
-    // Polled once more and not waited for: what came behind the answer shows when the connection reads on.
+    // Poll the connection once more without waiting: only then does hyper notice bytes that follow the answer.
     let ended = ended.or_else(|| connection.now_or_never());
     let is_followed = matches!(ended, Some(Err(error)) if is_of_more(&error));
     Ok((answer, is_followed))

@@ -45,7 +45,7 @@ impl Guard {
     }
 
     fn judge_one(&self, address: IpAddr) -> Option<AddressKind> {
-        // What the person names counts first: it is mostly private, and would be refused below.
+        // Check the networks of the configuration first: most of them are private, and would be refused below.
         let is_named = self.networks.iter().any(|network| network.has(address));
         if is_named || (self.loopback && address.is_loopback()) {
             return Some(AddressKind::Own);
@@ -111,7 +111,7 @@ impl TryFrom<String> for Network {
 
 fn masked_v4(address: Ipv4Addr, bits: u8) -> u32 {
     let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32)));
-    // For a length of 0 the shift is as wide as the number, of which `checked_shl` gives none: the mask is 0 then.
+    // For a length of 0 the shift is as wide as the number, so `checked_shl` gives `None`: the mask is then 0.
     u32::from(address) & mask.unwrap_or(0)
 }
 
@@ -153,7 +153,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         ([198, 18, 0, 0], 15),
         ([198, 51, 100, 0], 24),
         ([203, 0, 113, 0], 24),
-        // Multicast (224.0.0.0/4) and what is reserved above it.
+        // Multicast (224.0.0.0/4), and the reserved addresses above it.
         ([224, 0, 0, 0], 3),
     ];
     !special

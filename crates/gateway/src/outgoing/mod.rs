@@ -128,7 +128,7 @@ impl HttpClient {
     /// # Errors
     /// What is wrong with the section or the environment.
     pub(crate) fn new(section: &OutgoingSection, beside: &Path) -> Result<Self, String> {
-        // `vars` would panic at a variable that is no UTF-8; such a one names no proxy.
+        // Use `vars_os`: `vars` would panic at a variable that is not UTF-8. Such a variable names no proxy, and is skipped.
         let environment: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -216,7 +216,7 @@ fn written(
     mut headers: HeaderMap,
     body: Bytes,
 ) -> Result<Request<Full<Bytes>>, OutgoingError> {
-    // Path and query alone: the absolute form is for proxies that read the request, and a proxy here is a tunnel.
+    // Send path and query alone: the absolute form is for proxies that read requests, and the proxies used here only tunnel.
     let target = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
@@ -227,7 +227,7 @@ fn written(
         (None, _) => return Err(OutgoingError::Malformed),
     };
     let host = HeaderValue::try_from(host).map_err(|_| OutgoingError::Malformed)?;
-    // The host is that of the address, whatever headers the caller gave.
+    // Set Host from the URL, whatever headers the caller gave.
     headers.insert(header::HOST, host);
     headers
         .entry(header::USER_AGENT)

@@ -94,7 +94,7 @@ impl Endpoint {
             (true, Some(ca)) => Some(Roots::only(ca).map_err(|_| EndpointFault::Ca)?),
             (true, None) => Some(Roots::load(None).map_err(|_| EndpointFault::Tls)?),
         };
-        // The start says so, because without roots every single call would fail.
+        // Refuse at the start: without root certificates every single call would fail later.
         if roots.as_ref().is_some_and(Roots::are_none) {
             return Err(EndpointFault::NoRoots);
         }
@@ -143,7 +143,7 @@ impl Endpoint {
             Host::Name(name) => TcpStream::connect((name.as_str(), self.port)).await.ok(),
             Host::Here => match TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await {
                 Ok(stream) => Some(stream),
-                // The agent may listen at one of the two addresses alone.
+                // The agent may listen at the IPv6 loopback address alone.
                 Err(_) => TcpStream::connect((Ipv6Addr::LOCALHOST, self.port))
                     .await
                     .ok(),
@@ -169,7 +169,7 @@ impl Host {
         match self {
             Self::Address(address) => address.is_loopback(),
             Self::Here => true,
-            // A name can lead to another machine tomorrow, so none counts as this one, wherever it leads today.
+            // A name can lead to another machine tomorrow, so no name counts as loopback.
             Self::Name(_) => false,
         }
     }

@@ -76,7 +76,7 @@ impl Proxies {
     fn of_url(&self, url: &Url, address: SocketAddr) -> Option<&HttpProxy> {
         let host = url.host_str()?.to_ascii_lowercase();
         let address = address.ip();
-        // A proxy on another machine would take a loopback address for its own.
+        // Call a loopback address directly: a proxy on another machine would take such an address for its own.
         let is_excepted = address.is_loopback()
             || self.except.iter().any(|name| {
                 let name = name.strip_prefix('.').unwrap_or(name);

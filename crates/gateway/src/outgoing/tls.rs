@@ -53,7 +53,7 @@ impl Roots {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(all);
-        // On a machine without root certificates, servers whose certificate is pinned can still be called.
+        // A machine without root certificates is no error: servers with a pinned certificate can still be called.
         let by_roots = match store.is_empty() {
             true => None,
             false => Some(Arc::new(by_roots(&provider, store)?)),
@@ -146,7 +146,7 @@ impl ServerCertVerifier for Pinned {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        // A certificate is public: only this signature proves that the server has its key.
+        // Anybody can send a pinned certificate, because it is public: only this signature proves that the server has its key.
         let known = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, cert, dss, known)
     }

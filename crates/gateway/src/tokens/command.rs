@@ -99,7 +99,7 @@ impl TokenFault {
 /// Why it is not done; then nothing is.
 pub(crate) fn command(asked: &TokenFileCommand, path: &Path) -> Result<String, TokenFault> {
     match asked {
-        // A reader takes no lock: `store` puts a whole file in the place of the old one.
+        // Reading takes no lock: `store` replaces the whole file at once, so a reader never sees half of it.
         TokenFileCommand::List => Ok(listed(&File::load(path)?)),
         TokenFileCommand::Make(args) => {
             let _lock = lock(path)?;
@@ -152,7 +152,7 @@ fn make(args: &MakeTokenArgs, path: &Path) -> Result<String, TokenFault> {
         requests_per_minute: args.requests_per_minute,
         ..TokenEntry::new(&args.name, hash, &scope, expires)
     });
-    // The token is printed only once the file has it: nobody gets a token that lets nobody in.
+    // Print the token only after it is in the file: otherwise somebody could get a token that does not work.
     file.store(path)?;
     Ok(match token {
         Some(token) => format!("{token}\n"),
@@ -162,7 +162,8 @@ fn make(args: &MakeTokenArgs, path: &Path) -> Result<String, TokenFault> {
 
 /// One at a time: two that write at once would lose a token, or bring a revoked one back.
 fn lock(path: &Path) -> Result<std::fs::File, FileFault> {
-    // The lock is a file of its own: `store` replaces the tokens file, and a lock on the old one would hold nobody up.
+    // Lock a separate file: `store` replaces the tokens file, so a lock on the tokens file would stop
+    // nobody who opens the new one.
     let beside = path.with_extension("lock");
     let failed = |source| FileFault::Io {
         path: beside.clone(),

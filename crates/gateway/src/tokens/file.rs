@@ -130,7 +130,7 @@ impl File {
             path: path.to_owned(),
             what: error.to_string(),
         })?;
-        // A group that reads the file goes on reading it; what others had is taken away.
+        // Keep the rights of the owner and of the group as they are, and take away those of all others.
         let mode = fs::metadata(path).map_or(0o600, |there| there.mode() & 0o770);
         let (beside, text) = (path.with_extension("new"), format!("{HEAD}{text}"));
         let replaced = replace(path, &beside, 0o600, text.as_bytes(), |file| {

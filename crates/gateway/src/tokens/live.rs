@@ -82,12 +82,12 @@ impl KnownTokens {
         let mut before = std::mem::take(&mut self.live);
         for entry in entries {
             let live = match before.remove(&entry.hash.0) {
-                // A token that is as it was keeps its rate, its places and
-                // what is under way: the file changed for another's sake.
+                // An unchanged token keeps its rate, its slots and its requests under way: the file changed because of
+                // another token.
                 Some(live) if live.entry == entry => live,
                 changed => {
                     if let Some(changed) = changed {
-                        // What is under way was let in by the old scope, which may have been wider.
+                        // The requests under way were admitted with the old scope, which may have been wider: so end them.
                         changed.caller.gone.cancel();
                     }
                     LiveToken::of(entry, limits)
@@ -135,7 +135,7 @@ impl LiveToken {
     }
 
     pub(super) fn admit(&mut self, now: Instant) -> Result<Admitted, NotAdmitted> {
-        // The rate comes first, so a request that finds no place is counted as well.
+        // Count the request against the rate first, so that a request that finds no free slot counts as well.
         let missing = self.bucket.take(1, now);
         missing.map_err(|missing| NotAdmitted::TooMany(missing.as_secs() + 1))?;
         let place = Arc::clone(&self.places).try_acquire_owned();
@@ -152,8 +152,7 @@ pub(crate) struct Anybody(Mutex<LiveToken>);
 impl Anybody {
     pub(crate) fn new(limits: CallerLimits) -> Self {
         let entry = TokenEntry::new("anybody", [0; 32], &Ceiling::default(), None);
-        // All programs of this machine share this one rate, conformance kits among them, so the rate of one is
-        // multiplied.
+        // All programs of this machine share this one caller, so the rate of a single caller is multiplied.
         let limits = CallerLimits {
             requests_per_minute: limits.requests_per_minute.saturating_mul(PROGRAMS),
             ..limits

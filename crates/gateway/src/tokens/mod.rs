@@ -102,7 +102,7 @@ impl Tokens {
         self.refresh();
         let mut known = self.known.locked();
         let live = known.live.get_mut(hash);
-        // A certificate is public: nobody who sends its bytes as a token may be let in by its hash.
+        // A certificate is public: somebody who sends its bytes as a token must not be let in.
         let live = live.filter(|live| live.entry.certificate == of_certificate);
         live.ok_or(NotAdmitted::Unknown)?.admit(Instant::now())
     }
@@ -143,7 +143,7 @@ impl Tokens {
         let stamp = FileStamp::of(&self.path);
         let mut known = self.known.locked();
         let (is_changed, mut news) = (stamp != known.stamp, None);
-        // While there is no file there is no stamp that could change, so it is looked for each time.
+        // A missing file has no stamp that could change, so look for the file each time.
         if is_changed || stamp.is_none() {
             news = known.load(&self.path, self.limits, is_changed);
             known.stamp = stamp;

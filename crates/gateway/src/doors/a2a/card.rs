@@ -138,8 +138,7 @@ impl About<'_> {
         if form == CardForm::V03 {
             take_new_members(&mut card);
         }
-        // The card holds what peers wrote about their offers, so `Shown` makes the hidden characters in the card
-        // visible.
+        // Peers wrote the offers in this card: `Shown` makes hidden characters visible, so that they cannot mislead a reader.
         Shown::of(&card)
             .map(Shown::into_value)
             .map_err(|_| A2aError::internal("Internal error: a card has no form"))

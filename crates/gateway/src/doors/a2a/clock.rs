@@ -45,8 +45,8 @@ impl Moment {
     /// A name for what is made now: a random UUID.
     pub(crate) fn id(self) -> String {
         let bytes = random().unwrap_or_else(|| {
-            // Where the kernel gives no random bytes, the name is made of the time and a counter: two names still
-            // differ, and knowing a name lets nobody in.
+            // The kernel gives no random bytes: make the id from the time and a counter. Ids then still differ,
+            // and a guessed id gives no access to a task.
             let count = MADE.fetch_add(1, Ordering::Relaxed);
             (u128::from(self.0.unsigned_abs()) << 64 | u128::from(count)).to_be_bytes()
         });

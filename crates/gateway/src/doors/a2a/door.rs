@@ -84,7 +84,7 @@ impl A2aDoor {
 
     /// Ends a task whose token holds no more; nothing of it is sent from then on.
     pub(super) async fn end_with_token(&self, task: String) {
-        // An error is let go: what stays unsettled is settled when tokens change next, or at the next start (`settle_ended`).
+        // Errors are ignored: `settle_ended` ends what is left when the tokens next change, or when the gateway next starts.
         let _ = self.changed(task.clone(), Change::TokenEnded).await;
         let _ = self.store.settled_all(task).await;
     }
@@ -105,7 +105,7 @@ impl A2aDoor {
 
     /// Waits until the task is over, or waits for its client or for people; no longer than the configuration says.
     pub(crate) async fn wait(&self, task: &str) -> Result<(), A2aError> {
-        // Follow first, then read: a change between the two wakes the loop below.
+        // Subscribe before reading the record: a change between these two steps then wakes the loop below.
         let mut news = self.store.follow(task);
         let watching = async {
             loop {
@@ -133,7 +133,8 @@ impl A2aDoor {
         let (mut record, seq) = self.store.owned(owner, id).await?;
         if let Some(answer) = record.answer.clone() {
             let daemon = self.context.daemon_of(caller);
-            // As long as the words are in memory (`Unwritten`), nothing is fetched. After a restart the inbox alone has them.
+            // The text of an answer that is not kept on disk is in memory alone (`Unwritten`): after a restart,
+            // fetch it from the inbox.
             if record.task.artifacts.is_empty() {
                 put_answer(&daemon, &mut record, &answer).await?;
             }
@@ -150,7 +151,7 @@ impl A2aDoor {
         };
         let acknowledge = Acknowledge::of(vec![name]);
         let done = daemon.call(&acknowledge, Duration::ZERO).await;
-        // A refusal says that the answer has left the inbox already, so nothing is left to do there.
+        // The daemon refuses when the answer has already left the inbox, which is as good as success here.
         if matches!(
             done,
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_)))
@@ -218,7 +219,7 @@ impl A2aDoor {
         };
         if of_peer.is_none() {
             let mut last = self.card.locked();
-            // The warning is said once for each card, because the card is asked for again and again.
+            // The card is read again and again: log the warning only when the card has changed.
             if let Some(card) = shown.as_ref().filter(|_| last.signed != shown)
                 && let Some(warning) = dead_keys(&card.card)
             {
@@ -281,8 +282,8 @@ fn of_inbox(fault: DoorError) -> A2aError {
 
 fn unasked(fault: &DoorError, so_far: &str) -> A2aError {
     let name = match fault.name() {
-        // The daemon was only asked a question, which changes nothing: if the connection ended before the answer, it is
-        // enough to say that the daemon is away.
+        // This call only reads: if the connection ended before the answer, nothing has changed, so report only
+        // that the daemon is away.
         OUTCOME_UNKNOWN => DAEMON_AWAY,
         name => name,
     };

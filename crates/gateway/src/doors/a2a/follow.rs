@@ -69,7 +69,7 @@ impl Following<'_> {
     ) -> Result<(), DoorError> {
         let mut link = self.room.context.daemon.own_link().await?;
         self.asked = 0;
-        // Every open message is asked about below, so what was noted for the connection before is of no use any more.
+        // Every open message is asked about again below, so drop the reminders that the previous connection left.
         self.answered.clear();
         self.later.clear();
         let all: Vec<String> = self.open.keys().cloned().collect();
@@ -96,14 +96,14 @@ impl Following<'_> {
                 next = more.recv() => match next {
                     Some(next) => {
                         let message = next.message.clone();
-                        // The message is open before it is asked about: where the
-                        // connection breaks under `ask`, the next one asks again.
+                        // Insert the message before asking about it: if the connection breaks in `ask`, the next connection
+                        // asks again.
                         self.open.insert(message.clone(), next);
                         self.ask(&mut link, &message).await?;
                     }
                     None => return Ok(()),
                 },
-                // Without an entry `later` is `renewed`, and that moment belongs to the last arm.
+                // If `self.later` is empty, `later` equals `renewed`, and that moment is handled by the last arm and not here.
                 () = sleep_until(later), if later < renewed => {
                     if let Some((_, message)) = self.later.pop_first()
                         && self.open.contains_key(&message)
@@ -133,7 +133,8 @@ impl Following<'_> {
         if subscribed.state == Some(State::Received) {
             self.received(message);
         }
-        // What the peer's agent has taken may have told progress before this connection was there, so it is looked at too.
+        // If the peer's agent has already taken the message, progress may have come before this connection
+        // subscribed: so look once.
         match subscribed.state {
             Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
             _ => self.look(link, message).await,
@@ -196,8 +197,8 @@ impl Following<'_> {
                 self.end(message, Change::at(State::Unknown)).await?;
                 Ok(None)
             }
-            // Another refusal says nothing of this message. As an error it
-            // would end the connection, and be met again on the next.
+            // Ignore any other refusal: as an error it would end the connection, and the next connection would get
+            // the same refusal.
             Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -248,7 +249,7 @@ impl Following<'_> {
                 let message = moved.message_id;
                 match moved.state {
                     _ if !self.open.contains_key(&message) => Ok(()),
-                    // The daemon sends the answer itself at once, unless this socket may not see the answer: so wait
+                    // The daemon usually sends the answer itself at once, but not to a socket that may not see it: wait
                     // `GRACE` for the answer, and only then look for it in the inbox.
                     State::Answered => {
                         self.answered.push_back((Instant::now() + GRACE, message));
@@ -357,8 +358,8 @@ impl Following<'_> {
         let Some(open) = self.open.get(message).cloned() else {
             return Ok(());
         };
-        // The task is written before the message is settled: after a crash in between, the message is followed once more, and a
-        // task that is over does not move.
+        // Write the task before settling the message: after a crash in between, the message is followed again,
+        // and a task that is over stays as it is.
         self.room.changed(open.task.clone(), change).await?;
         self.settle(open).await
     }

@@ -74,7 +74,7 @@ impl A2aDoor {
         let all: Vec<String> = offers.iter().map(|offer| offer.name.clone()).collect();
         let is_news = self.offered.with(peer, |known| {
             known.is_met |= is_met;
-            // An empty list says that the peer's program is away: what it served before stays remembered for that time.
+            // An empty list means that the peer's program is away: keep the offers that it had before.
             let is_news = !all.is_empty() && known.last != all;
             if is_news {
                 known.last.clone_from(&all);
@@ -82,8 +82,7 @@ impl A2aDoor {
             is_news
         });
         if is_news {
-            // If the file cannot be written, only the memory has the offer, and the next start of the gateway does not
-            // know it.
+            // The error is ignored: the offers are then in memory only, and unknown after the next start.
             let _ = self.store.note_offered(peer.to_owned(), all).await;
         }
     }
@@ -92,7 +91,7 @@ impl A2aDoor {
     async fn meet(&self, caller: &Caller, peer: &str) -> Option<String> {
         let now = Instant::now();
         let is_due = self.offered.with(peer, |known| {
-            // The time is noted under the same lock, so calls that come together begin one session.
+            // Check and note the time under one lock: of calls that come at the same time, only one begins a session.
             let is_due = known.asked.is_none_or(|asked| now - asked >= MEET_EVERY);
             known.asked = if is_due { Some(now) } else { known.asked };
             is_due

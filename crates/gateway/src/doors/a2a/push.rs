@@ -68,7 +68,8 @@ impl Pushing {
         let receiver = (due.config.task_id.clone(), due.config.id.clone());
         {
             let mut busy = self.busy.locked();
-            // One push at a time to a receiver, so that its events come in their order; the flag says that there are more.
+            // Only one push at a time goes to a receiver, so that it gets events in order. The flag tells the
+            // running push that there are more.
             if let Some(has_news) = busy.receivers.get_mut(&receiver) {
                 *has_news = true;
                 return;
@@ -86,8 +87,7 @@ impl Pushing {
                 self.push(context, store, due).await;
             }
             {
-                // The flag is read and reset under one lock, so no news falls
-                // in between: it is looked at below, or begins its own push.
+                // Read and reset the flag under one lock: otherwise an event that comes in between would not be pushed.
                 let mut busy = self.busy.locked();
                 if busy.receivers.insert(receiver.clone(), false) != Some(true) {
                     busy.receivers.remove(&receiver);
@@ -138,12 +138,13 @@ impl Pushing {
         let own = self.posts_of(&post.due.caller);
         let mut pause = PAUSE;
         for _ in 0..TRIES {
-            // The caller's own place comes first: a caller that waits for its dead receivers holds none of the places of all.
+            // Take the caller's own slot first: a post that waits for its caller's slot must not hold a shared slot meanwhile.
             let (Ok(own_place), Ok(place)) = (own.acquire().await, self.places.acquire().await)
             else {
                 return false;
             };
-            // Asked at each try, and behind the wait for a place: token and receiver may have gone meanwhile.
+            // Check this at each try, after the wait for slots: the token may have been revoked, or the receiver
+            // deleted, meanwhile.
             let is_wanted = context.still_admits(&post.due.caller)
                 && store.stands(post.due.config.clone()).await;
             if !is_wanted {
@@ -155,8 +156,8 @@ impl Pushing {
                 .await;
             match posted {
                 Ok(answer) if answer.status.is_success() => return true,
-                // A receiver that refuses a push with such a status (4xx, but not 429) will refuse the push again: no
-                // more tries.
+                // A receiver that answers with such a status (4xx, but not 429) will refuse this push again, so there
+                // are no more tries.
                 Ok(answer) if answer.status.is_client_error() && answer.status != 429 => {
                     return true;
                 }
@@ -176,14 +177,15 @@ impl Pushing {
             sleep(pause).await;
             pause *= 3;
         }
-        // The receiver missed this event. Called taken, it holds back none of the later ones.
+        // All tries failed, so the receiver misses this event. Count it as delivered: otherwise it would hold
+        // up all later events.
         true
     }
 
     /// The places of one caller: its dead receivers hold up no other caller's.
     fn posts_of(&self, caller: &str) -> Arc<Semaphore> {
         let mut busy = self.busy.locked();
-        // Callers without a post under way are forgotten: they have all their slots anyway.
+        // Forget callers without a post under way, so that the map does not grow: a new entry gives them all their slots again.
         busy.posts.retain(|_, places| Arc::strong_count(places) > 1);
         let own = busy.posts.entry(caller.to_owned());
         Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(OWN_PLACES))))

@@ -25,8 +25,8 @@ impl CardDates {
                 now
             }
             None => {
-                // The address contains the host and port that the client wrote, so there may be any number of
-                // addresses: remember only `ADDRESSES_MAX` of them.
+                // The client chooses the host and port in the address, so there may be any number of addresses:
+                // remember at most `ADDRESSES_MAX`.
                 if all.len() < ADDRESSES_MAX {
                     all.insert(address.to_owned(), (etag.to_owned(), now));
                 }

@@ -27,10 +27,10 @@ impl A2aDoor {
             return self.find(call).await;
         };
         let mut pause = PAUSES.0;
-        // For as long as the message could live, a refusal that passes (no budget, the program away) is waited out.
+        // Retry a refusal that passes by itself (budget used up, program away) until the message would have expired anyway.
         let given_up = Instant::now() + Duration::from_secs(request.life.unwrap_or(LIFE));
-        // `turn` is held from when the peer's budget is used up until this message has left, so that only one of the
-        // messages that wait for the budget is tried at a time.
+        // `turn` is held from the moment when the peer's budget is used up until this message has left: only
+        // one of the messages that wait for this budget is tried at a time.
         let mut turn = None;
         loop {
             // The token is looked up at each try, because the token may have been revoked or narrowed meanwhile.
@@ -57,7 +57,7 @@ impl A2aDoor {
                             by: sent.by,
                             waits_for: sent.waits_for,
                         };
-                        // An error of the store is let go: the daemon has the message, and the follower asks where it is.
+                        // An error of the store is ignored: the daemon has the message, and the follower asks for its state.
                         let _ = self.changed(call.task, change).await;
                     }
                     return;
@@ -89,15 +89,15 @@ impl A2aDoor {
 
     /// The daemon has the message: it is followed from here on.
     async fn has_left(&self, call: &TaskCall, peer: String, message: String) {
-        // The message is followed before its name is written to the store, because its answer may come during that
-        // write.
+        // Follow the message before its id is written to the store: its answer may come during that write.
         let _ = self.follow.send(Followed {
             message: message.clone(),
             key: call.key.clone(),
             task: call.task.clone(),
             peer,
         });
-        // Where the name cannot be written, the next start sends the message again, or asks for it, under the same key.
+        // The error is ignored: without the stored id, the next start sends the message again, or looks for
+        // it, under the same key, by which the daemon knows that it is the same message.
         let _ = self.store.sent(call.key.clone(), message).await;
     }
 
@@ -105,7 +105,7 @@ impl A2aDoor {
     async fn in_line(&self, peer: &str) -> OwnedMutexGuard<()> {
         let line = {
             let mut lines = self.lines.locked();
-            // Lines that nobody holds or waits in are dropped, or the map would keep one for each peer there ever was.
+            // Drop the queues that nobody holds or waits in: otherwise the map would keep one for each peer that ever was.
             lines.retain(|known, line| known == peer || Arc::strong_count(line) > 1);
             Arc::clone(lines.entry(peer.to_owned()).or_default())
         };
@@ -115,8 +115,8 @@ impl A2aDoor {
     /// Whether its client gave the task up while the message was here: then nothing is sent.
     async fn is_given_up(&self, call: &TaskCall) -> bool {
         let record = self.store.record(call.task.clone()).await;
-        // Where the store cannot be read, nothing is known, and the next try looks again: only a task that is over, or is not
-        // there any more, stops the message.
+        // Only a task that is over or deleted stops the message. If the store cannot be read, the message goes
+        // on, and the next try looks again.
         let is_over = record.is_ok_and(|record| record.is_none_or(|record| record.is_over()));
         if is_over {
             let _ = self.store.settled(call.key.clone()).await;
@@ -130,7 +130,7 @@ impl A2aDoor {
         if ![NOT_GRANTED, OVER_BUDGET].contains(&reason) {
             return false;
         }
-        // `Db::again` adds a `_` to the key at each try: so the key itself counts the tries, also across a restart.
+        // `Db::again` adds one `_` to the key at each try: the key itself counts the tries, even across a restart.
         let tries = refused.key.bytes().rev().take_while(|byte| *byte == b'_');
         let tries = u32::try_from(tries.count()).unwrap_or(TRIES);
         if tries >= TRIES {
@@ -213,7 +213,8 @@ impl A2aDoor {
     }
 
     async fn not_sent(&self, call: TaskCall, why: String) {
-        // The task ends before its call is settled: the other way round, a crash in between leaves a task that waits for ever.
+        // End the task before its call is settled: in the other order, a crash in between would leave a task
+        // that waits for ever.
         let _ = self.changed(call.task, Change::NotTaken(why)).await;
         let _ = self.store.settled(call.key).await;
     }

@@ -14,7 +14,7 @@ use crate::say::say;
 /// Warns of a card whose key nobody finds, and of each agent of whom the daemon says that it knows no such. While the
 /// daemon is away, it is asked again.
 pub(crate) async fn warn_at_start(room: Arc<A2aDoor>) {
-    // Reading this agent's signed card logs a warning if readers of the card would not find its key.
+    // `signed_card` itself logs a warning if readers of this agent's signed card would not find its key.
     while room.signed_card(None).await.is_err() {
         sleep(PAUSE).await;
     }
@@ -40,8 +40,8 @@ async fn is_unknown(context: &Context, peer: &str) -> Option<Option<String>> {
                 let refusal = error.refusal();
                 return Some(refusal.and_then(|refusal| refusal.did_you_mean.clone()));
             }
-            // The daemon refused for another reason, so no warning: the socket may be narrowed to fewer peers than the
-            // daemon knows.
+            // The daemon refused for another reason, which proves nothing: the socket may show fewer peers than
+            // the daemon knows.
             Err(DoorError::Daemon(ClientError::Refused(_))) => return None,
             Err(_) => sleep(PAUSE).await,
         }

@@ -80,7 +80,7 @@ fn head() -> [(HeaderName, HeaderValue); 3] {
         (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (
             CACHE_CONTROL,
-            // `no-transform` keeps proxies from packing the stream, which would hold events back.
+            // `no-transform` keeps proxies from compressing the stream, which would hold events back.
             HeaderValue::from_static("no-cache, no-transform"),
         ),
         (NO_BUFFER, HeaderValue::from_static("no")),
@@ -111,7 +111,7 @@ impl Telling {
             if self.is_over {
                 return None;
             }
-            // Marked as seen before the events are read: an event that is written in between ends the next wait.
+            // Mark the news as seen before reading the events: an event that is written in between then ends the next wait.
             self.news.borrow_and_update();
             // The stream ends when the store has forgotten the task (`seen` fails) or when the gateway ends (`stop`).
             let seen = self.room.store.seen(self.task.clone(), self.after).await;
@@ -141,7 +141,8 @@ impl Telling {
                 for (seq, event) in seen.events {
                     self.put(seq, &event);
                 }
-                // Asked also without a new event: a client that comes again may have seen the last one.
+                // Check the state even without new events: a client that reconnects may already have seen the last
+                // event of its task.
                 self.is_over |= seen.state.is_terminal();
             }
         }

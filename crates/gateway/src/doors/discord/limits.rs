@@ -55,7 +55,7 @@ impl RateLimits {
     pub(crate) fn note(&mut self, route: RequestKind, said: RateLimitHeaders, now: Instant) {
         match said.status {
             429 => self.note_limit(route, said, now),
-            // Discord bans the address of whoever goes on asking with a refused token.
+            // Discord bans the IP address of a client that goes on asking with a refused token.
             401 | 403 | 404 => self.global = Some(now + REFUSED),
             500.. => self.note_fault(now),
             _ => {
@@ -98,7 +98,7 @@ impl RateLimits {
 /// The wait; `None` for a number that is negative, next to nothing, or no number.
 fn meant(seconds: f64) -> Option<Duration> {
     let is_meant = seconds.is_finite() && seconds >= LEAST.as_secs_f64();
-    // Whatever an answer says, an hour is the longest wait.
+    // Never wait longer than an hour: an answer with a wrong number must not stop the channel for days.
     is_meant.then(|| Duration::from_secs_f64(seconds.min(REFUSED.as_secs_f64() * 6.0)))
 }
 

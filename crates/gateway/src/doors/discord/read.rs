@@ -24,7 +24,7 @@ pub(crate) async fn session(
     let (mut told, mut is_told_of_old) = (None, false);
     loop {
         match once(room, link, carrier, agent).await {
-            // One look brings a hundred posts at most, so more may be there.
+            // One request returns at most 100 posts, so there may be more: ask again at once.
             Ok(Looked { newer: 1.., .. }) => continue,
             Ok(Looked { skipped, .. }) => {
                 if skipped > 0 && !is_told_of_old {
@@ -77,8 +77,8 @@ async fn once(
         .map_err(ReadError::Discord)?;
     let mut looked = Looked::default();
     let Some(after) = after else {
-        // No place is kept yet, so this is the first look at the channel. Posts from before this gateway was there are
-        // not for it: reading begins after the newest of them, and misses nothing from there on.
+        // No position is stored, so this is the first look at the channel. Posts from before are not meant for
+        // this gateway: reading begins after the newest of them.
         let newest = posts.last().map_or(0, |post| post.id.0);
         keep(room, newest)?;
         return Ok(looked);
@@ -90,7 +90,7 @@ async fn once(
             looked.skipped += 1;
             continue;
         }
-        // What this gateway posted came from its own daemon.
+        // Skip the gateway's own posts: this gateway's daemon sent them, and needs no copy.
         if !room.is_own(post.id) {
             take(room, link, carrier, agent, post).await?;
         }
@@ -135,9 +135,9 @@ async fn envelope(room: &DiscordDoor, post: &ChannelPost) -> Result<Option<Bytes
     match post.file(MAX_MESSAGE) {
         None => Ok(None),
         Some(file) => match room.channel.file(file).await {
-            // The length that the post named is not the length of what was fetched.
+            // Check the length again: the file may be longer than the post claims.
             Ok(bytes) => Ok(Some(bytes).filter(|bytes| bytes.len() <= MAX_MESSAGE)),
-            // Whoever posted the file chose its address: that it cannot be read is no fault of Discord's.
+            // The author of the post chose the file's address, so an unreadable file is no fault of Discord's: skip it.
             Err(_) => Ok(None),
         },
     }

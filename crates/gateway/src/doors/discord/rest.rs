@@ -69,7 +69,7 @@ impl Channel {
         messages
             .path_segments_mut()
             .ok()?
-            // A base that ends with a stroke has an empty last segment.
+            // A base URL that ends with `/` has an empty last segment, which would make a double slash here.
             .pop_if_empty()
             .extend(["channels", &id, "messages"]);
         Some(Self {
@@ -126,7 +126,8 @@ impl Channel {
             body: Bytes::new(),
         };
         let mut posts: Vec<ChannelPost> = self.ask_for(RequestKind::Read, ask).await?;
-        // Discord gives the newest first, and the place up to which the channel was read only moves forwards.
+        // Discord returns the newest post first. Sort the oldest first: the reader stores its position after
+        // each post, and never moves it back.
         posts.sort_by_key(|post| post.id);
         Ok(posts)
     }
@@ -173,7 +174,7 @@ impl Channel {
 
     /// Asks once, when the limits allow it. What a good answer says of limits is for whoever reads it.
     async fn ask(&self, route: RequestKind, ask: DiscordRequest) -> Result<HttpAnswer, RestFault> {
-        // Looked at again after each wait: another request may have heard of a longer one meanwhile.
+        // Check the limit again after each wait: another request may have been told to wait longer meanwhile.
         loop {
             let wait = self.limits.locked().wait(route, Instant::now());
             if wait.is_zero() {
@@ -192,8 +193,7 @@ impl Channel {
             .request(method, &url, headers, body, &HOW)
             .await
         else {
-            // A file that cannot be fetched says nothing about whether Discord answers, so only other requests count as
-            // faults.
+            // The address of a file is not Discord's API, so only other failed requests show that Discord does not answer.
             if route != RequestKind::File {
                 self.limits.locked().note_fault(Instant::now());
             }
@@ -228,7 +228,7 @@ fn said(answer: &HttpAnswer) -> RateLimitHeaders {
     };
     let number = |name: &'static str| header(name).and_then(|text| text.trim().parse().ok());
     let limited: Limited = match answer.status.as_u16() {
-        // A 429 need not have a body of Discord's own: then the header says how long.
+        // A 429 need not have Discord's JSON as its body: the headers then say how long to wait.
         429 => serde_json::from_slice(&answer.body).unwrap_or_default(),
         _ => Limited::default(),
     };

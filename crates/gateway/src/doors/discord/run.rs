@@ -15,14 +15,13 @@ impl DiscordDoor {
     /// Keeps where showing begins, before anybody is told that the gateway is there. A daemon that is away is not waited
     /// for: nothing is said before it is there.
     pub(crate) async fn begin(&self) {
-        // The error is dropped here, because the first session does the same again, and logs the error if it is still
-        // there.
+        // The error is dropped here: the first session does the same again, and logs the error if it is still there.
         let _ = timeout(FIRST_PLACE, show::begin(self)).await;
     }
 
     /// Shows, carries and reads until the gateway is to end.
     pub(crate) async fn run(self) {
-        // While the position is unknown, messages that the daemon takes in are not shown: so look for the daemon often.
+        // Until the position is known, messages that the daemon takes in are never shown: so look for the daemon often.
         let pause = |why: &ClientError| match (why, self.state.places().shown) {
             (ClientError::NotReachable { .. }, None) => SHORT_PAUSE,
             _ => PAUSE,

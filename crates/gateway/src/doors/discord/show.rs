@@ -45,13 +45,13 @@ pub(crate) async fn session(room: &DiscordDoor) -> ClientError {
         };
         for message in &part.messages {
             show(room, message).await;
-            // Kept behind the post: after a crash in between it is posted
-            // again under the same nonce, and Discord takes it once.
+            // Store the position after the post: after a crash in between, the message is posted again with the
+            // same nonce, and Discord drops the copy.
             if let Err(error) = keep(room, message.line) {
                 return error;
             }
         }
-        // Lines without a message are left behind as well, or the next request would go through them again.
+        // Store the position after lines without a message, too: otherwise the next request would read these lines again.
         if let Err(error) = keep(room, part.through) {
             return error;
         }
@@ -60,7 +60,7 @@ pub(crate) async fn session(room: &DiscordDoor) -> ClientError {
 
 async fn end_of_log(link: &CarrierConnection) -> Result<u64, ClientError> {
     let part = link.call(&FollowTransparency::default(), RULING).await?;
-    // Messages in this answer came while the daemon answered, and are still to be shown: the end of the log is the line
+    // Messages in this answer came while the daemon answered, and are still to be shown: begin at the line
     // before the first of them.
     let first = part.messages.first();
     Ok(first.map_or(part.through, |message| message.line.saturating_sub(1)))
@@ -75,7 +75,7 @@ fn keep(room: &DiscordDoor, line: u64) -> Result<(), ClientError> {
 /// Posts one message, as often as it takes. What Discord will not have is left out, and that is said; so is a message that
 /// it may have taken, where no answer says so.
 async fn show(room: &DiscordDoor, message: &Transparent) {
-    // A message that left by this channel as a parcel stands there already.
+    // Skip a message that was carried as a parcel over this channel: it is already there for all to read.
     if !room.section.shows.has(message.data_tier) || room.was_carried(&message.message_id) {
         return;
     }

@@ -55,7 +55,7 @@ impl ChannelState {
         let mut places = self.places.locked();
         let mut changed = *places;
         change(&mut changed);
-        // Most looks change nothing, and each write is synced.
+        // Most calls change nothing: skip the write then, because each write is synced to the disk.
         if changed != *places {
             let (new, bytes) = (
                 self.path.with_extension("new"),

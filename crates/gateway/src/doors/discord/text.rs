@@ -99,7 +99,7 @@ fn fitting(text: &str, room: usize) -> String {
     for symbol in visible(text).chars() {
         let escaped = plain(symbol.encode_utf8(&mut [0; 4]));
         used += units(&escaped);
-        // One more is kept for the `…`.
+        // Leave room for one more character: the `…` at the end.
         if used + 1 > room {
             break;
         }
@@ -136,7 +136,7 @@ fn payload(content: &str, shown: &ShownMessage<'_>, file: Option<&str>) -> Value
 /// The same for the same message, so that a message that is posted again soon is one message.
 fn nonce(message_id: &str) -> String {
     let digits = message_id.chars().filter(char::is_ascii_alphanumeric);
-    // The end of an id: its beginning is a time, which messages of one moment share.
+    // Use the end of the id: an id begins with a time, so ids of the same moment begin alike.
     let mut last: Vec<char> = digits.rev().take(NONCE).collect();
     last.reverse();
     last.into_iter().collect()

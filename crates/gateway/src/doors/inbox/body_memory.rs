@@ -69,7 +69,8 @@ impl BodyMemory {
                 reading.await.unwrap_or(Err(Unread::Slow))
             }
         };
-        // A sender that still writes when the connection is closed reads no answer, and would try again for ever.
+        // Read the rest for a while: a sender that still writes when the connection closes would never see the
+        // refusal, and would try again for ever.
         if matches!(read, Err(Unread::TooLong)) {
             discard_up_to(body, DISCARDED, DISCARD_TIME.min(time)).await;
         }

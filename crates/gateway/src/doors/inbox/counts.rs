@@ -39,7 +39,7 @@ impl Counts {
     /// The line of what was counted since the last line; `None` when there was nothing.
     pub(crate) fn line(&self) -> Option<String> {
         let taken = NAMES.iter().zip(&self.0).filter_map(|(name, count)| {
-            // Read and reset in one step, so that nothing is lost that is counted in between.
+            // Read and reset the count in one step: otherwise what is counted in between would be lost.
             let count = count.swap(0, Ordering::Relaxed);
             (count > 0).then(|| format!("{count} {name}"))
         });

@@ -37,7 +37,7 @@ async fn again_and_again(room: &Arc<HttpCarrier>) {
         let ended = session(room, &mut told).await;
         room.lose();
         let why = cause(&ended);
-        // Each cause is logged once until the daemon is back, so that a night without it is one line.
+        // Log each cause only once until the daemon is back, so that a night without the daemon is one line of the journal.
         if told.insert(why.clone()) {
             say(&format!(
                 "the daemon takes nothing by HTTP: {why}; trying again"
@@ -71,7 +71,7 @@ async fn session(room: &Arc<HttpCarrier>, told: &mut BTreeSet<String>) -> Client
         let (link, told) = CarrierConnection::open(&room.socket).await?;
         let carrier = room.section.carrier.clone();
         link.call(&AttachCarrier { carrier }, RULING).await?;
-        // The inbox takes nothing before the first snapshot is here: `see` opens it.
+        // Wait for the first snapshot of the trust store: until the gateway has it, the inbox refuses everything.
         let epoch = snapshot(room, &link, None, Duration::ZERO).await?;
         Ok((link, told, epoch))
     };
@@ -105,8 +105,8 @@ async fn deliver(room: &HttpCarrier, link: &CarrierConnection) -> ClientError {
             });
         }
         match ruled {
-            // A daemon that refused this batch, for lack of room for instance, may take the next batch: the session
-            // goes on.
+            // A daemon that refused this batch, for instance for lack of room, may take the next batch: go on with
+            // this connection.
             Ok(_) | Err(ClientError::Refused(_)) => {}
             Err(error) => return error,
         }

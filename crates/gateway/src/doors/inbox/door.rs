@@ -64,7 +64,7 @@ impl HttpCarrier {
     /// Verifies by this snapshot from now on, and by the tables of keys that there are.
     pub(crate) fn see(&self, view: TrustView) {
         let mut known = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        // The tables of keys cost more than a snapshot, so they outlive the one that they came with.
+        // Key tables are expensive to build, so the new snapshot takes over the tables of the snapshot before.
         let before = known.as_ref().map(|before| Arc::clone(before.tables()));
         let tables = before.unwrap_or_else(|| Arc::clone(view.tables()));
         *known = Some(Arc::new(view.with_tables(tables)));

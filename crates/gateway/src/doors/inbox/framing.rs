@@ -59,7 +59,7 @@ fn elements(body: &Bytes, from: usize) -> Result<Vec<Bytes>, TooMuch> {
                 Scan::Outside
             }
             (Scan::Outside, b'}' | b']') => {
-                // A bracket too many ends nothing here: whoever judges the piece refuses it.
+                // A closing bracket too many is no error here: the parser of the envelope refuses it later.
                 depth = depth.saturating_sub(1);
                 Scan::Outside
             }
@@ -84,7 +84,7 @@ fn push(found: &mut Vec<Bytes>, body: &Bytes, from: usize, to: usize) -> Result<
         return Err(TooMuch);
     }
     let piece = body.get(from..to).unwrap_or_default().trim_ascii();
-    // A slice of the body's own memory: no envelope is copied.
+    // The envelope is a slice of the body's memory, so nothing is copied.
     found.push(body.slice_ref(piece));
     Ok(())
 }

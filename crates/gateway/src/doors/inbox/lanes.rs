@@ -44,8 +44,7 @@ impl Lanes {
     pub(super) async fn turn(&self, address: &str, patience: Duration) -> Option<LaneTurn<'_>> {
         let mut turn = self.enter(address, Instant::now())?;
         let place = timeout(patience, Arc::clone(&turn.places).acquire_owned()).await;
-        // While this parcel waited for its turn, the parcel before it may have failed, which pauses all parcels to the
-        // address.
+        // While this parcel waited, an earlier parcel may have failed, which pauses all parcels to this address.
         let is_paused = self.0.locked().get(address)?.is_paused(Instant::now());
         turn.place = place.ok()?.ok().filter(|_| !is_paused);
         turn.place.is_some().then_some(turn)
@@ -93,7 +92,7 @@ impl LaneTurn<'_> {
         let mut lanes = self.lanes.0.locked();
         let lane = lanes.get_mut(&self.address);
         if let Some(lane) = lane.filter(|lane| !lane.is_paused(now)) {
-            // A shift by 32 would overflow; `longest` ends the growth long before 16.
+            // A shift by 32 would overflow, and the wait reaches `longest` long before 16 faults.
             let wait = AFTER_FAULT.saturating_mul(1 << lane.faults.min(16));
             lane.faults = lane.faults.saturating_add(1);
             lane.paused = Some(now + wait.min(longest));

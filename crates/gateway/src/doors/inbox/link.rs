@@ -99,7 +99,7 @@ impl CarrierConnection {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let request = json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": id });
         let (done, answer) = oneshot::channel();
-        // Entered before the line is written: the answer may be here sooner than `send` returns.
+        // Register the call before its line is sent: the answer may come before `send` returns.
         let waits = Waits::of(&self.awaited, id, done).ok_or(ClientError::Closed)?;
         let sent = self.lines.send(format!("{request}\n")).await;
         sent.map_err(|_| ClientError::Closed)?;
@@ -127,7 +127,7 @@ pub(crate) async fn carry_parcels<F: Future<Output = Result<bool, ClientError>>>
             held: carried.await?,
         };
         match link.call(&report, RULING).await {
-            // A refusal means that the daemon has given this parcel up meanwhile: that is no fault of the connection.
+            // A refusal means that the daemon has given this parcel up meanwhile: the connection itself is sound.
             Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -197,11 +197,11 @@ async fn converse(
     tokio::select! {
         () = write(writer, to_write) => {}
         () = read(reader, &awaited, &tell) => {}
-        // Whoever opened the connection listens no more, so the connection ends.
+        // The receiver of notifications was dropped, so nobody uses this connection any more: end it.
         () = tell.closed() => {}
     }
     let mut all = awaited.locked();
-    // The senders go with the table: so everybody who waits for an answer hears that none comes.
+    // Dropping the table drops all senders in it, which tells every waiting call that no answer comes.
     *all = None;
 }
 
@@ -225,7 +225,7 @@ async fn read(
             .take(LONGEST)
             .read_until(b'\n', &mut line)
             .await;
-        // A line that was cut off is the end of the connection: its rest never comes.
+        // A line without a line feed was cut off, by the end of the connection or at the limit: its rest never comes.
         let is_whole = matches!(read, Ok(1..)) && line.last() == Some(&b'\n');
         let Some(message) = is_whole
             .then(|| serde_json::from_slice(&line).ok())
@@ -262,7 +262,7 @@ fn take(
     };
     let mut all = awaited.locked();
     let waiting = all.as_mut().and_then(|all| all.remove(&id));
-    // If the answer came too late, nobody waits for the answer any more, and it is dropped.
+    // If the caller has stopped waiting, the answer is dropped.
     waiting.map(|waiting| waiting.send(answer).is_ok());
     true
 }

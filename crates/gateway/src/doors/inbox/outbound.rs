@@ -20,14 +20,14 @@ use crate::outgoing::{How, HttpAnswer};
 pub(crate) async fn post(room: &HttpCarrier, parcel: &CarriedParcel, bytes: Vec<u8>) -> bool {
     let bytes = Bytes::from(bytes);
     let count = addresses(&parcel.address).count();
-    // The daemon waits once for all the addresses together, so each address gets an equal share of the time.
+    // The daemon waits one fixed time for all addresses together, so each address gets an equal share of it.
     let share = u32::try_from(count.max(1)).unwrap_or(u32::MAX);
     let how = How {
         time: POST.time / share,
         ..POST
     };
-    // A peer's only address is tried again after a second. Where a peer has several addresses, one that does not answer
-    // is skipped for longer each time.
+    // The only address of a peer is tried again after a second. If a peer has several addresses, one that
+    // does not answer is skipped for longer each time.
     let longest = if count > 1 { LONGEST_SKIP } else { AFTER_FAULT };
     for address in addresses(&parcel.address) {
         let Some(turn) = room.lanes.turn(address, TURN / share).await else {

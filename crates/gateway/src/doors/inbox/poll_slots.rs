@@ -82,7 +82,7 @@ impl PollSlots {
     pub(crate) fn admit(&self, poller: Poller) -> Result<PollSlot, NotWaiting> {
         let mut waiting = self.waiting.locked();
         match waiting.get(&poller.peer) {
-            // A copy of the poll that waits has the same time: sent by somebody who saw it, it must not end the real one.
+            // A replayed copy of the poll that waits has the same time: a copy must not end the real poll.
             Some(newest) if newest.made >= poller.made => return Err(NotWaiting::Older),
             Some(newest) => newest.ended.cancel(),
             None if waiting.len() >= self.most => return Err(NotWaiting::Full),
@@ -112,8 +112,8 @@ impl PollSlots {
         patience: Duration,
     ) -> Result<Option<Delivered>, ClientError> {
         let (link, line) = self.line().await?;
-        // The call runs in a task of its own, which keeps the permit `line` until the daemon answers: the daemon counts
-        // the call as under way until then, even if a newer poll has ended this one.
+        // This call runs in a task of its own, which keeps the permit `line` until the daemon answers: the
+        // daemon counts the call until then, even if a newer poll has ended this one.
         let asking = tokio::spawn(async move {
             let delivered = link.call(&poll, patience).await;
             drop(line);
@@ -147,7 +147,7 @@ impl PollSlots {
 
 fn free_line(lines: &mut Vec<SharedLink>) -> Option<(CarrierConnection, OwnedSemaphorePermit)> {
     lines.retain(|line| line.link.is_open());
-    // Of two connections that nobody uses, one is closed.
+    // Close an idle connection if another one is idle as well: one in reserve is enough.
     let idle = |line: &SharedLink| line.places.available_permits() == OF_ONE_LINK;
     if lines.iter().filter(|line| idle(line)).count() > 1 {
         let first = lines.iter().position(idle)?;
@@ -163,7 +163,7 @@ impl Drop for PollSlot {
     fn drop(&mut self) {
         let mut waiting = self.waiting.locked();
         let newest = waiting.get(&self.poller.peer);
-        // A newer poll may have taken the entry over, and keeps it.
+        // Remove only the entry of this poll: a newer poll of the same peer may have replaced it.
         if newest.is_some_and(|newest| newest.made == self.poller.made) {
             waiting.remove(&self.poller.peer);
         }

@@ -32,7 +32,7 @@ pub(crate) async fn run(room: &Arc<HttpCarrier>, link: &CarrierConnection) -> Cl
             Ok(routes) => routes,
             Err(error) => return error,
         };
-        // A peer of that address can only dial out itself: it polls us, and nobody can poll it.
+        // A peer with the address `KEPT_FOR_POLLS` takes no connections: it polls this gateway, and cannot be polled itself.
         let asks = |route: &CarrierRoute| routes.dials_out && route.address != KEPT_FOR_POLLS;
         let peers: Vec<String> = routes
             .peers
@@ -55,7 +55,8 @@ pub(crate) async fn run(room: &Arc<HttpCarrier>, link: &CarrierConnection) -> Cl
         }
         tokio::select! {
             () = sleep(ROUTES) => {}
-            // A task that was aborted gives an error and is passed over. One that ends by itself has lost the daemon.
+            // A polling task ends by itself only when it has lost the daemon. An aborted task gives an error,
+            // which this pattern skips.
             Some(Ok(ended)) = tasks.join_next() => return ended,
         }
     }
@@ -132,8 +133,8 @@ async fn once(
         .rev()
         .find_map(|bytes| Unverified::parse(bytes).ok());
     match last.map(|last| last.claims().headers.message_id.to_string()) {
-        // A gateway that gives the same last message again counts as giving nothing: the next poll then comes after the
-        // full period, and not at once.
+        // If the gateway returns the same last message again, count that as nothing: otherwise it would be
+        // polled again at once, for ever.
         Some(last) if after.as_ref() != Some(&last) => {
             *after = Some(last);
             Ok(Came::Something)

@@ -87,7 +87,8 @@ impl Queue {
         if waiting.verified + waiting.reserved + bytes > self.limit {
             return Err(NoSlot::Full);
         }
-        // An address that has nothing under way may bring one body, however small `queue-bytes` makes its share.
+        // An address with nothing in the queue may always bring one body, even if `queue-bytes` makes its
+        // share smaller than that body.
         if theirs > 0 && theirs + bytes > self.limit / SHARE {
             return Err(NoSlot::Share);
         }
@@ -103,7 +104,8 @@ impl Queue {
     /// Up to so many envelopes and bytes, peers' first; one at least, once there is one. Cancel safe.
     pub(crate) async fn take(&self, most: usize, bytes: usize) -> Vec<QueuedEnvelope> {
         loop {
-            // `notify_one` leaves a permit where nobody waits yet, so no envelope that is put in between is missed.
+            // `notify_one` keeps a permit if nobody waits yet, so an envelope that is put between this line and
+            // the wait is not missed.
             let more = self.more.notified();
             let taken = self.waiting.locked().take(most, bytes);
             if !taken.is_empty() {
@@ -140,7 +142,8 @@ impl QueueSlot<'_> {
         waiting.release(self.from, used);
         waiting.add(item);
         while waiting.bytes > self.queue.limit {
-            // `reserve` keeps peers' messages within the limit, so there is something to drop until the rest fits.
+            // `reserve` keeps verified messages within the limit: a queue above the limit always holds other
+            // messages that can be dropped.
             let Some(shed) = waiting.shed() else { break };
             let _ = shed.done.send(EnvelopeResult::Shed);
         }
@@ -180,7 +183,7 @@ impl QueuedEnvelopes {
                 let Some(next) = next.map(|item| item.bytes.len()) else {
                     break;
                 };
-                // The first one goes whatever its length, or it would never leave.
+                // Take the first envelope whatever its length: otherwise a very long one would never leave the queue.
                 if !taken.is_empty() && length + next > bytes {
                     return taken;
                 }

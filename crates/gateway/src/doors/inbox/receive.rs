@@ -61,21 +61,22 @@ async fn taken(
         return Err(InboxRefusal::Nobody);
     }
     admit_type(request.headers())?;
-    // One envelope is paid for before the body is read: an address that is over its pace has nothing read.
+    // Charge one envelope before the body is read: from an address that is over its rate, no body is read at all.
     pass(room, from, 1)?;
     let time = room.context.config.limits.body_time();
     let body = room
         .body_memory
         .read(from, request.into_body(), time)
         .await?;
-    // The body is complete: from here on the connection keeps its slot until the request is answered.
+    // The body is complete: mark the connection as busy, so that its slot is not taken away before the answer.
     let _work = activity.at_work();
     let began = Instant::now();
     let pieces = envelopes(&body).map_err(|_| InboxRefusal::Size)?;
     if pieces.len() > 1 {
         pass(room, from, pieces.len() - 1)?;
     }
-    // Reserved before anything is judged: a refusal for want of room must not depend on a verdict.
+    // Reserve room before the envelopes are judged: a refusal that depended on the verdict would tell a
+    // sender what was verified.
     let place = room.queue.reserve(from, body.len().max(1));
     let place = place.map_err(|no_place| match no_place {
         NoSlot::Full => InboxRefusal::Full,
@@ -92,7 +93,7 @@ async fn taken(
     {
         match room.poll_slots.admit(poller.clone()) {
             Ok(waits) => {
-                // A poll waits for up to 20 s, so it gives its room in the queue back first.
+                // A poll waits for up to 20 s, so give its room in the queue back first.
                 drop(place);
                 return poll(room, &waits, bytes).await;
             }
@@ -103,7 +104,7 @@ async fn taken(
         }
     }
     let ruled = ruled(room, place, from, judged).await;
-    // A refusal waits for the tick as well: its time would tell as much.
+    // Delay a refusal to the next tick as well: otherwise the time of the answer would tell what was verified.
     sleep(until_tick(began.elapsed())).await;
     ruled?;
     let mut response = StatusCode::ACCEPTED.into_response();
@@ -130,12 +131,13 @@ async fn ruled(
         });
         fates.push(fate);
     }
-    // What was reserved and is not needed goes back before the wait.
+    // Give the unused part of the reserved room back before the wait.
     drop(place);
     for fate in fates {
         match timeout(RULED, fate).await {
             Ok(Ok(EnvelopeResult::Ruled)) => {}
-            // Dropped counts as ruled: another answer would tell that the envelope was no peer's.
+            // Answer as if the daemon had judged the dropped envelope: any other answer would tell that it came
+            // from no known peer.
             Ok(Ok(EnvelopeResult::Shed)) => room.counts.note(Counted::Shed),
             Ok(Ok(EnvelopeResult::Away) | Err(_)) | Err(_) => return Err(InboxRefusal::Away),
         }

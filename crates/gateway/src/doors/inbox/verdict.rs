@@ -59,8 +59,7 @@ fn judge(message: Unverified, view: &TrustView) -> (EnvelopeVerdict, Option<Poll
             EnvelopeVerdict::Forged
         }
         Err(_) if method.is_some_and(Method::is_handshake) => EnvelopeVerdict::Flight,
-        // The peer's key may be newer than this snapshot of the trust store, so the daemon judges such an envelope by
-        // the newest trust store.
+        // The peer may have a newer key than this snapshot of the trust store: let the daemon judge by its newest trust store.
         Err(_) => EnvelopeVerdict::Unknown,
     };
     (verdict, poll)

@@ -131,7 +131,8 @@ impl View {
 
     pub(crate) fn message(self, message: signet_api::Message) -> ClientMessage {
         let withheld = match &message.shut {
-            // The tier counts first: what is above it is withheld, whether or not it could be opened.
+            // Check the tier first: a message above the client's tier is withheld for that reason, whether or not
+            // it could be opened.
             _ if message.data_tier > self.tier => Some(Withheld::AboveTier),
             Some(_) => Some(Withheld::CannotBeOpened),
             None => None,
@@ -169,7 +170,7 @@ impl View {
     }
 
     fn body(self, body: Option<Value>) -> (Option<Value>, Option<usize>) {
-        // A body is written as text only where its length matters.
+        // The body is written as text only to measure it: skip this where there is no limit.
         let bytes = match (&body, self.longest) {
             (None, _) | (_, usize::MAX) => 0,
             (Some(body), _) => body.to_string().len(),

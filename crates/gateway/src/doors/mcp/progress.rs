@@ -30,7 +30,7 @@ impl ClientProgress {
     /// Tells how the message `id` is doing, for as long as this is polled. It never ends by itself.
     pub(crate) async fn follow(&self, daemon: &Daemon, id: &str, total: Duration) {
         let mut beat = interval(BEAT);
-        // Beats that were missed while the process slept are not made up for: one sentence is enough.
+        // Do not make up for ticks that were missed while the process slept: one message is enough.
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let listening = self.listen(daemon, id, total);
         let beating = async {
@@ -48,7 +48,7 @@ impl ClientProgress {
             message: Some(id.to_owned()),
             conversation: None,
         };
-        // Progress takes a slot only while more than half are free: calls that wait for answers need them more.
+        // Take a slot for progress only while more than half of them are free: calls that wait for answers need them more.
         let Some(mut link) = daemon.spare_link().await else {
             return;
         };
@@ -65,10 +65,10 @@ impl ClientProgress {
     async fn tell(&self, total: Duration, sentence: &'static str) {
         let so_far = self.began.elapsed().as_secs_f64();
         let told = ProgressNotificationParam::new(self.token.clone(), so_far)
-            // A total below what is reached would make no sense to a client.
+            // A total below the time that has already passed would make no sense to the client.
             .with_total(total.as_secs_f64().max(so_far))
             .with_message(sentence);
-        // If the client reads no more, its connection fails by itself, and ends the call.
+        // The error is ignored: if the client has gone, its connection fails by itself, which ends the call.
         let _ = self.client.notify_progress(told).await;
     }
 }

@@ -31,7 +31,8 @@ impl Receipts {
     pub(crate) fn expect(&self, id: RequestId, names: Vec<Name>) {
         let mut unwritten = self.unwritten.locked();
         match names.is_empty() {
-            // A client may use an id again: what an earlier result under it showed must not be acknowledged by this one.
+            // A client may use an id again: forget what an earlier request with this id would have shown, or this
+            // result would acknowledge it.
             true => drop(unwritten.remove(&id)),
             false => drop(unwritten.insert(id, names)),
         }

@@ -62,8 +62,7 @@ async fn converse(gateway: Gateway, stdio: ClientStdio) -> Result<(), ServerInit
                 let _ = running.waiting().await;
                 return Ok(());
             }
-            // The client said something else before `initialize`: that was refused, and the client's next line may be
-            // the right one.
+            // The client sent something else before `initialize`: that was refused, and its next line may be the right one.
             Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {}
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(error),
@@ -121,8 +120,8 @@ impl Gateway {
         }
         let head = context.extensions.get::<Parts>();
         let caller = head.and_then(|head| head.extensions.get::<Caller>());
-        // Authentication stands before this door, so there is always a caller.
-        // Without one nothing is served, least of all without a scope.
+        // Authentication has put a `Caller` into every request. Refuse a request without one all the same: no
+        // scope would limit it.
         let caller =
             caller.ok_or_else(|| ErrorData::internal_error("a request of nobody", None))?;
         Ok(As {
@@ -201,8 +200,7 @@ impl ServerHandler for Gateway {
             .get("key")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        // A call that is cancelled ends here with its connection to the daemon; the daemon finishes what it has already
-        // taken.
+        // A call that is cancelled closes its connection to the daemon here; the daemon finishes what it has already begun.
         let answered = match whose.may_send || tools::only_looks(&request.name) {
             true => tokio::select! {
                 () = context.ct.cancelled() => return Err(cancelled()),
@@ -219,7 +217,8 @@ impl ServerHandler for Gateway {
             ));
         };
         let handed_over = std::mem::take(&mut *turn.handed_over.locked());
-        // Noted before the result leaves: the transport looks it up when it has written the line for this id.
+        // Note the messages before the result is sent: when the line with this id is written, the transport
+        // looks up what to acknowledge.
         self.expect(&whose, context.id, handed_over);
         Ok(match answered {
             Ok(shown) => done(shown),
@@ -316,8 +315,7 @@ fn failed(fault: &DoorError, key: Option<&str>) -> Result<CallToolResult, ErrorD
 fn unread(fault: &DoorError, uri: &str) -> ErrorData {
     let code = match fault {
         DoorError::NoResource => ErrorCode::RESOURCE_NOT_FOUND,
-        // The resource signet://agents/{agent} names an agent of whom nobody has heard, so that resource does not
-        // exist.
+        // The agent in signet://agents/{agent} is unknown, so a resource of that name does not exist.
         unknown if unknown.name() == "peer-unknown" => ErrorCode::RESOURCE_NOT_FOUND,
         _ => ErrorCode::INTERNAL_ERROR,
     };

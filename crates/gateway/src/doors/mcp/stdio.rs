@@ -64,7 +64,7 @@ where
         let (out, receipts) = (Arc::clone(&self.out), self.receipts.clone());
         async move {
             write(&out, &item).await?;
-            // Only now: where the line could not be written, its answer stays in the inbox.
+            // Acknowledge only after the line was written: otherwise an answer that the client never got would leave the inbox.
             if let JsonRpcMessage::Response(response) = &item {
                 receipts.written(&response.id);
             }
@@ -122,7 +122,7 @@ impl Unreadable {
 }
 
 fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable> {
-    // Read once more only where it was refused: the refusal should name the id.
+    // Parse a second time only if the message is refused, to find the id that the refusal should name.
     serde_json::from_slice(line).map_err(|_| match serde_json::from_slice::<Value>(line) {
         Ok(value) => Unreadable {
             code: ErrorCode::INVALID_REQUEST,
@@ -173,7 +173,7 @@ impl<R: AsyncRead + Unpin> BoundedLines<R> {
             let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
             self.is_too_long |= self.begun.len() + part.len() > LINE_MAX;
             match self.is_too_long {
-                // The memory of a line that is too long is given back, and the rest of the line is passed over.
+                // Free the memory of a line that is too long; the rest of the line is skipped.
                 true => self.begun = Vec::new(),
                 false => self.begun.extend_from_slice(part),
             }

@@ -88,14 +88,13 @@ impl<'a> Calls<'a> {
 
     fn admitted(&self, method: &str, params: Value) -> Result<Call, ApiError> {
         let line = Call::named(method).ok_or_else(|| {
-            // A single A2A call is answered in `rpc`, before it gets here, so an A2A call that does get here is part of
-            // a batch.
+            // A single A2A call was already answered in `rpc`, so an A2A call that comes here is part of a batch.
             match self.context.config.a2a.enabled && a2a::is_method(method) {
                 true => not_in_a_batch(),
                 false => Call::unknown(method),
             }
         })?;
-        // `narrow` is no call for a token: a token's scope is fixed, and nothing widens or narrows that scope.
+        // A token's scope is fixed: the call `narrow`, by which a connection limits itself, does not exist for tokens.
         if line.name == "narrow" {
             return Err(ApiError::method_not_found());
         }
@@ -107,7 +106,7 @@ impl<'a> Calls<'a> {
             return Err(ApiError::refused(Reason::NotForThisSocket, text));
         }
         let call = Call::parse(method, params)?;
-        // The daemon would refuse it too, because the connection is narrowed: here the error can say that it was the token.
+        // The daemon would refuse this call as well, but only here can the error say that the token is the reason.
         match self.caller.scope.refuse(&call) {
             Ok(()) => Ok(call),
             Err(beyond) => {

@@ -52,8 +52,8 @@ impl CallerLeases {
                 let (Ok(received), Some(link)) = (received, link) else {
                     return;
                 };
-                // All messages of one answer were handed out on one connection,
-                // which ends when the last of their leases is settled.
+                // The daemon ends a lease with the connection that got it: keep that connection until the last lease
+                // of this answer is settled.
                 let link = Arc::new(link);
                 let life = of_seconds(receive.lease.unwrap_or(LEASE));
                 for message in received.messages {
@@ -90,7 +90,7 @@ impl CallerLeases {
                 tokio::select! {
                     () = sleep_until(end) => break,
                     () = gone.cancelled() => break,
-                    // `settle` drops the sender: nothing has to be kept any more.
+                    // An error means that `settle` has dropped the sender: the lease is settled, so stop waiting.
                     changed = ends.changed() => if changed.is_err() { break },
                 }
             }

@@ -64,7 +64,7 @@ async fn rpc(
         && a2a::is_method(&asked.method)
     {
         return match asked.id {
-            // A notification gets no answer, and an A2A call is of use only by its answer: so nothing is done.
+            // A notification gets no answer, and an A2A call is of use only for its answer: so do nothing.
             None => answered(None),
             Some(_) => a2a::answer(a2a, &caller, None, &a2a::Heard::lenient(&headers), &body).await,
         };
@@ -115,7 +115,7 @@ async fn batch(calls: &Calls<'_>, items: Vec<Item>) -> Option<String> {
     let space = &Space::of(ANSWERS_MAX);
     let answers = futures_util::stream::iter(items).map(move |item| bounded(calls, item, space));
     let answers: Vec<Option<String>> = answers.buffered(AT_ONCE).collect().await;
-    // A notification in the batch has no answer, and none stands for it (JSON-RPC 2.0, section 6).
+    // A notification has no entry in the answer to a batch (JSON-RPC 2.0, section 6).
     let answers: Vec<String> = answers.into_iter().flatten().collect();
     array(&answers)
 }

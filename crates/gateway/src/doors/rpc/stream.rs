@@ -18,7 +18,7 @@ use signet_api::rpc::Asked;
 
 /// Begins it, and tells what comes until one of the two ends goes.
 pub(super) async fn streamed(calls: &Calls<'_>, asked: Asked) -> Response {
-    // A notification has no id, so there is nobody to tell events to, and no stream begins.
+    // A notification has no id to answer the first event with, so no stream begins.
     let Some(id) = asked.id else {
         return answered(None);
     };
@@ -38,7 +38,7 @@ pub(super) async fn streamed(calls: &Calls<'_>, asked: Asked) -> Response {
         }
         let event = match timeout(BEAT, told.recv()).await {
             Ok(text) => event(&text?),
-            // An empty comment: writing is the only way to notice that the client has gone.
+            // Send an empty comment of SSE: only a write shows whether the client has gone.
             Err(_) => ":\n\n".to_owned(),
         };
         Some((Ok(event), (None, told)))
@@ -66,7 +66,7 @@ async fn follow(
     };
     tokio::select! {
         () = telling => {}
-        // The client is gone. The connection to the daemon ends now and not when the daemon next has something to tell.
+        // The client is gone: end the connection to the daemon now, and not only when the daemon next sends something.
         () = tell.closed() => {}
         () = stop.cancelled() => {}
     }

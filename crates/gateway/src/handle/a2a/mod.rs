@@ -65,7 +65,7 @@ impl Handler for A2a {
     fn handle<'a>(&'a mut self, attempt: &'a Attempt<'a>) -> Trying<'a> {
         async move {
             let (mut called, mut bell) = self.begin(attempt).await?;
-            // The agent has forgotten the task that this message was to go on with: the message begins another task.
+            // The agent no longer knows the task that this message continues: send the message once more, as a new task.
             if let Err(error) = &called
                 && error.code() == NO_TASK
                 && self.speaking.resting.forget(attempt)
@@ -83,7 +83,7 @@ impl A2a {
     async fn begin(&mut self, attempt: &Attempt<'_>) -> Result<(RpcAnswer, Option<Bell>), Fault> {
         if self.speaking.streams {
             match self.stream(attempt).await? {
-                // An agent that has said so once is not asked for a stream again by this worker.
+                // The agent has just said that it offers no streams: this worker does not ask for one again.
                 Err(error) if NOT_OFFERED.contains(&error.code()) => self.speaking.streams = false,
                 called => return Ok((called, None)),
             }
@@ -124,7 +124,7 @@ impl A2a {
                 Ok(result) => result,
                 Err(error) => return Ok(Done::Declined(error.to_string())),
             };
-            // The first answer names the task; every later one has to be of the same.
+            // The first answer names the task, and every later answer has to be about the same task.
             if let Some(asked) = &asked {
                 result::prove_task(&result, asked)?;
             }

@@ -119,7 +119,8 @@ async fn accept(listener: TcpListener, waiting: Arc<Bells>) {
             Ok((stream, _)) => {
                 let waiting = Arc::clone(&waiting);
                 tokio::spawn(async move {
-                    // A push that is too slow, or breaks off, is dropped without an error.
+                    // A push that is too slow or breaks off is ignored: the handler also asks the agent from time to time,
+                    // so no push is needed.
                     let _ = timeout(PATIENCE, answer(stream, &waiting)).await;
                     drop(place);
                 });
@@ -146,7 +147,7 @@ async fn answer(mut stream: TcpStream, waiting: &Bells) -> std::io::Result<()> {
     let mut left = asked
         .length
         .saturating_sub(got.len().saturating_sub(end + 4));
-    // The rest of the body is taken first, because the agent reads the answer only when all that it sends is taken.
+    // Read the rest of the body before answering: an agent may read the answer only after it has sent everything.
     while left > 0 && asked.length <= LARGEST {
         match stream.read(&mut piece).await? {
             0 => break,
@@ -175,7 +176,7 @@ impl PushHead {
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             match name.to_ascii_lowercase().as_str() {
                 "x-a2a-notification-token" => tokens.push(value.trim().to_owned()),
-                // A length that is no number counts as too large.
+                // A length that is not a number counts as too large, so that the push is refused.
                 "content-length" => length = value.trim().parse().unwrap_or(usize::MAX),
                 _ => {}
             }

@@ -54,7 +54,7 @@ pub(super) fn prove_task(result: &Value, asked: &Value) -> Result<(), Fault> {
 
 /// The id of the task, where it waits for more than it was told.
 pub(super) fn resting(result: &Value) -> Option<String> {
-    // In 1.0 the task stands in a member; in 0.3 the result is the task itself.
+    // In A2A 1.0 the task is a member of the result; in 0.3 the result is the task itself.
     let task = result.get("task").unwrap_or(result).as_object()?;
     let (_, state) = state_of(task).ok()?;
     let id = task.get("id")?.as_str()?;

@@ -68,7 +68,8 @@ impl StreamedTask {
             return Err(Fault::Shape("an event of an artifact has none"));
         };
         let shown = parts_in(&artifact)?;
-        // Asked before the artifact is put among the others: the first of all has no name.
+        // Ask for the name before the artifact is added: `name_of` looks at the artifacts before this one, and
+        // the first of all has no name.
         let name = self.name_of(&artifact);
         for part in shown {
             attempt.show(json!(part), name.clone());
@@ -87,7 +88,7 @@ impl StreamedTask {
                 }
             }
             (Some(known), false) => *known = Value::Object(artifact),
-            // An agent may call the first piece of an artifact one that follows.
+            // An agent may set `append` even on the first piece of an artifact: the artifact then begins here.
             (None, _) => all.push(Value::Object(artifact)),
         }
         Ok(())

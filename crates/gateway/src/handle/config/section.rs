@@ -42,7 +42,8 @@ impl HandlerSection {
     /// As many at once as the others leave, up to the usual, where the file does not say it.
     pub(super) fn take_share(&mut self, left: u8) {
         if self.parallel == 0 {
-            // One at least, also where the others leave none: the sum is then too large, and the file is refused for that.
+            // Take at least one worker, even if none is left: the sum is then too large, and the file is refused
+            // for that reason.
             self.parallel = left.clamp(1, USUAL_PARALLEL);
         }
     }

@@ -40,7 +40,7 @@ impl Handler for Mcp {
                     "the body has to be a JSON object".to_owned(),
                 ));
             };
-            // The key as the progress token: what the server tells of another call is not passed on as this one's.
+            // The attempt's key is the progress token, so that progress of another call is not taken for progress of this one.
             let params = json!({
                 "name": self.tool, "arguments": arguments,
                 "_meta": { "signet": about(attempt), "progressToken": attempt.key },
@@ -113,7 +113,8 @@ pub(crate) fn outcome(result: Value) -> Result<Done, Fault> {
         )));
     }
     let structured = result
-        // Structured content is what a tool promises by its schema; the text says the same for clients that know no other.
+        // Prefer structured content, which the tool's schema promises: the text only repeats it for clients
+        // that cannot read it.
         .remove("structuredContent")
         .filter(|content| !content.is_null());
     let answer = structured.or_else(|| one_or_list(contents));

@@ -58,7 +58,8 @@ impl ServerStdio {
         trace: &Trace,
         params: Value,
     ) -> Result<RpcAnswer, Fault> {
-        // Taken out and put back after a good call alone: a call that fails or is given up ends the session with it.
+        // Take the session out, and put it back only after a good call: a call that fails or is cancelled then
+        // ends its session.
         let kept = self.session.take().and_then(PipedSession::if_alive);
         let mut session = match kept {
             Some(session) => session,
@@ -82,11 +83,11 @@ impl PipedSession {
         environment.pass_to(&mut command);
         let spawned = command
             .args(arguments)
-            // A group of its own: what the server starts ends with it.
+            // Start the server in a process group of its own, so that the processes that it starts end with it.
             .process_group(0)
             .stdin(Pipe::piped())
             .stdout(Pipe::piped())
-            // A server may log messages to standard error: they must reach no terminal and no journal.
+            // Discard standard error: a server may log messages there, which belong on no terminal and in no journal.
             .stderr(Pipe::null())
             .spawn();
         let child = spawned.map_err(|error| Fault::CannotStart(error.kind()))?;

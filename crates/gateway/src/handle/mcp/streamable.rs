@@ -56,7 +56,8 @@ impl Streamable {
         trace: &Trace,
         params: Value,
     ) -> Result<RpcAnswer, Fault> {
-        // Taken out, and put back after a good call alone: behind a call that failed the next one begins a new session.
+        // Take the session out, and put it back only after a good call: after a failed call, the next call
+        // begins a new session.
         let session = match self.session.take() {
             Some(session) => session,
             None => self.greet(attempt, trace).await?,
@@ -113,7 +114,7 @@ impl Streamable {
         }
         trace.heard(attempt, &reply.body);
         match reply.status {
-            // A server of MCP answers 404 where the session has ended (streamable HTTP), whatever the body says.
+            // An MCP server answers 404 if the session has ended (streamable HTTP): report the status, whatever the body says.
             StatusCode::NOT_FOUND if session.is_some() => Err(Fault::Status(404)),
             _ => Ok((jsonrpc::outcome(&reply, &id)?, reply)),
         }

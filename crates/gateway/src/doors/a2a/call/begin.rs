@@ -23,7 +23,7 @@ impl Asking<'_> {
         let fields = root.object("message")?;
         let fields = fields.ok_or_else(|| root.fault("message", "is missing"))?;
         let message = read::message(&fields, || Moment::read().id())?;
-        // Judged before the message is taken in: a receiver that is refused leaves nothing begun.
+        // Check the receiver of pushes before the message is stored: a request with a wrong receiver must not begin a task.
         let push = self.push_of_configuration()?;
         let about = RequestTerms::read(&[
             message.metadata.as_ref(),
@@ -35,8 +35,8 @@ impl Asking<'_> {
         }
         let body = body_of(&message, tier)?;
         let capability = self.capability(about.capability.clone()).await;
-        // The key is made of the message as its client wrote it. `said`
-        // puts in fresh ids, by which no call would be the same again.
+        // Make the key from the message as the client wrote it. `said` adds fresh ids, which would give a
+        // repeated call another key.
         let key = self.key(&message, &about);
         let (said, context) = self.said(message, tier, capability.is_none()).await?;
         let request = Send {

@@ -19,7 +19,7 @@ impl Asking<'_> {
         };
         let state = match fields.member("status") {
             None => None,
-            // These are the ways to write the zero value of the enum, which asks for no state at all.
+            // Each of these values is a spelling of the enum's zero value, which filters by no state.
             Some(value) if *value == "TASK_STATE_UNSPECIFIED" || *value == 0 || *value == "" => {
                 None
             }

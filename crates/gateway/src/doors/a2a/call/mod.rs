@@ -119,8 +119,8 @@ impl Asking<'_> {
             .room
             .task(self.caller, self.owner(), begun.task.clone())
             .await?;
-        // A client that sends the same message again, with the number of the last event it got, has already seen the
-        // task: the task is not sent once more, only the events after that number.
+        // A client that repeats the message with the number of its last event already has the task: send only
+        // the events after that number.
         let seen = self
             .last_event
             .filter(|last| begun.call.is_none() && *last <= seq);
@@ -151,7 +151,7 @@ impl Asking<'_> {
             .task(self.caller, self.owner(), id.clone())
             .await?;
         let seen = self.last_event.filter(|last| *last <= seq);
-        // A client that has missed events gets them, even if the task is over by now.
+        // A task that is over is refused here, unless this client has missed events: then it still gets them.
         if record.task.status.state.is_terminal() && seen.is_none_or(|last| last == seq) {
             let text = "Unsupported operation: the task is over, and nothing more will come of it";
             return Err(A2aError::new(A2aErrorKind::Unsupported, text).with("taskId", id));

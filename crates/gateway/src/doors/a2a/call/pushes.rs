@@ -99,7 +99,7 @@ impl Asking<'_> {
         let Some(configuration) = Fields::root(&self.params).object("configuration")? else {
             return Ok(None);
         };
-        // The first name is that of 1.0, the second that of 0.3.
+        // A2A 1.0 uses the first name, and A2A 0.3 the second.
         let given = configuration
             .object("taskPushNotificationConfig")?
             .or(configuration.object("pushNotificationConfig")?);
@@ -123,8 +123,8 @@ impl Asking<'_> {
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let url = url.ok_or_else(|| fields.fault("url", "is no address of http or https"))?;
-        // The address is judged as it is written. Its name is judged
-        // again at each call, because it can resolve to another address.
+        // Check the address as it is written. Its host name is checked again at each push, because the name
+        // can resolve to another IP address by then.
         let admitted = self.room.context.outgoing.admit(&url);
         admitted.map_err(|why| fields.fault("url", &format!("is never called: {why}")))?;
         match push::unfit(&config) {

@@ -73,7 +73,7 @@ async fn card_of_peer(
     }
     let offers = match caller.scope.knows(peer) {
         true => room.offers(caller, peer).await,
-        // A peer that the token may not see is answered as one that nobody knows.
+        // Answer as for an unknown peer: a token must not learn of peers beyond its scope.
         false => Ok(None),
     };
     match offers {

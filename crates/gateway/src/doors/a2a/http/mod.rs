@@ -162,13 +162,13 @@ pub(crate) async fn answer(
         }
     };
     let found = A2aMethod::named(&method);
-    // An error is written in the version of its method; where neither method nor header names one, in that of 1.0.
+    // Write an error in the A2A version of the called method; for an unknown method, in the header's version, and else in 1.0.
     let version = found.map_or_else(
         || asked(heard.version.as_deref()).unwrap_or(A2aVersion::V1),
         |(_, version)| version,
     );
-    // In A2A 0.3 a stream that cannot begin tells its error as an event of the stream; in 1.0 that error is a plain
-    // answer. A client that accepts only an event stream gets the error as an event.
+    // A2A 0.3 reports an error of a stream that cannot begin as an event of the stream, if the client
+    // accepts events. A2A 1.0 reports it as a plain answer.
     let as_event = heard.wants_events
         && matches!(
             found,
@@ -176,8 +176,8 @@ pub(crate) async fn answer(
         );
     let done = async {
         let Some((method, version)) = found else {
-            // If the client's version is unknown too, the error names the version, because the method may exist in that
-            // version.
+            // The method may exist in a version that we do not know: so an unknown version is reported first, and
+            // else the unknown method.
             asked(heard.version.as_deref())?;
             return Err(A2aError::new(A2aErrorKind::Method, "Method not found"));
         };
@@ -250,11 +250,12 @@ async fn behind(
     method: A2aMethod,
 ) -> Result<(String, Vec<Offer>), A2aError> {
     let named = peer.clone().or_else(|| room.section().default.clone());
-    // A peer beyond the token's scope is answered as one that nobody knows.
+    // Treat a peer beyond the token's scope like an unknown peer: the token must not learn that this peer exists.
     if let Some(peer) = named.filter(|peer| caller.scope.knows(peer)) {
         match room.offers(caller, &peer).await {
             Ok(Some(offers)) => return Ok((peer, offers)),
-            // The gateway's own file says whose a task is, so calls about tasks are answered while the daemon is away.
+            // The gateway's own database knows the owner of each task, so calls about tasks are answered even
+            // while the daemon is away.
             Err(_) if method.is_of_tasks() => return Ok((peer, Vec::new())),
             Ok(None) => {}
             Err(fault) => return Err(fault),

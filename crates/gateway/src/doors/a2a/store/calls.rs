@@ -14,13 +14,14 @@ use super::{Begin, Begun, TaskCall, TaskMessage, daemon_key};
 impl Db {
     pub(super) fn begin(&mut self, begin: Begin) -> Result<Begun, A2aError> {
         let now = Moment::read();
-        // Looked for before there is room for it: a call made again writes nothing, so it is answered also where all is full.
+        // Look for an earlier call with this key before making room: a repeated call writes nothing, so it is
+        // answered even if the store is full.
         if let Some(task) = self.task_of(&begin.key, now)? {
             return Ok(Begun { task, call: None });
         }
         self.make_room_now_and_then(begin.caller())?;
-        // A client may send the same message again for another task, and the daemon takes only one message for each
-        // key: so each task gets a key of its own.
+        // A client may send the same message for another task, but the daemon takes only one message for each
+        // key: so each call gets a key of its own.
         let key = format!("{}.{}", begin.key, now.id());
         let request = Send {
             key: Some(daemon_key(&key)),
@@ -36,18 +37,20 @@ impl Db {
                 message,
             } => {
                 let (mut record, seq) = self.owned(&owner, &task)?;
-                // The task was looked at before as well, but not on this thread: it may have ended since.
+                // The caller has checked the task before, but outside of this thread: check again, because the task
+                // may have ended since.
                 further(&record, context.as_deref())?;
                 let events = record.say(*message, tier, now);
                 (record, events, seq)
             }
         };
-        // The request holds the words that were said, so of a task that is not kept it stays in memory.
+        // The request holds the text of the message: for a task that must not be kept on disk, it stays in memory.
         let written = match record.is_kept {
             true => Some(write(&request)?),
             false => None,
         };
-        // Task and call are one transaction: a task without its call would wait for a message that nobody ever sends.
+        // Write the task and its call in one transaction: a task without its call would wait for a message
+        // that nobody ever sends.
         self.put(&record, events, seq, Some((&key, written)))?;
         let task = record.task.id;
         let call = TaskCall {
@@ -82,7 +85,7 @@ impl Db {
             key: Some(daemon_key(&next)),
             ..request
         });
-        // `message` is NULL again, so that a start after a crash sends the call anew and does not follow the refused message.
+        // Set `message` to NULL: otherwise a start after a crash would follow the refused message instead of sending again.
         self.run(
             "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",
             params![key, next, write(&request)?],
@@ -96,7 +99,7 @@ impl Db {
     }
 
     pub(super) fn settled(&mut self, key: &str) -> Result<(), A2aError> {
-        // The words of a request are needed only to send it.
+        // A settled call is never sent again, so delete its request, which holds the text of the message.
         self.run(
             "UPDATE calls SET is_open = 0, request = NULL WHERE key = ?1",
             [key],
@@ -156,8 +159,8 @@ impl Db {
     /// task since, nor given it up, and it is not long over. The specification lets a messageId tell a call that is made
     /// again (3.3.1), and clients use it for another task as well.
     fn task_of(&self, key: &str, now: Moment) -> Result<Option<String>, A2aError> {
-        // A key is the hash, a dot and an id. In ASCII `/` follows the dot, so this range
-        // holds exactly the keys of one hash, and the index of the primary key finds it.
+        // A key is a hash, a dot and an id. `/` follows the dot in ASCII, so this range holds exactly the keys
+        // of one hash, and the index of the primary key finds it.
         let found = self.rows(
             "SELECT task FROM calls JOIN tasks ON tasks.id = calls.task \
              WHERE calls.key >= ?1 AND calls.key < ?1 || '/' AND state <> ?2 AND (is_over = 0 OR updated >= ?3) \

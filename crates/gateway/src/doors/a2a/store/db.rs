@@ -62,7 +62,7 @@ impl Live {
 
     pub(super) fn tell(&self, task: &str, seq: u64) {
         let mut all = self.0.locked();
-        // Nobody follows most tasks: a sender without a receiver goes, or the map would hold one for every task.
+        // Drop the senders that nobody listens to: otherwise the map would keep one for every task.
         all.retain(|_, sender| sender.receiver_count() > 0);
         if let Some(sender) = all.get(task) {
             sender.send_replace(seq);
@@ -124,7 +124,7 @@ impl Unwritten {
             bytes,
         };
         self.tasks.insert(id, words);
-        // The newest task stays, however large it is: its caller is about to look for it.
+        // `order.len() > 1` keeps the newest task, however large it is: its caller is about to ask for it.
         while self.bytes > UNWRITTEN_MAX && self.order.len() > 1 {
             let oldest = self.order.front().cloned().unwrap_or_default();
             self.remove(&oldest);
@@ -158,7 +158,7 @@ impl Db {
         let version: i64 = sql
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .map_err(unusable)?;
-        // The version is looked at before anything is written: a file of a newer release stays as it is.
+        // Check the version before anything is written: a file of a newer release must stay as it is.
         if version > VERSION {
             return Err(StoreError::Newer {
                 path: path.to_owned(),
@@ -166,8 +166,8 @@ impl Db {
             });
         }
         sql.execute_batch(SETTINGS).map_err(unusable)?;
-        // The first write takes the lock on the database, and `locking_mode = EXCLUSIVE` keeps the lock while the
-        // gateway runs.
+        // The first write locks the database, and `locking_mode = EXCLUSIVE` keeps it locked: no second
+        // gateway can use it meanwhile.
         let created = sql.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"));
         created.map_err(unusable)?;
         Ok(Self {
@@ -263,7 +263,7 @@ const VERSION: i64 = 1;
 pub(super) const EVENTS_MAX: usize = 256;
 /// Bytes of the words that are not written.
 const UNWRITTEN_MAX: usize = 64 << 20;
-// `secure_delete` overwrites words of tasks that were forgotten. SQLite obeys ON DELETE CASCADE only with `foreign_keys`.
+// `secure_delete` overwrites the text of deleted tasks on disk. Without `foreign_keys`, SQLite ignores ON DELETE CASCADE.
 const SETTINGS: &str = "\
     PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; \
     PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;";

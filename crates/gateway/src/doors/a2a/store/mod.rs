@@ -109,7 +109,8 @@ impl Store {
         let live = Arc::new(Live::default());
         let mut db = Db::open(path, limits, Arc::clone(&live))?;
         let (jobs, mut todo) = mpsc::channel::<Job>(QUEUE);
-        // A thread of its own: SQLite blocks while it writes and syncs, and one owner of the connection needs no lock.
+        // The store has a thread of its own, because SQLite blocks while it writes. Only this thread uses the
+        // connection, so no lock is needed.
         let thread = thread::Builder::new().name("a2a-store".to_owned());
         let work = move || {
             while let Some(job) = todo.blocking_recv() {
@@ -142,7 +143,7 @@ impl Store {
         work: impl FnOnce(&mut Db) -> T + std::marker::Send + 'static,
     ) -> Result<T, A2aError> {
         let (done, answer) = oneshot::channel();
-        // Whoever asked may have gone meanwhile. The work is done all the same, and nobody is told.
+        // The caller may have gone meanwhile: the work is done all the same, and the error of `send` is ignored.
         let job: Job = Box::new(move |db| drop(done.send(work(db))));
         let gone = |_| A2aError::internal("Internal error: the gateway is ending; call again");
         self.jobs.send(job).await.map_err(|_| gone(()))?;

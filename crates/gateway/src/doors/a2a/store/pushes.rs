@@ -15,7 +15,7 @@ impl Db {
         is_v1: bool,
     ) -> Result<(), A2aError> {
         let (_, seq) = self.owned(owner, &config.task_id)?;
-        // A receiver that is given anew takes the place of the one with its id, so it is not counted.
+        // A receiver with a known id replaces the old receiver, so the old one does not count towards the limit.
         let others = self.receivers(&config.task_id)?.into_iter();
         let others = others.filter(|(known, ..)| known.id != config.id).count();
         if others >= PUSHES_MAX {
@@ -42,7 +42,7 @@ impl Db {
         id: &str,
     ) -> Result<(), A2aError> {
         self.owned(owner, task)?;
-        // A receiver that is not there counts as deleted: this statement then deletes nothing, and that is no error.
+        // Deleting a receiver that does not exist succeeds as well: the statement then deletes no row.
         self.run("DELETE FROM pushes WHERE task = ?1 AND id = ?2", [task, id])
     }
 
@@ -67,8 +67,8 @@ impl Db {
             }
             let seen = self.seen(task, sent)?;
             let mut events = seen.events;
-            // The words of a task that is not kept are not pushed either: the receiver is told only the state of the
-            // task, and asks for the words itself.
+            // If a task's text must not be kept, it is not pushed either: the receiver gets only the state of the
+            // task, and asks for the text itself.
             if !record.is_kept || events.is_empty() {
                 events = vec![(seq, A2aEvent::Task(shown.clone()))];
             }
@@ -84,7 +84,8 @@ impl Db {
     }
 
     pub(super) fn pushed(&mut self, task: &str, id: &str, seq: u64) -> Result<(), A2aError> {
-        // `max`: a receiver that was given anew under the same id may be ahead of a push that is still under way.
+        // `max` keeps the number from going back: a push to an old receiver may end after the receiver was
+        // replaced under the same id.
         self.run(
             "UPDATE pushes SET sent = max(sent, ?3) WHERE task = ?1 AND id = ?2",
             params![task, id, row(seq)],

@@ -50,7 +50,8 @@ impl Db {
     /// The caller's task, with all that is known of it.
     pub(super) fn owned(&self, owner: &Owner, task: &str) -> Result<(Record, u64), A2aError> {
         let found = self.found(task)?;
-        // A token whose tier was lowered does not hear that a task above it exists: the answer is that of an unknown task.
+        // A token whose tier was lowered must not learn of tasks above its tier: it gets the same answer as
+        // for an unknown task.
         let is_theirs = |record: &Record| {
             record.caller == owner.caller && record.peer == owner.peer && record.tier <= owner.tier
         };
@@ -68,7 +69,7 @@ impl Db {
             }
             None => self.events(task, after)?,
         };
-        // Where events between what the reader has and the oldest that is kept are gone, the task as it is stands for them.
+        // If events that the reader has not seen are already deleted, the reader gets the whole task instead.
         let first = events.first().map_or(seq + 1, |(number, _)| *number);
         let is_whole = after >= seq || first == after + 1;
         Ok(Seen {
@@ -97,7 +98,7 @@ impl Db {
             .sql
             .query_row(&count, bound, |row| row.get(0))
             .map(number)?;
-        // Several tasks can change within one millisecond, so the place where a page ends is time and id together.
+        // Several tasks can change in the same millisecond, so the end of a page is a pair of time and id.
         let text = format!(
             "SELECT id, updated FROM tasks WHERE {filter} AND (updated, id) < (?7, ?8) \
              ORDER BY updated DESC, id DESC LIMIT ?9"
@@ -117,7 +118,7 @@ impl Db {
             ],
             |row| Ok((row.get::<_, i64>(1)?, row.get::<_, String>(0)?)),
         )?;
-        // One more than the page holds shows whether another page follows.
+        // The query asks for one row more than a page holds: if that row is there, another page follows.
         let has_more = names.len() > query.limit;
         names.truncate(query.limit);
         let next = names.last().filter(|_| has_more).cloned();
@@ -185,7 +186,7 @@ impl Db {
         if !record.is_kept {
             self.unwritten.put(record.clone(), numbered);
         }
-        // Only now: whoever is woken reads the database, and a write that failed must wake nobody.
+        // Wake the readers only after the commit: they read the database at once, and a failed write must wake nobody.
         self.live.tell(&task.id, seq);
         Ok(seq)
     }
@@ -241,16 +242,16 @@ impl Db {
         }
         if tasks < limits.tasks as u64 && bytes < limits.bytes {
             let left = (limits.tasks as u64 - tasks).min(open_left).min(tasks_left);
-            // The counts only save work: a caller whose count is gone is counted again at its next call.
+            // Clearing the map is harmless: it only saves counting, and each caller is counted again at its next call.
             if self.uncounted.len() > COUNTED_MAX {
                 self.uncounted.clear();
             }
             self.uncounted
-                // An eighth of what is left: the calls of others take from the same until the next count.
+                // Skip the count for an eighth of the free room only: other callers use up the same room meanwhile.
                 .insert(caller.to_owned(), (left / 8).min(COUNT_AGAIN));
             return Ok(());
         }
-        // Several go at once, because a count reads the whole table and should not be needed for each new task.
+        // Delete up to 64 old tasks at once: the count above reads the whole table, and should not be needed for each new task.
         let query = "SELECT id FROM tasks WHERE is_over = 1 ORDER BY updated LIMIT 64";
         let oldest: Vec<String> = self.rows(query, [], |row| row.get(0))?;
         if oldest.is_empty() {

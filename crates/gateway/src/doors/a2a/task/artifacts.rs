@@ -33,12 +33,12 @@ impl Record {
     pub(super) fn part(&mut self, part: ProgressPart) -> Vec<A2aEvent> {
         let name = part.name.unwrap_or_else(|| ANSWER.to_owned());
         let is_new = !self.early.contains_key(&name);
-        // The peer chooses the names: without a limit it could begin any number of artifacts.
+        // The peer chooses the names of artifacts: without a limit, it could begin any number of them.
         if is_new && self.early.len() >= ARTIFACTS_MAX {
             return Vec::new();
         }
         let early = self.early.entry(name.clone()).or_default();
-        // What was shown is not taken back: a second part of the same number is left out.
+        // A part that was already shown cannot be taken back, so a second part with the same number is dropped.
         let is_late = part.index < early.next;
         if is_late || early.waiting.len() >= EARLY_MAX {
             return Vec::new();
@@ -112,7 +112,7 @@ impl Record {
         let artifacts = &mut self.task.artifacts;
         let found = artifacts.iter_mut().find(|it| it.artifact_id == name);
         match found {
-            // An artifact of A2A has at least one part, so one without any is not told.
+            // An artifact of A2A needs at least one part, so one without parts is not sent to the client.
             _ if parts.is_empty() => return None,
             Some(artifact) if append => {
                 if artifact.parts.len() + parts.len() > PARTS_MAX {

@@ -226,11 +226,11 @@ impl Record {
 
     /// What that change makes of it. Nothing moves a terminal task.
     pub(crate) fn apply(&mut self, change: Change, now: Moment) -> Vec<A2aEvent> {
-        // An answer ends its task, so `Shown` always comes to a task that is over: it has to be handled before the check below.
+        // An answer ends its task, so the task is already over when `Shown` comes: handle `Shown` before the check below.
         if let Change::Shown = change {
             self.answer = None;
         }
-        // A new connection to the daemon hears of every open message once more: a task that is over must not move by that.
+        // After a reconnect the daemon reports every open message again: such a report must not change a task that is over.
         if self.task.status.state.is_terminal() {
             return Vec::new();
         }
@@ -242,8 +242,8 @@ impl Record {
                 by,
                 waits_for,
             } => self.moved(state, reason.as_deref(), by, waits_for, now),
-            // A note above the token's tier is left out and the task goes
-            // on; an answer above it (below) ends the task as withheld.
+            // A progress note above the token's tier is dropped, and the task goes on. An answer above that tier
+            // ends the task as withheld.
             Change::Progress(_, tier) if tier > self.reach => Vec::new(),
             Change::Progress(progress, tier) => {
                 self.admit(tier);
@@ -252,8 +252,8 @@ impl Record {
             }
             Change::Answer { tier, .. } if tier > self.reach => self.withheld(now),
             Change::Answer { body, tier, name } => {
-                // `admit` comes first: only when the answer's tier has counted
-                // does `is_kept` say whether the answer may be written here.
+                // Call `admit` first: it takes the answer's tier into account, and only then does `is_kept` say
+                // whether the answer may be stored here.
                 self.admit(tier);
                 self.answer = (!self.is_kept).then_some(name);
                 self.answered(body, now)
@@ -284,7 +284,8 @@ impl Record {
         let ended = more.as_ref().and_then(|more| more.get("state"));
         let ended =
             ended.and_then(|name| Some((A2aTaskState::read(name)?, name.as_str()?.to_owned())));
-        // A peer may write any state here. One that is not in `ENDS`, such as `completed`, cannot stand in a refusal.
+        // The peer may write any state. A state that is not in `ENDS`, such as `completed`, makes no sense in
+        // a refusal and is ignored.
         let Some((state, name)) = ended.filter(|(state, _)| ENDS.contains(state)) else {
             let said = format!("{DECLINED}: {}", failure.message);
             return vec![self.ended(A2aTaskState::Rejected, &said, now)];
@@ -293,7 +294,8 @@ impl Record {
         let mut parts =
             parts.map_or_else(Vec::new, |parts| body::parts_of(json!({ "parts": parts })));
         if parts.is_empty() {
-            // The text begins with the name of the state (handle/a2a/result.rs), which the task says already.
+            // The message begins with the name of the state (see handle/a2a/result.rs): strip it, because the task
+            // shows its state anyway.
             let words = failure
                 .message
                 .strip_prefix(&*name)
@@ -301,8 +303,7 @@ impl Record {
             let words = words.strip_prefix(": ").unwrap_or(words);
             parts.extend((!words.is_empty()).then(|| A2aPart::text(visible(words).into_owned())));
         }
-        // Parts that still wait for earlier ones are dropped: a request
-        // that goes on after this one numbers its parts from 0 again.
+        // Drop the parts that still wait for earlier parts: the next request of this task numbers its parts from 0 again.
         self.early.clear();
         self.put_status_into_history();
         vec![self.status_of(state, parts, now)]
@@ -312,7 +313,7 @@ impl Record {
         use signet_api::ProgressState::{InputRequired, Working};
         let waits = progress.note.as_deref() == Some(WAITS_FOR_A_PERSON);
         let waited = std::mem::replace(&mut self.waits_for_people, waits);
-        // This note comes from the other side's daemon and not from the agent that was asked, so the task keeps its state.
+        // This note comes from the peer's daemon and not from the peer's agent, so the task keeps its state.
         if waits {
             return match self.says(Some(PERSON_THERE)) {
                 true => Vec::new(),
@@ -331,8 +332,7 @@ impl Record {
             Working => A2aTaskState::Working,
             InputRequired => A2aTaskState::InputRequired,
         };
-        // A new connection to the daemon is told the newest progress once more: a note that the status already shows is
-        // no news.
+        // After a reconnect the daemon repeats the newest progress: ignore a note that the status already shows.
         let told = self.task.status.message.as_ref();
         let told = told.and_then(|message| message.parts.first());
         let is_told = |note: &String| told == Some(&A2aPart::text(note.as_str()));
@@ -393,7 +393,7 @@ impl Record {
 
     fn put_into_history(&mut self, message: A2aMessage) {
         let history = &mut self.task.history;
-        // The first message of the history stays, because it says what the task is; the one after it goes.
+        // Remove the second message and keep the first, because the first says what the task is.
         if history.len() >= HISTORY_MAX {
             history.remove(1);
         }
@@ -432,7 +432,7 @@ const WITHHELD: &str =
     "there is an answer, and it is not shown here: its person reads it with signet inbox";
 /// The artifact that holds what was answered.
 pub(crate) const ANSWER: &str = "answer";
-// The whole record is written at each change, so a history without an end would make every write longer.
+// The whole record is written at each change: without a limit, a long history would make every write slow.
 const HISTORY_MAX: usize = 100;
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ impl Record {
                 let Some(sentence) = waits_for.and_then(waiting) else {
                     return Vec::new();
                 };
-                // A task that is under way stays so: another message of it may wait while the agent works on the first.
+                // Do not set a task back that is past `Submitted`: one of its messages may wait while the agent works
+                // on another.
                 match self.says(Some(sentence)) || self.task.status.state != A2aTaskState::Submitted
                 {
                     true => Vec::new(),
@@ -44,15 +45,15 @@ impl Record {
                     }
                 }
             }
-            // `Received` means that the peer's daemon has the message, and says nothing about the peer's agent. So the
-            // state stays, and only the sentence about what the message waited for goes.
+            // `Received` means that the peer's daemon has the message, not its agent. So the state stays, and only
+            // the note about what the message waited for is removed.
             Sent::Received => match self.task.status.message.is_some()
                 && self.task.status.state == A2aTaskState::Submitted
             {
                 true => vec![self.status(A2aTaskState::Submitted, None, now)],
                 false => Vec::new(),
             },
-            // The answer itself ends the task, when it comes.
+            // Change nothing yet: the task ends when the answer itself comes.
             Sent::Answered => Vec::new(),
             Sent::Refused => {
                 let sentence = match by {

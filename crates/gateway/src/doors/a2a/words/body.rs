@@ -168,10 +168,11 @@ fn alone(part: &A2aPart) -> Option<Value> {
     };
     match &part.content {
         PartContent::Text(text) if is_plain("text/plain") => Some(Value::String(text.clone())),
-        // Alone, a text as data would come back as a text, and `null` as nothing: in a list of parts they stay data.
+        // Sent without a list of parts, a string as data would be read back as text, and `null` as nothing: so
+        // they stay in the list.
         PartContent::Data(Value::String(_) | Value::Null) => None,
         PartContent::Data(data) if is_plain("application/json") => {
-            // Data that looks like `{"parts": […]}` would come back as parts.
+            // Data of the form `{"parts": […]}` would be read back as a list of parts, so it stays in the list as well.
             as_parts(data).is_none().then(|| data.clone())
         }
         PartContent::Text(_) | PartContent::Raw(_) | PartContent::Url(_) | PartContent::Data(_) => {
@@ -200,7 +201,7 @@ pub(crate) fn as_parts(body: &Value) -> Option<Vec<A2aPart>> {
         return None;
     }
     let read = |item: &Value| part(&Fields::root(item.as_object()?)).ok();
-    // One item that is no part makes the whole body data: of a body nothing may get lost.
+    // If one item is not a valid part, treat the whole body as data: otherwise that item would be lost.
     items.iter().map(read).collect()
 }
 

@@ -80,7 +80,7 @@ impl A2aTaskState {
     /// The name in 0.3.
     pub(crate) fn v03(self) -> &'static str {
         let found = Self::NAMED.iter().find(|(state, ..)| *state == self);
-        // Every state stands in `NAMED`, so `unknown` is never said.
+        // Every state is listed in `NAMED`, so `unknown` is never used.
         found.map_or("unknown", |(_, name, _)| name)
     }
 
@@ -150,7 +150,7 @@ impl A2aMessage {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct A2aPart {
-    // A2A 1.0 writes the content as a member of the part itself.
+    // A2A 1.0 has no member `content`: `text`, `raw`, `url` or `data` is a member of the part itself.
     #[serde(flatten)]
     pub(crate) content: PartContent,
     #[serde(default, skip_serializing_if = "Option::is_none")]

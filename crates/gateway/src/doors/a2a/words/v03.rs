@@ -54,7 +54,8 @@ pub(crate) fn push(config: &PushConfig) -> Value {
 
 fn status_update(update: &StatusUpdate) -> Value {
     let state = update.status.state;
-    // `final`: a stream of 0.3 ends where its task ends or waits for its client (stream.rs).
+    // `final` tells the client that the stream ends: in A2A 0.3 it ends when the task is over or waits for
+    // the client (stream.rs).
     json!({
         "kind": "status-update",
         "taskId": update.task_id,
@@ -107,8 +108,7 @@ pub(crate) fn part(part: &A2aPart) -> Value {
     let (kind, value) = match &part.content {
         PartContent::Text(text) => ("text", json!(text)),
         PartContent::Data(data @ Value::Object(_)) => ("data", data.clone()),
-        // In A2A 0.3 `data` is an object. Every other value is put into an object here, in the way in which the SDKs do
-        // it.
+        // In A2A 0.3, data must be an object: wrap every other value in the same form as the SDKs do.
         PartContent::Data(other) => {
             metadata.insert(WRAPPED.to_owned(), Value::Bool(true));
             ("data", json!({ "value": other }))

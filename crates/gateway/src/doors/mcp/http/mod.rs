@@ -85,7 +85,7 @@ async fn pass(
     {
         return answer;
     }
-    // A session of another token is answered as one that does not exist.
+    // Answer as if another token's session did not exist: this token must neither use the session nor learn of it.
     if session(&head.headers).is_some_and(|session| !room.sessions.is_of(session, &caller.name)) {
         return no_session();
     }
@@ -95,13 +95,12 @@ async fn pass(
     let mut request = Request::from_parts(head, Body::from(body));
     request.extensions_mut().insert(handed_over.clone());
     let mut response = next.run(request).await;
-    // The library answers the end of a session with 202, which clients take for a failure. The session has already
-    // ended, so the status becomes 204.
+    // The library answers the end of a session with 202, which clients take for a failure: so make it 204.
     if ends_session && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
         asked.iter().for_each(|asked| room.sessions.forget(asked));
     }
-    // The library tells in plain text that a session has ended, but clients read JSON: so the answer is replaced.
+    // The library answers for a session that has ended in plain text, but clients read JSON: so replace that answer.
     if let (StatusCode::NOT_FOUND, Some(asked)) = (response.status(), &asked) {
         room.sessions.forget(asked);
         return no_session();

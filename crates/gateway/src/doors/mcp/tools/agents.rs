@@ -85,7 +85,7 @@ impl McpTool for ListAgents {
             None => {
                 let mut agents = Vec::new();
                 for peer in known(turn.daemon).await? {
-                    // Without a session nothing is known of what an agent offers, so there is nothing to ask for.
+                    // An agent tells its offers in a session: without a session there is nothing to ask the daemon for.
                     agents.push(match peer.session.is_some() && agents.len() < ASKED_MOST {
                         true => shown_agent(turn.daemon, peer.peer).await?,
                         false => Agent::of(peer, None),
@@ -127,7 +127,7 @@ impl Agent {
 impl OfferedCapability {
     fn of(offer: Offer) -> Self {
         let schema = offer.schema.map(|text| {
-            // A text that is no JSON is shown as the text that it is.
+            // A schema that is not valid JSON is shown as plain text.
             serde_json::from_str(&text).unwrap_or(Value::String(text))
         });
         Self {

@@ -89,7 +89,7 @@ async fn search(
             });
         }
         for said in page.messages {
-            // `before` names the last line that was looked at, so the next page begins with this one.
+            // `before` is the last line that was examined, so the next page begins with this message.
             if messages.len() == limit {
                 return Ok(Found {
                     messages,
@@ -97,7 +97,7 @@ async fn search(
                 });
             }
             asked.before = Some(said.line);
-            // Nothing above tier 2 comes from the daemon here, but the client may reach no further than tier 1.
+            // The daemon returns messages up to tier 2, but this client may be limited to tier 1.
             if said.message.data_tier <= turn.tier && text.is_none_or(|text| says(&said, text)) {
                 messages.push(SearchHit::of(turn, said));
             }
@@ -175,7 +175,7 @@ pub(crate) async fn conversations(turn: &ToolTurn<'_>) -> Result<Conversations, 
                 known.messages += 1;
                 known.agents.insert(other);
             }
-            // The newest come first, so this is the last message of the conversation.
+            // The messages come newest first, so the first one seen of a conversation is its latest.
             None => conversations.push(Conversation {
                 conversation: name,
                 agents: BTreeSet::from([other]),

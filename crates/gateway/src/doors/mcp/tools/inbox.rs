@@ -215,7 +215,8 @@ pub(crate) async fn waiting(
             return Ok(shown);
         }
         for one in messages {
-            // Nobody looks whether the rest is wanted: the page is full.
+            // The page is full and another message is left. It is not examined: `more` may be true although
+            // nothing wanted follows.
             if shown.messages.len() == limit {
                 shown.more = true;
                 return Ok(shown);

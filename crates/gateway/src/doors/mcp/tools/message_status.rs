@@ -180,7 +180,7 @@ async fn answer_to(
     turn: &ToolTurn<'_>,
     message_id: &str,
 ) -> Result<Option<ClientMessage>, DoorError> {
-    // `answer_to` may have to read the log, so this is no call that is done at once.
+    // `answer_to` may have to read the log, which takes time: so take a slot for long calls.
     let mut link = turn.daemon.link(Lasting::AWhile).await?;
     let answer = link.answer_to(message_id).await?;
     Ok(answer.map(|answer| View::whole(turn.tier).message(answer)))

@@ -162,7 +162,7 @@ pub(crate) fn shown(answer: &impl Serialize) -> Result<Shown, DoorError> {
 
 fn tool<A: McpTool>() -> Tool {
     let mut output = terse(schema_of::<A::Answer>());
-    // `Shown` may add this member, and a client may hold results against their schema.
+    // `Shown` may add the member `escaped`, and some clients check results against this schema: so the schema must allow it.
     if let Some(Value::Object(members)) = output.get_mut("properties") {
         members.insert("escaped".to_owned(), json!({ "type": "boolean" }));
     }

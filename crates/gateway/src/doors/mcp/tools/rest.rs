@@ -128,7 +128,8 @@ impl RestWatch {
     /// Whether that is a request of the agent that was asked, about what it was asked.
     fn is_question(&self, came: &signet_api::Message, message_id: &str) -> bool {
         let continues = came.in_reply_to.as_deref() == Some(message_id);
-        // Without this two absent conversations would be equal, and every request of that agent a question about this one.
+        // Without `is_some`, two messages without a conversation would be equal, and every such request of
+        // that agent would count as a question about this message.
         let is_same = came.conversation_id.is_some() && came.conversation_id == self.conversation;
         came.is_request() && came.from == self.agent && (continues || is_same)
     }

@@ -184,10 +184,10 @@ async fn sent(
             ..MessageOutcome::of(turn, now, None)
         });
     }
-    // Begun before the request leaves: a question that comes at once has to count as new.
+    // Begin to watch before the request is sent: otherwise a question that comes back at once would not count as new.
     let watch = RestWatch::of(turn, &call).await?;
-    // Sent without a wait first, because its id is needed to follow it: the call below has the same key, and is the same
-    // message.
+    // Send without a wait first, to learn the id by which the message is followed. The second call below
+    // has the same key, so the daemon does not send the message twice.
     let begun = turn.daemon.call(&call, Duration::ZERO).await?;
     let waiting = waiting(&call, waits);
     let telling = async {
@@ -199,7 +199,7 @@ async fn sent(
     let (sent, rest) = tokio::select! {
         sent = turn.daemon.send(&waiting) => (read(sent?)?, None),
         rest = watch.rests(turn, &begun.message_id) => (begun.clone(), Some(rest)),
-        // `follow` never ends by itself: this arm only keeps it going.
+        // `follow` never ends by itself: this arm only keeps it going while the others wait.
         () = telling => (begun.clone(), None),
     };
     Ok(MessageOutcome {

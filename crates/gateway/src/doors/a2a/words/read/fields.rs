@@ -98,12 +98,12 @@ impl<'a> Fields<'a> {
             return Ok(None);
         };
         let number = match value {
-            // The JSON of protobuf takes `1.0` and a text for whole numbers as well.
+            // JSON of protobuf also allows a whole number to be written as `1.0` or as a string.
             Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
             Value::String(text) => text.parse().ok(),
             _ => None,
         };
-        // The specification's numbers are of int32.
+        // The specification declares these numbers as int32.
         let number = number.filter(|number| *number <= u64::from(i32::MAX.unsigned_abs()));
         let number = number.ok_or_else(wrong)?;
         usize::try_from(number).map(Some).map_err(|_| wrong())

@@ -22,7 +22,7 @@ pub(crate) fn message(
         Some(_) => return Err(fields.fault("parts", "is not a list")),
         None => return Err(fields.fault("parts", "is missing")),
     };
-    // The form before A2A 0.3 writes `type` where 0.3 writes `kind`, and its messages have no `messageId`.
+    // Clients older than A2A 0.3 write `type` where 0.3 writes `kind`, and send no `messageId`.
     let is_oldest = items
         .iter()
         .all(|part| part.get("type").is_some() && part.get("kind").is_none());
@@ -57,7 +57,7 @@ fn role(fields: &Fields<'_>) -> Result<A2aRole, Misread> {
         Some(Value::String(name)) if matches!(name.as_str(), "agent" | "ROLE_AGENT") => {
             Ok(A2aRole::Agent)
         }
-        // The numbers of the roles in the protobuf of the specification.
+        // A role may also be written as its number in the specification's protobuf.
         Some(value) if value.as_u64() == Some(1) => Ok(A2aRole::User),
         Some(value) if value.as_u64() == Some(2) => Ok(A2aRole::Agent),
         Some(_) => Err(fields.fault("role", "is neither user nor agent")),
@@ -73,7 +73,7 @@ pub(crate) fn push(
     let authentication = match fields.object("authentication")? {
         None => None,
         Some(given) => {
-            // A2A 0.3 has a list `schemes` where 1.0 has one `scheme`: the first of the list is taken.
+            // A2A 0.3 has a list `schemes` where 1.0 has one `scheme`: take the first of the list.
             let listed = given.texts("schemes")?.into_iter().next();
             let scheme = given.text("scheme")?.or(listed);
             scheme

@@ -29,7 +29,7 @@ pub(crate) fn part(fields: &Fields<'_>) -> Result<A2aPart, Misread> {
         ));
     };
     let mut metadata = fields.map("metadata")?;
-    // The mark was read in `of_data`, and says nothing more once the value is out of its wrapping.
+    // Remove the mark `WRAPPED`: `of_data` has unwrapped the value, so the mark would be wrong from here on.
     if let (PartContent::Data(_), Some(members)) = (&content, metadata.as_mut()) {
         members.remove(WRAPPED);
     }
@@ -54,7 +54,7 @@ fn of_members(fields: &Fields<'_>) -> Result<Vec<PartContent>, Misread> {
     if fields.member("url").is_some() {
         found.push(of_url(fields, "url")?);
     }
-    // Data may be `null`, which `member` takes for absent.
+    // Do not use `member` here: it treats `null` as absent, and `null` is valid data.
     if fields.members.contains_key("data") {
         found.push(of_data(fields)?);
     }
@@ -82,8 +82,7 @@ fn of_text(fields: &Fields<'_>) -> Result<PartContent, Misread> {
 fn of_data(fields: &Fields<'_>) -> Result<PartContent, Misread> {
     let data = fields.members.get("data");
     let data = data.ok_or_else(|| fields.fault("data", "is missing"))?;
-    // A2A 0.3 has no place for a value that is not an object: an SDK puts such a value into `{"value": …}`, and marks
-    // the part for that in its metadata.
+    // A2A 0.3 allows only objects as data: an SDK wraps any other value as `{"value": …}`, and marks the part in its metadata.
     let wrapped = fields.object("metadata")?;
     let is_wrapped =
         wrapped.is_some_and(|metadata| metadata.member(WRAPPED) == Some(&Value::Bool(true)));
