@@ -299,7 +299,8 @@ impl Running {
         info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
         let proved = self.event_loop.run(self.inputs, stop).await;
         drop(self.months);
-        // Close the journal before `forged` takes the trees out of the anchor: closing the log writes its trees there again.
+        // Close the journal before `forged` takes the trees out of the anchor: closing the log
+        // writes trees that must not stay there.
         let written = self.journal.close().await;
         let proved = proved.map_err(|error| months::forged(self.lock.home(), error));
         // Close the keeper after the journal, which hands it the last snapshot of the state while it closes.

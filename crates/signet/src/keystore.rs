@@ -192,8 +192,8 @@ impl AgentKeys {
             return Err(KeystoreError::ForeignStatement(path));
         }
         let (mut former, mut older) = (place.former()?, place.older()?);
-        // Keys that the service manager handed over may be among `former` and `older`, and still
-        // be the current keys: leave those out.
+        // A key that the service manager handed over may be in `former` or `older` although it is
+        // the current key: leave it out.
         former.retain(|key| key.public() != signing.public());
         older.retain(|secret| secret.public() != sealing.public());
         Ok(Self {

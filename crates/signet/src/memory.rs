@@ -121,7 +121,8 @@ impl Memory {
             }
             Err(error) => return Err(error),
         };
-        // Take the state file's identity only now: a state that was made anew is another file at the same path.
+        // Take the state file's identity after the state may have been made anew: a new file at
+        // the same path has another identity.
         memory.log.demand_also(FileIdentity::at(&path)?);
         // Tell the node the log's newest time: the start may have written lines that the node did
         // not see, and no later line may have an earlier time.

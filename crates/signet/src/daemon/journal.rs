@@ -342,8 +342,8 @@ impl Writer {
                 return;
             }
             thread::sleep(LOOK);
-            // Take groups out of the channel meanwhile: at a full channel the event loop would wait, and could not
-            // answer a person who asks what is wrong.
+            // Take groups out of the channel while this thread waits: otherwise the channel fills,
+            // the event loop waits too, and nobody answers a person who asks what is wrong.
             while let Ok(mut next) = self.groups.try_recv() {
                 self.probe = next.probe.take();
                 self.answer();

@@ -105,7 +105,7 @@ impl ProcessContext {
         while let Some(found) = text.get(from..)?.find(NAME) {
             let at = from + found;
             let (before, command) = text.split_at_checked(at)?;
-            // The name inside another word, such as a path or a unit's name, is no command.
+            // The program's name inside another word, such as a path or a unit's name, is no command.
             let begins = before
                 .chars()
                 .next_back()

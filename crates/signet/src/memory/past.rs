@@ -57,8 +57,8 @@ impl StoredState {
         opening: &LogOpening,
     ) -> Result<(Past, StateStore), MemoryError> {
         let past = recall_rows(self.rows, &self.position, keys, config, opening)?;
-        // Up to version 0.1.0 the first start of a home told its node nothing of the log's first line: in such a state
-        // later changes of the keys are missing, and only the log has them.
+        // A state that began under version 0.1.0 lacks changes of the keys, because its node was
+        // not told the log's first line: refuse it, so that the state is made again from the log.
         past.node.me().recorded().ok_or(StateError::Unfit)?;
         Ok((past, self.store))
     }

@@ -64,8 +64,8 @@ impl AnswerCall for DeliverMessages {
         };
         let own = state.node.identity().agent().as_str();
         let to = self.to.as_deref().unwrap_or(own);
-        // Share the reply between two callers: this function answers when no message is taken, and
-        // `done` when all messages that were taken are judged.
+        // Share the reply: this function sends it when no message is taken, and `done` when all
+        // messages that were taken are judged.
         let reply = Arc::new(Mutex::new(Some(reply)));
         let second = Arc::clone(&reply);
         let done = move |delivered: Delivered| {

@@ -48,8 +48,8 @@ impl Snapshots {
                 let is_known = known.as_ref() == Some(&taken.epoch);
                 let changed =
                     is_known && matches!(timeout_at(until, views.changed()).await, Ok(Ok(())));
-                // Compare again before answering: the view may have changed only in what no
-                // snapshot shows, and then the caller has this one already.
+                // Compare again before answering: where the view has changed only in what no
+                // snapshot shows, the caller has the newest snapshot already.
                 if changed && !reply.is_closed() {
                     continue;
                 }
