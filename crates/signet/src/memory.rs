@@ -72,8 +72,8 @@ impl Memory {
     ) -> Result<Self, MemoryError> {
         let now = clock::now();
         let path = lock.home().state_file();
-        // The state is read before the keys, because reading the keys may change them: where a newer release wrote the
-        // state, nothing in the home may be changed.
+        // Read the state before the keys: reading the keys may change files, and a home whose
+        // state a newer release wrote must stay as it is.
         let stored = StoredState::read_if_sound(&path, config)?;
         let keys = AgentKeys::settle(lock, &config.agent, now)?;
         let genesis = Entry::Genesis(keys.certificate.clone());

@@ -159,7 +159,7 @@ fn staged_names(next: &Path) -> Result<Option<BTreeSet<String>>, KeystoreError> 
         Err(error) => return Err(at(next)(error).into()),
     };
     let me = rustix::process::geteuid().as_raw();
-    // Anyone who can write in this folder chooses the agent's keys, so it has to be this user's and closed to all others.
+    // This folder must be this user's and closed to all others: anyone who can write in it chooses the agent's keys.
     if !facts.is_dir() || facts.uid() != me || facts.mode() & 0o077 != 0 {
         return Err(intruded(next));
     }

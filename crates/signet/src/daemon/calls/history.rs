@@ -114,7 +114,7 @@ impl AnswerCall for ListHistory {
         };
         let log = state.settings.audit_dir().clone();
         tokio::spawn(async move {
-            // `acquire` fails for a closed semaphore only, and this one is never closed.
+            // `acquire` fails only for a closed semaphore, and `READING` is never closed.
             let Ok(_turn) = READING.acquire().await else {
                 return;
             };
