@@ -68,7 +68,7 @@ pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::
 /// Tells the daemon that an answer is read: until then it waits in the inbox.
 pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), CliError> {
     match client.call(&Acknowledge::of(vec![message.name()])) {
-        // A refusal says that somebody else, such as `signet inbox --take`, has taken the message before.
+        // A refusal means that the message has already left the inbox, for instance by `signet inbox --take`.
         Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -95,13 +95,14 @@ pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<R::Answer, 
     if let Some(mut client) = daemon_at(&config.control_socket)? {
         return change(&mut client, &request);
     }
-    // A daemon that has started since the look above holds this lock: the command then
-    // fails, and decides nothing beside the daemon.
+    // If a daemon has started since the look above, it holds this lock: the command then fails, and does
+    // not decide beside the daemon.
     let lock = HomeLock::acquire(home)?;
     let mut memory = Memory::open(&lock, &config)?;
     let at = clock::at();
     let call = request.clone().into();
-    // Demand the signed decision that the daemon would demand: stopping the daemon is no way around the person's signature.
+    // Demand the signed decision that the daemon would demand: otherwise stopping the daemon would get
+    // around the person's signature.
     let signed = verify_decision(config.people_sign, &memory.node, at.now, &call);
     signed.map_err(ClientError::Refused)?;
     let served = request.serve(&mut memory.node.turn(at), &Reach::default());
@@ -129,7 +130,7 @@ pub(super) fn signed<R: Serve + Decides>(
     if config.people_sign == Sign::Nothing {
         return Ok(request);
     }
-    // Ask the daemon first: its answer carries the control certificate that it uses, and the key has to fit that certificate.
+    // Ask the daemon first: its answer holds the control certificate that it uses, and the key has to fit that certificate.
     let shown = decide_in(home, ShowPause {})?;
     let home = Some(home.path().to_owned());
     let (control, key) = control_of(shown.control.as_ref(), key, home)?;

@@ -132,7 +132,7 @@ fn verify_logs(args: &VerifyArgs) -> Result<(), CliError> {
         false => Exit::Done,
     };
     conclude(args.json, &report.to_json(), &report, verdict)?;
-    // The report names everything that it could not read; what to do is said of the first.
+    // The report names everything that it could not read; the exit code and the hint are those of the first such error.
     match report.unreadable.into_iter().next() {
         Some(error) => Err(unreadable(error)),
         None => Ok(()),
@@ -181,7 +181,7 @@ fn unreadable(error: LogError) -> CliError {
 
 fn tell(text: &str) {
     let text = signet_audit::printable(text);
-    // Where standard error is closed, nobody is left who could be told.
+    // If standard error is closed, there is nobody left to tell.
     let _ = writeln!(anstream::stderr(), "signet audit: {text}");
 }
 

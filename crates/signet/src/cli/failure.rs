@@ -134,7 +134,7 @@ fn as_json(exit: Exit, reason: Option<&str>, what: &str, next: &str) -> String {
         name: exit.name(),
         reason,
     };
-    // The report holds only texts and a number, and JSON has a form for each: `to_string` does not fail.
+    // `to_string` does not fail: the report holds only texts and a number.
     let line = serde_json::to_string(&FailureReport { error }).unwrap_or_default();
     format!("{}\n", visible(&line))
 }
@@ -216,7 +216,7 @@ fn of_keys(error: &KeystoreError) -> Exit {
         | KeystoreError::Unfit { .. }
         | KeystoreError::NoRequest
         | KeystoreError::Randomness(_) => Exit::Refused,
-        // A key file, answer or passphrase has to be put right first; trying again does not help.
+        // The person has to put a key file, an answer or a passphrase right first: trying again does not help.
         KeystoreError::Missing(_)
         | KeystoreError::NoCredential { .. }
         | KeystoreError::Pem { .. }

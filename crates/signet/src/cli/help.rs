@@ -17,7 +17,7 @@ pub(super) fn unbroken(command: Command) -> Command {
 pub fn defaults() -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let mut whole = crate::cli::SignetCli::command();
-    // `build` tells each command the names of the commands above it, of which its whole name is made.
+    // `build` tells each command the names of the commands above it: the whole name of a command is made of them.
     whole.build();
     collect(&whole, &mut found);
     found
@@ -129,7 +129,7 @@ fn continued(line: &str) -> String {
             continue;
         }
         let length = word.chars().count();
-        // A space and the backslash that continues the line have to fit behind the word.
+        // A space and the backslash that continues the line have to fit after the word.
         if width > 0 && !word.trim().is_empty() && width + length + 1 > COLUMNS {
             whole.push_str("\\\n      ");
             width = 6;

@@ -49,7 +49,7 @@ fn only(
     mut all: Vec<Candidate>,
 ) -> Result<String, CliError> {
     all.retain(|candidate| candidate.id.starts_with(name));
-    // Two peers may have used one id, which is listed once here: `--from` then says which peer is meant.
+    // Two peers may have used the same id, so it may be listed twice: keep it once, and let `--from` say which peer is meant.
     all.sort_by(|one, other| one.id.cmp(&other.id));
     all.dedup_by(|one, other| one.id == other.id);
     match all.as_slice() {
@@ -189,12 +189,12 @@ pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate
 
 fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, CliError> {
     let config = Config::load(&Home::find(home)?)?;
-    // Without a log nothing was sent before.
+    // An error counts as an empty list: without a log, nothing was sent before.
     let mut files = log_files(&config.audit_dir).unwrap_or_default();
     files.sort();
     let newest = files.iter().rev().take(MONTHS);
     let lines = newest.filter_map(|file| read_file(file).ok());
-    // Handshakes and receipts are left out: nobody types the id of one.
+    // Leave handshakes and receipts out: nobody types the id of one.
     let filter = Filter {
         without_control: true,
         ..Filter::default()

@@ -98,7 +98,7 @@ fn write_new(log: &Path, span: &Span, path: &Path) -> Result<Exported, ExportErr
     let file = options
         .write(true)
         .create_new(true)
-        // The export holds bodies in clear, up to tier 2.
+        // The export holds message bodies in clear, up to tier 2: so only the owner may read it.
         .mode(0o600)
         .open(path)?;
     let mut out = BufWriter::new(file);
@@ -108,7 +108,8 @@ fn write_new(log: &Path, span: &Span, path: &Path) -> Result<Exported, ExportErr
         Ok(exported)
     });
     if exported.is_err() {
-        // This call made the file. Whether it can be removed or not, the error above says why there is no bundle.
+        // This call made the file, so remove it. An error of the removal is ignored: the error above says why
+        // there is no bundle.
         let _ = std::fs::remove_file(path);
     }
     exported

@@ -43,7 +43,7 @@ pub(super) fn run(args: OpenArgs) -> Result<(), CliError> {
     for path in args.paths {
         match open.read(&mut Cursor::new(path)) {
             Ok(()) => {}
-            // The reader of the output has gone; the verdict on the lines that were read until then still counts.
+            // Nobody reads the output any more: end with the verdict on the lines that were read until then.
             Err(CliError::Unread) => return ended(open.verdict),
             Err(failure) => return Err(failure),
         }
@@ -155,7 +155,7 @@ fn to_json(line: &LogLine, id: MessageId, opened: &Opened) -> String {
         summary: opened.summary.as_deref(),
         body: opened.body.as_ref(),
     };
-    // The row holds only texts, a number and JSON, and JSON has a form for each: `to_value` does not fail.
+    // `to_value` does not fail: the row holds only texts, a number and JSON.
     text_of(&serde_json::to_value(row).unwrap_or_default())
 }
 

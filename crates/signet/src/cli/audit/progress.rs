@@ -31,7 +31,7 @@ impl Bar {
         let full = usize::try_from(share.min(WIDTH)).unwrap_or_default();
         let (full, empty) = ("#".repeat(full), " ".repeat(WIDTH as usize - full));
         let (done, total) = (done / MIB, total / MIB);
-        // The bar is for show: where the terminal is gone, the verification goes on.
+        // The bar is only for show: if the terminal is gone, the verification goes on.
         let _ = write!(stderr(), "\r[{full}{empty}] {done} of {total} MiB");
     }
 

@@ -94,7 +94,7 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), CliError>
     if paths.is_empty() {
         paths.push(export::log_of(home)?);
     }
-    // Look for answers in a pass of their own: an answer stands behind its request, perhaps in a later file.
+    // Look for answers in a pass of their own: an answer comes after its request, perhaps in a later file.
     let answered = match unanswered {
         true => Some(answered_in(&paths)?),
         false => None,
@@ -156,7 +156,7 @@ fn time(text: &str) -> Result<Timestamp, TimeError> {
 /// Waits, and tells whether meanwhile nobody reads standard output any more.
 fn is_closed_within(time: &Timespec) -> bool {
     let stdout = io::stdout();
-    // No event is asked for: poll(2) reports errors and hang-ups in any case.
+    // Ask for no event: poll(2) reports errors and hang-ups in any case.
     let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
     match poll(&mut watched, Some(time)) {
         Ok(told) => told > 0,

@@ -125,7 +125,7 @@ pub(crate) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), C
         true => statement::Decision::Refused,
         false => statement::Decision::Approved,
     };
-    // Hash the draft itself: the hash in the list came by the same way as the list, and proves nothing.
+    // Hash the draft itself: the hash in the list comes from the same daemon as the list, and so proves nothing.
     let hash = hash_of_draft(value);
     let signed = Approval::sign(hash, decision, clock::now(), &control, &key);
     let signed = signed.map_err(|_| foreign_key())?;

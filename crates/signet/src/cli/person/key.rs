@@ -99,7 +99,7 @@ pub(crate) fn read_json(file: &Path) -> Result<Value, CliError> {
         CliError::usage(what, "name the file that was carried here")
     };
     let facts = std::fs::metadata(file).map_err(|error| fault(error.to_string()))?;
-    // Check the kind of file before it is opened: a pipe would keep this command waiting, and a device has no end.
+    // Check the kind of file before it is opened: a named pipe would keep this command waiting, and a device has no end.
     if !facts.is_file() || facts.len() > LARGEST {
         return Err(fault("not a plain file of JSON".to_owned()));
     }

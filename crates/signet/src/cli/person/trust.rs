@@ -181,7 +181,7 @@ fn log(home: Option<PathBuf>, json: bool) -> Result<(), CliError> {
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
     let mut is_empty = true;
-    // Before the first start there is no log, and so no change of trust.
+    // Before the first start there is no log, and so no change of trust to show.
     let lines = config
         .audit_dir
         .exists()

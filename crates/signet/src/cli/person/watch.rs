@@ -81,7 +81,7 @@ impl Watcher {
     fn follow_again(&mut self, home: &Home) -> Result<Client, CliError> {
         loop {
             std::thread::sleep(PAUSE);
-            // `connect_to` reads the configuration each time: the daemon may listen at another socket by now.
+            // `connect_to` reads the configuration each time: the restarted daemon may listen at another socket.
             let connected = connect_to(home, Duration::ZERO);
             let mut client = match connected {
                 Err(failure) if failure.is_not_reachable() => continue,

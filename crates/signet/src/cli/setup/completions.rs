@@ -15,7 +15,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {
-    // Write the script into memory first: the generator panics where its writer fails, as a closed pipe does.
+    // Write the script into memory first: the generator panics if writing fails, for instance to a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut SignetCli::command(), "signet", &mut script);
     print(&String::from_utf8_lossy(&script))

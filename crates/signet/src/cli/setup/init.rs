@@ -80,8 +80,8 @@ pub(crate) fn make_with(
     furnish: impl FnOnce(&Home) -> Result<(), CliError>,
 ) -> Result<Certificate, CliError> {
     refuse_if_used(home)?;
-    // The configuration is parsed for its final place: a fault such as a path that is too long for a socket is found
-    // before anything is made.
+    // Parse the configuration for its final path: a fault, such as a path that is too long for a socket,
+    // is then found before anything is made.
     Config::parse(&new.config, home, None)?;
     // Make the draft beside its final place: a rename within one file system makes the home appear whole.
     let draft = DraftHome::new(home)?;
@@ -157,7 +157,7 @@ impl DraftHome {
             .file_name()
             .ok_or_else(|| used(home))?
             .to_string_lossy();
-        // A command that was killed here has left a draft with keys, which nobody will use: remove the draft.
+        // Remove the draft that a killed command may have left here: it holds keys that nobody will use.
         let beginning = format!(".{name}.init-");
         leftovers::remove(home.path(), &beginning);
         let path = home
@@ -197,7 +197,8 @@ impl DraftHome {
 impl Drop for DraftHome {
     fn drop(&mut self) {
         if !self.finished {
-            // The command already fails with an error of its own; a draft that cannot be removed is in nobody's way.
+            // The error is ignored: the command already fails with an error of its own, and the next `init`
+            // removes a draft that is left.
             let _ = std::fs::remove_dir_all(self.home.path());
         }
     }

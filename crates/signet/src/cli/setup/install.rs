@@ -75,10 +75,10 @@ fn install(
     let is_home = machine.at(&name.home()).symlink_metadata().is_ok();
     let known = known(machine, name, args, principal, is_home)?;
     let broker = ServerChoice::find(machine, args.server.as_deref());
-    // Make the users first: the files and folders below are given to them by number.
+    // Make the users first: the files and folders below are given to these users by number.
     machine.write(&name.sysusers_file(), &name.sysusers(), None)?;
     machine.sysusers(&name.sysusers())?;
-    // The seed of the noted login went with the lost home, so nobody can use that login: make a new one.
+    // The seed of the noted login was lost with the home, so nobody can use that login: make a new one.
     let lost = |known: &Installed| known.nkey.is_some() && !is_home;
     let old = known.and_then(|known| if lost(&known) { None } else { known.nkey });
     let new = match (&broker, &old) {
@@ -97,8 +97,7 @@ fn install(
         }
         agents::note(machine, name, &installed)?;
     } else {
-        // The note is written before the home: after an interruption, a home without a note would be taken for
-        // somebody else's.
+        // Write the note before the home: after an interruption, a home without a note would be taken for somebody else's.
         agents::note(machine, name, &installed)?;
         let root = args.root.as_deref().map_or(Root::New, init::root_at);
         home::make(machine, name, &installed, root, &broker, new.as_ref())?;

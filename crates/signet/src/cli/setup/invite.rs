@@ -88,7 +88,7 @@ pub(crate) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Cli
     let life = Duration::from_secs(u64::from(args.days) * 24 * 3600);
     let invitation = made(&home, &config, &addresses, life)?;
     let line = invitation.to_line();
-    // Write the file before a login is made: where the file cannot be written, no login is left over.
+    // Write the file before a login is made: if the file cannot be written, no login is left over.
     if let Some(file) = &args.qr_file {
         qr::write(&line, file)?;
     }
@@ -160,7 +160,8 @@ pub(crate) fn bind_both(one: &Home, other: &Home) -> Result<(), CliError> {
     let (ours, theirs) = (certificate(one)?, certificate(other)?);
     for (home, beside, peer) in [(one, other, &theirs), (other, one, &ours)] {
         let lent = Some(beside.key_file(CONTROL));
-        // Agents of one person share the control key, which may lie in one of the homes alone.
+        // Agents of one person share the control key, and only one of the homes may have it: so lend the other
+        // home's key to this one.
         let lent = lent.filter(|lent| !home.key_file(CONTROL).exists() && lent.exists());
         let adding = AddPeer {
             certificate: peer.to_value(),

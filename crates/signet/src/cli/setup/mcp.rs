@@ -57,8 +57,8 @@ pub(crate) fn run(args: &ServeMcpArgs, home: Option<PathBuf>) -> Result<(), CliE
         let started = started_by_a_client(args, option, &place)?;
         return clients::install(client, args, started);
     }
-    // The gateway gets standard input and output, the path of a
-    // socket and the tier, and nothing else from this process.
+    // The gateway gets standard input and output, the path of a socket and the tier. It needs nothing else
+    // of this process, whose environment may hold secrets.
     let mut command = Command::new(gateway);
     command.arg("mcp").arg("--socket").arg(socket);
     command.args(["--tier", &args.tier.to_string()]).env_clear();

@@ -34,12 +34,11 @@ pub(crate) fn run_until(
     home: &Home,
     asked: impl Future<Output = ()>,
 ) -> Result<(), CliError> {
-    // Unless SIGNET_LOG says otherwise, only warnings of the NATS client library are logged: without that limit it
-    // would log every dropped message, of which a `gap` line tells once a second.
+    // Unless SIGNET_LOG says otherwise, only warnings of the NATS client library are logged: otherwise it
+    // would log every dropped message, which the log's `gap` lines already count.
     let told = std::env::var_os("SIGNET_LOG").map(|told| told.to_string_lossy().into_owned());
     let (filter, unfit) = filter_of(told.as_deref());
-    // At level `trace` the NATS client library logs the text of
-    // every message: whatever SIGNET_LOG says, leave that out.
+    // At level `trace` the NATS client library logs the text of every message: leave that out, whatever SIGNET_LOG says.
     let telling = filter_fn(|event| {
         *event.level() < Level::TRACE || !event.target().starts_with("async_nats")
     });
@@ -48,7 +47,7 @@ pub(crate) fn run_until(
         .with_writer(std::io::stderr)
         .with_target(false)
         .with_ansi(is_coloured())
-        // An error of writing to standard error would be reported on standard error, where it would fail as well.
+        // Do not report errors of logging: they would go to standard error, where writing has just failed.
         .log_internal_errors(false)
         .finish()
         .with(telling)

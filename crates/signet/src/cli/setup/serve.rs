@@ -100,7 +100,7 @@ pub(crate) fn gateway(args: &GatewayArgs, home: Option<PathBuf>) -> Result<(), C
             (socket, config.clone().unwrap_or_else(beside), carriers)
         }
     };
-    // The gateway keeps this process's environment, which names the proxies through which the gateway connects.
+    // Keep this process's environment for the gateway: it may name the proxies by which the gateway connects.
     let mut command = Command::new(program);
     command.arg("serve").arg("--socket").arg(socket);
     command.arg("--config").arg(gateway::whole_path(&config)?);
@@ -131,7 +131,7 @@ pub(crate) fn token(args: &TokenArgs, home: Option<PathBuf>) -> Result<(), CliEr
         TokenAction::Revoke { name } => command.args(["revoke", "--"]).arg(name),
         TokenAction::Make(make) => command.args(make.words()),
     };
-    // The gateway needs nothing of the environment, which may hold secrets of this process.
+    // This command needs nothing of the environment, which may hold secrets of this process.
     command.env_clear();
     Err(gateway::take_over(command))
 }
@@ -160,7 +160,7 @@ impl TokenMakeArgs {
         if let Some(certificate) = &self.certificate {
             words.extend(["--certificate".into(), certificate.into()]);
         }
-        // `--` ends the options: a name that begins with a hyphen stays a name.
+        // `--` ends the options: otherwise a name that begins with a hyphen would be taken for one.
         words.extend(["--".into(), OsString::from(&self.name)]);
         words
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), CliErro
     });
     let known = known.as_ref();
     let uses_nats = known.is_none_or(|(_, config)| !config.nats.servers.is_empty());
-    // Where the configuration cannot be read, the hint names the command that says what is wrong with it.
+    // If the configuration cannot be read, the hint names `signet doctor`, which says what is wrong with it.
     let mailbox = known.map_or_else(
         || "signet doctor".to_owned(),
         |(home, config)| doctor::broker::next_for_mailbox(home, config),
@@ -58,7 +58,7 @@ fn why(home: Option<PathBuf>, failure: CliError) -> CliError {
     }
     let found = Home::find(home).ok().and_then(|home| {
         let config = Config::load(&home).ok()?;
-        // Ask the function that the start uses: the reason is then the one that the daemon would give.
+        // Call the function that the daemon calls at its start: it gives the same reason as the daemon would.
         Memory::foresee(&home, &config).err()
     });
     match found {
@@ -185,7 +185,7 @@ fn notes(status: &Status) -> Vec<StatusNote> {
 /// A certificate of an older release lists fewer versions: until it is renewed, peers speak those alone.
 fn versions_note(listed: &[String]) -> Option<StatusNote> {
     let newest = Version::SPOKEN.last()?.to_string();
-    // A daemon of an older release lists no versions in its answer, which is no reason for this note.
+    // An empty list comes from a daemon of an older release, which tells no versions: that is no reason for this note.
     let lists = listed.is_empty() || listed.contains(&newest);
     (!lists).then(|| StatusNote {
         text: format!(

@@ -83,8 +83,8 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     refuse_foreign(&home)?;
     begin::refuse_taken(args, &home)?;
     ensure_home(args, &home)?;
-    // Make the home before the lock is taken, because the lock's file lies in the home. `init` makes a home whole or not at
-    // all, even with another `up` beside it.
+    // Make the home before the lock is taken, because the lock's file is in the home. Two commands at once
+    // do no harm: `init` makes a home whole or not at all.
     let lock = UpLock::acquire(&home)?;
     let config = config::load(&home)?;
     begin::refuse_to_move(args, &home, &config)?;
@@ -94,7 +94,8 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         false => Units::of(&agent),
     };
     begin::needs_room(&home, &config)?;
-    // Listen for signals before the first process is started: a Ctrl-C from now on ends the processes of this command.
+    // Listen for signals before the first process is started: from now on, Ctrl-C also ends the processes
+    // that this command starts.
     let interrupts = Interrupts::listen()?;
     let broker = FoundServer {
         home: &home,
@@ -121,7 +122,8 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         bind_both(&home, &Home::at(other))?;
     }
     if runs && !args.offers.is_empty() {
-        // A daemon that ran before this command has to read the offers; one that was started just now has read them.
+        // A daemon that ran before this command has to read the new offers; one that was started just now has
+        // read them already.
         let mut client = ask::connect_to(&home, Duration::ZERO)?;
         ask::change(&mut client, &Reload {})?;
     }
@@ -134,7 +136,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     if let Some(CliError::Told { what, next, .. }) = unusable {
         anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(&next));
     }
-    // Give the lock back: the daemon runs for months, and `signet down` waits for this lock.
+    // Give the lock back: this process now becomes the daemon and runs for months, and `signet down` waits for this lock.
     drop(lock);
     // From here on this process is the daemon. A NATS server that this command started is ended when `interrupts` is
     // dropped, which is after the daemon has ended.
@@ -149,7 +151,7 @@ fn start_service(
     config: &Config,
     interrupts: &Interrupts,
 ) -> Result<(), CliError> {
-    // The service of the NATS server starts a process of its own, so end the server that this command has started.
+    // End the server that this command has started: the service starts a server process of its own.
     interrupts.end_server();
     units.start(home, OwnServer::of(home).as_ref())?;
     daemon::wait(home, config, None)?;
@@ -237,7 +239,7 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), CliError> {
         ));
     }
     if home.join("keys").is_dir() {
-        // The home has keys and no configuration: the error of `load` says what is missing, and nothing is made anew.
+        // The home has keys but no configuration: let `load` say what is missing, instead of making the home anew.
         Config::load(home)?;
     }
     init::refuse_if_used(home)?;
@@ -269,7 +271,7 @@ fn connected(home: &Home, config: &Config) -> Result<(), CliError> {
         return Ok(());
     }
     let servers = config.nats.servers.join(", ");
-    // The daemon keeps trying and does not say here why it fails: a connection of this command's own shows the reason.
+    // The daemon keeps trying and does not say why it fails: connect from this command as well, to get the reason.
     match doctor::broker::inspected(config) {
         Err(BrokerFault::Server(error)) if !matches!(error, Error::Unreachable { .. }) => {
             let what = format!("the daemon runs, and the NATS server does not let it in: {error}");
@@ -293,7 +295,7 @@ fn connected(home: &Home, config: &Config) -> Result<(), CliError> {
 
 /// A daemon runs with a certificate that has ended or not begun, and neither signs nor sends.
 fn certificate_fault(home: &Home, config: &Config) -> Option<CliError> {
-    // Where the keys cannot be opened there is no fault to report here: the daemon refuses them with the reason.
+    // If the keys cannot be opened, report nothing here: the daemon refuses such keys itself, and says why.
     let certificate = AgentKeys::open(home, &config.agent).ok()?.certificate;
     let now = clock::now();
     let (from, to) = (certificate.not_before, certificate.not_after);

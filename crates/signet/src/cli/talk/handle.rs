@@ -57,7 +57,7 @@ pub(crate) fn run(args: &HandleMessagesArgs, home: Option<PathBuf>) -> Result<()
             let home = Home::find(home)?;
             let config = Config::load(&home)?;
             let agent = config.agent_socket.map(|socket| socket.path);
-            // Where the home's path is too long for an agent's socket, there is only the person's socket.
+            // If the home's path is too long for an agent's socket, only the person's socket exists.
             let socket = agent.unwrap_or(config.control_socket);
             (socket, Some(home.path().to_owned()))
         }
@@ -168,7 +168,7 @@ impl Handling {
 /// How long one try may take.
 pub(crate) fn tried_for(seconds: f64) -> Result<Duration, CliError> {
     let timeout = Duration::try_from_secs_f64(seconds).ok();
-    // A limit of zero makes every try fail at once, and five failed tries put a message into the quarantine.
+    // Refuse a limit of zero: every try would fail at once, and five failed tries put a message into the quarantine.
     let timeout = timeout.filter(|timeout| *timeout <= LONGEST && !timeout.is_zero());
     timeout.ok_or_else(|| no_seconds("--timeout"))
 }

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), CliEr
         switch,
         trace: None,
     }) = &args.command
-        // Switching makes or removes a file in the home, and root's file would be in the way of the home's owner.
+        // Switching makes or removes a file in the home: a file made by root would be in the way of the home's owner.
         && switch != SHOW
     {
         refuse_foreign(&Home::find(home.clone())?)?;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), CliEr
         HandlerAction::Test(test) => {
             let file = place(test.handlers.as_deref(), home, FILE)?;
             command.arg("test").arg("--handlers").arg(file);
-            // `--` ends the options: a body such as -1 is no option.
+            // `--` ends the options: otherwise a body such as -1 would be taken for one.
             command.arg("--").arg(&test.capability).arg(&test.body);
         }
         HandlerAction::Trace(trace) => {

@@ -79,7 +79,7 @@ pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError
         return set_aside(&args, &mut client);
     }
     let listed = match args.follow {
-        // `None` says that the person's agents pause: nothing is listed then.
+        // `None` means that the person has paused their agents: then nothing is listed.
         true => client.call(&FollowInbox {})?.unwrap_or_default(),
         false => client.call(&ListInbox::default())?,
     };
@@ -97,7 +97,7 @@ pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError
             false => Ok(()),
         };
     }
-    // Messages are acknowledged by a second connection, because the first one waits in `notifications` from here on.
+    // Acknowledge messages by a second connection: from here on, the first connection waits in `notifications`.
     let mut taking = connect(home, Duration::ZERO)?;
     for arrived in client.notifications() {
         if let Some(arrived) = Arrived::of(arrived?) {
@@ -110,7 +110,7 @@ pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError
 /// The same as `signet handle` with one command at a time, by the person's socket.
 fn each(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
-    // The command may write in the home, and files of root's in it would lock the home's owner out.
+    // Refuse to run as root in another user's home: files that the command makes there would lock the home's owner out.
     refuse_foreign(&home)?;
     let handling = Handling {
         socket: Config::load(&home)?.control_socket,
@@ -188,8 +188,8 @@ fn show(args: &InboxArgs, client: &mut Client, arrived: &Arrived) -> Result<(), 
         false => print(&line(message))?,
     }
     match args.take && !message.is_request() && !message.is_handoff() {
-        // Acknowledge after the message is printed: a command that is killed in between
-        // shows the message again, and loses none.
+        // Acknowledge only after the message is printed: a command that is killed in between then shows the
+        // message again, and loses nothing.
         true => acknowledge(client, message),
         false => Ok(()),
     }

@@ -194,8 +194,8 @@ impl<'a> MessageReport<'a> {
                 "signet peer show {peer}  # lists them; then signet send {peer} with --capability, or with --for-people"
             ),
             State::Refused => match self.reason.parse::<Reason>() {
-                // A message that waited here before it was refused gets the same advice as one that is refused at once,
-                // because a session already exists.
+                // Give the hint that a message gets which is refused at once: this side refused it, so the reasons'
+                // own advice, which looks to the peer, would mislead.
                 Ok(
                     Reason::CapabilityNotGranted
                     | Reason::TierNotGranted

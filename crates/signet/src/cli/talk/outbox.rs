@@ -50,7 +50,7 @@ pub(crate) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), CliErro
 
 /// Prints where one message is.
 pub(crate) fn show(id: &str, json: bool, home: Option<PathBuf>) -> Result<(), CliError> {
-    // A whole id costs no look through the log: `among` runs only for the beginning of an id.
+    // Call `among` only for the beginning of an id: it searches the log, and a whole id needs no search.
     let among = || names::of_ours(home.clone(), id);
     let message_id = names::one(id, among, "signet outbox")?;
     let shown = ask(home.clone(), &ShowMessage { message_id })?;

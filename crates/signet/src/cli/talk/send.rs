@@ -91,7 +91,8 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
         life: args.life,
         introduce: args.introduce,
         wait,
-        // Where somebody named a time, only a receipt will do: a mailbox alone proves nothing.
+        // `mailbox_after` lets the daemon answer once a mailbox has the message. A person who gave `--wait`
+        // wants a receipt: a mailbox alone proves nothing.
         mailbox_after: (args.wait.is_none() && args.notify.is_some()).then_some(MAILBOX_AFTER),
         ..Send::new(&args.peer, kind, body)
     };
@@ -105,8 +106,8 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
     let start = Instant::now();
     let sent = change(&mut client, &message)?;
     let took = start.elapsed();
-    // After a wait in vain the daemon's answer holds the state from the beginning of the wait. A request may have been
-    // received meanwhile, so ask once more for its state.
+    // After a wait in vain, the daemon's answer holds the state from before the wait. The peer may have
+    // received the message meanwhile, so ask once more.
     let is_open = matches!(sent.state, State::Queued | State::Published);
     let now = match is_open && wait > 0.0 && sent.stopping != Some(true) {
         true => {
@@ -122,7 +123,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
             sent.offers.as_deref().unwrap_or_default(),
         ));
     }
-    // Print the answer before it is acknowledged: an answer that nobody got to read stays in the inbox.
+    // Print the answer before it is acknowledged: an answer that nobody could read then stays in the inbox.
     let told = tell(&args, home, &sent, now.as_ref(), took);
     if let Some(answer) = &sent.answer {
         acknowledge_read(&mut client, answer);
@@ -155,7 +156,7 @@ fn tell(
         }
         (State::Received, _) => done(format!("received by {}, durably: {id}\n", args.peer)),
         (State::Queued | State::Published, _) if place.stopping => Err(no_answer(args, &place)),
-        // A request is not done when a mailbox holds it: the caller of a request wants the answer.
+        // Only a notification is done once a mailbox has it: the sender of a request wants the answer.
         (State::Published, _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
             done(format!("{}: {id}\n", place.holder()))
         }
@@ -233,7 +234,7 @@ fn no_answer(args: &SendArgs, place: &MessageReport<'_>) -> CliError {
 
 fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), CliError> {
     if let Some(error) = &answer.error {
-        // To a sealed request, the peer's words for declining come sealed as well, as the summary of the answer.
+        // In a sealed answer, the peer's words for declining are sealed as well: they come as the summary.
         let what = refusal::refused_by(&args.peer, error, answer.summary.as_deref());
         let next = refusal::next(&args.peer, error);
         return Err(CliError::refused(what, next));

@@ -37,7 +37,8 @@ pub(super) fn all(home: Option<PathBuf>) -> Result<Vec<Listed>, CliError> {
         let waiting = page.waiting;
         let seen = all.len();
         all.extend(listed(page));
-        // A page without anything new ends the list as well: some drafts have left since the first page was read.
+        // A page without anything new also ends the list: drafts may have left since the first page, so that
+        // `waiting` is never reached.
         if all.len() >= waiting || all.len() == seen {
             return Ok(all);
         }

@@ -33,14 +33,14 @@ pub(super) fn apply(
     config: &Config,
     change: &KeyChange,
 ) -> Result<AgentKeys, CliError> {
-    // A staged change is certain: where nobody can adopt it now, the next start adopts it.
+    // The staged change will be used in any case: if `adopt` fails here, the next start of the daemon adopts the change.
     keystore::stage(home, change)?;
     adopt(home, config)?;
     Ok(AgentKeys::open(home, &config.agent)?)
 }
 
 fn adopt(home: &Home, config: &Config) -> Result<bool, CliError> {
-    // A daemon has the old keys in memory and holds the lock, so it adopts the change itself.
+    // A running daemon has the old keys in memory and holds the lock, so it has to adopt the change itself.
     if let Some(mut client) = daemon_at(&config.control_socket)? {
         return Ok(client.call(&AdoptKeys {})?.adopted);
     }

@@ -79,7 +79,7 @@ pub(super) fn install(home: &Home, file: &Path) -> Result<(), CliError> {
     })?;
     let change = keystore::install(home, &keys, &answer, clock::now())?;
     let keys = apply(home, &config, &change)?;
-    // Clear the request last: until the new key is in use, the same answer can be installed once more.
+    // Clear the request last: if this command is interrupted before, the same answer can be installed once more.
     keystore::clear_request(home)?;
     print(&format!(
         "the new signing key is {}\n  certified with serial {} until {}\n",
@@ -90,7 +90,7 @@ pub(super) fn install(home: &Home, file: &Path) -> Result<(), CliError> {
 }
 
 fn tell(text: &str) {
-    // Standard error may be closed: the request or answer on standard output is whole without these words.
+    // The error is ignored: even if standard error is closed, the output on standard output is whole without these words.
     let _ = anstream::stderr().write_all(visible_lines(text).as_bytes());
 }
 

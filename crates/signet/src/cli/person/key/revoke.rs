@@ -46,7 +46,7 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliErro
         (_, agent, serial) => {
             let (config, keys) = open(&Home::find(home)?)?;
             let own = keys.certificate;
-            // Refuse another root key: a statement that it signs looks like a revocation, and counts nowhere.
+            // Refuse another root key: a statement that it signs looks like a revocation, but no peer would heed it.
             if *root.public() != own.root {
                 let path = args.root;
                 return Err(crate::keystore::KeystoreError::OtherRoot(path).into());
@@ -67,7 +67,7 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliErro
     let statement = statement
         .map_err(|error| CliError::usage(error, "give a --reason of 1 to 200 characters"))?;
     let text = json_line(&statement.to_value());
-    // Write the file before the daemon is told: peers that the daemon does not reach can be told by the file alone.
+    // Write the file before the daemon is told: whatever the daemon answers, the file is needed for peers whom it cannot reach.
     let file = match &args.out {
         Some(out) => {
             private::create(out, text.as_bytes())?;

@@ -37,14 +37,14 @@ impl Desktop {
     }
 
     pub(super) fn show(&self, attention: Attention) {
-        // The thread takes records as long as `self` is there: should it have died, nobody is left to show the record.
+        // The error is ignored: the thread ends before `self` only if it has died, and then nothing can show the record.
         let _ = self.records.send(attention);
     }
 }
 
 fn found(path: &std::ffi::OsStr) -> Option<PathBuf> {
     let mut files = std::env::split_paths(path).map(|place| place.join("notify-send"));
-    // A relative place in PATH depends on the directory in which this command was started, so it is not searched.
+    // A relative directory in PATH depends on where this command was started, so it is not searched.
     files.find(|file| file.is_absolute() && is_program(file))
 }
 
@@ -78,7 +78,7 @@ fn show(program: &Path, attention: &Attention) -> Result<(), String> {
     let is_alarm = attention.kind == AttentionKind::Alarm;
     let urgency = if is_alarm { "critical" } else { "normal" };
     let mut command = Command::new(program);
-    // `--` ends the options: no text is taken for an option.
+    // `--` ends the options: otherwise a text that begins with a hyphen would be taken for one.
     command.args(["--app-name=signet", "--urgency", urgency, "--"]);
     command.arg(format!("signet: {}", attention.agent));
     command.arg(format!(
@@ -103,7 +103,7 @@ fn ended(mut child: Child) -> Result<(), String> {
             Ok(Some(status)) => return Err(status.to_string()),
             Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
             Ok(None) | Err(_) => {
-                // An error says only that the program has ended by itself meanwhile.
+                // An error of `kill` means that the program has just ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err("it did not end within 10 s".to_owned());

@@ -65,7 +65,7 @@ fn without(scene: &Scene) -> CheckResult {
 type Explain = Box<dyn FnOnce(DoctorCheck) -> CheckResult>;
 
 fn look(scene: &mut Scene) -> Result<Inspection, Explain> {
-    // Without the list of peers, the login is still tried at its own inbox.
+    // An error counts as an empty list: without the peers' inboxes, the login is still tried at the agent's own inbox.
     let peers = scene.ask(ListPeers {}).unwrap_or_default();
     let inboxes = peers.iter().filter_map(|peer| peer.peer.parse().ok());
     let inboxes: Vec<String> = inboxes.map(|agent| inbox_subject(&agent)).collect();
@@ -150,7 +150,8 @@ impl ServerKeeper {
     fn of(home: &Home, config: &Config) -> Self {
         let servers = &config.nats.servers;
         let own = OwnServer::of(home).and_then(|own| own.url().ok());
-        // A server in the home that the configuration does not name is not the server that was asked.
+        // The home's own server counts only if the configuration names this server alone: otherwise another
+        // server was inspected.
         if own.is_some_and(|own| *servers == [own]) {
             return Self::Home(match DaemonKeeper::of(home.path()) {
                 DaemonKeeper::UserUnit(_) => "signet up",

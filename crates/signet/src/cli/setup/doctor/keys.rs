@@ -82,7 +82,8 @@ pub(super) fn files(home: &Home) -> CheckResult {
     let logins = logins.into_iter().filter(|file| file.exists());
     for file in dirs.iter().flat_map(|dir| secrets(dir, DEEP)).chain(logins) {
         seen += 1;
-        // Other errors, such as a file that cannot be opened, are reported by the check of the keys.
+        // Report only wrong modes and owners here: the check of the keys reports all other errors, such as a
+        // file that cannot be opened.
         if let Err(error @ (PrivateError::Mode { .. } | PrivateError::Owner { .. })) =
             // Open the file with the function that reads keys in earnest, so that doctor refuses the same modes.
             private::open(&file)

@@ -72,7 +72,7 @@ fn outlook(scene: &Scene) -> Result<Outlook, MemoryError> {
     if scene.status.is_err() {
         return Memory::foresee(&scene.home, &scene.config);
     }
-    // A daemon runs and writes to the log, so only what does not change meanwhile is looked at.
+    // A running daemon writes to the log meanwhile, so check only what does not change while it writes.
     if dir.is_dir() {
         refuse_open_folders(dir)?;
     }
@@ -101,7 +101,7 @@ fn month(scene: &Scene) -> CheckResult {
             &mut ProgressFn::new(|_, _| {}),
         )
     };
-    // A month that does not hold is proved a second time: a daemon may have been writing the last line.
+    // Check a month that does not hold a second time: a running daemon may have been writing its last line.
     let report = Some(prove()).filter(|report| report.holds());
     let report = report.unwrap_or_else(prove);
     let fault = report.logs.iter().flat_map(|log| &log.faults).next();
@@ -150,7 +150,7 @@ impl RecentMonths {
         let newest = files.iter().rev().take(MONTHS).rev();
         for file in newest {
             let Ok(lines) = read_file(file) else { continue };
-            // A line that cannot be read ends the file here; the check of the newest month reports it.
+            // A line that cannot be read ends this file: the check of the newest month reports such a line.
             lines
                 .map_while(Result::ok)
                 .for_each(|line| recent.take(&line, scene.now));
@@ -230,7 +230,7 @@ impl RecentMonths {
             .values()
             .map(|difference| *difference > 0)
             .collect();
-        // Where the clocks of several peers all differ to the same side, this machine's clock is most likely the wrong one.
+        // If the clocks of several peers all differ to the same side, this machine's clock is most likely the wrong one.
         let (next, whose) = match self.clocks.len() > 1 && sides.len() == 1 {
             true => (
                 "timedatectl set-ntp true",

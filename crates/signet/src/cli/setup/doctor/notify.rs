@@ -40,7 +40,7 @@ pub(super) fn command(scene: &Scene) -> CheckResult {
             &format!("chmod go-w {}", hint::word(&program)),
         );
     }
-    // Only a daemon knows how the command does; without a daemon the file is all there is to look at.
+    // Only a running daemon knows whether the command works; without a daemon, the file is all that can be checked.
     let state = scene.status.as_ref().ok();
     let state = state.and_then(|status| status.private.as_ref()?.notify.as_ref());
     match state.and_then(|state| Some((state, state.fault.as_ref()?))) {

@@ -138,7 +138,7 @@ fn versions(scene: &mut Scene) -> CheckResult {
         return check.well("this release speaks none");
     };
     let spoken: Vec<String> = Version::SPOKEN.iter().map(ToString::to_string).collect();
-    // A daemon of an older release does not say which versions a certificate lists: assume all that this one speaks.
+    // A daemon of an older release does not tell the versions of a certificate: assume every version that this release speaks.
     let listed = |peer: &Peer| peer.versions.clone().unwrap_or_else(|| spoken.clone());
     let strange = peers
         .iter()

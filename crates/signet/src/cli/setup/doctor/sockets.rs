@@ -66,7 +66,7 @@ fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
         },
         None => None,
     };
-    // Look at a link itself and not at its target: the daemon makes sockets, and no links to them.
+    // Look at a link itself and not at its target: the daemon makes only sockets, so a link in their place is wrong.
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(_) if !runs => return None,
@@ -76,7 +76,7 @@ fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
     if !found.file_type().is_socket() {
         return Some("it is no socket".to_owned());
     }
-    // No daemon runs: the socket is one that a dead daemon left, and the next start makes it anew.
+    // Without a running daemon, this socket was left by an ended daemon, and the next start makes it anew.
     if !runs {
         return None;
     }

@@ -28,8 +28,8 @@ pub(super) fn make(
     key: Option<&NewUser>,
 ) -> Result<(), CliError> {
     let owner = machine.owner(&name.user(), &name.user())?;
-    // The folder of all homes belongs to root: a user who could write in it could put a
-    // directory of their own in place of a home.
+    // The folder of all homes belongs to root: a user who could write in it could put a directory of their
+    // own in place of a home.
     machine.directory(HOMES, FileOwner { user: 0, group: 0 }, 0o755)?;
     if machine.is_dry() {
         return machine.say(&name.home(), "made, with new keys");
@@ -46,7 +46,7 @@ pub(super) fn make(
         if let Some(key) = key {
             private::create(&draft.nats_seed(), key.file().as_bytes())?;
         }
-        // The draft is in a directory that only root can enter, so nobody changes it meanwhile.
+        // Only root can enter the directory of the draft, so nobody can change the draft while its files change owners.
         give_all(draft.path(), owner).map_err(|error| unowned(draft.path(), &error))
     };
     init::make_with(&home, new, furnish)?;

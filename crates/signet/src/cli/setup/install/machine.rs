@@ -106,7 +106,7 @@ impl Machine {
         group: Option<u32>,
     ) -> Result<bool, CliError> {
         let (place, mode) = (self.at(path), group.map_or(0o644, |_| 0o640));
-        // Callers reload a server where the text is new, so the same text is not written again.
+        // Skip a file whose text is the same: callers reload a server if the text is new.
         if std::fs::read_to_string(&place).is_ok_and(|is| is == text) {
             self.kept(path)?;
             return Ok(false);
@@ -244,8 +244,8 @@ impl Machine {
         // A unit without a process says `MainPID=0`, and no process has that number, so `age` is then `None`.
         let said = String::from_utf8_lossy(&said.stdout);
         let age = said.trim().strip_prefix("MainPID=").and_then(age_of);
-        // The process counts as older only from 50 ms on: both ages are rounded, and a daemon that was started right
-        // after its file was written must not count as older.
+        // Both ages are rounded: without the 50 ms, a daemon that was started right after its file was written
+        // could count as older than the file.
         matches!((age, changed), (Some(age), Some(changed)) if age > changed + Duration::from_millis(50))
     }
 
@@ -293,8 +293,8 @@ impl Machine {
 fn age_of(process: &str) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
-    // The program's name, the second field, stands in brackets and may hold anything, brackets too: the third field
-    // begins after the last bracket.
+    // The second field is the program's name in brackets. The name may itself hold brackets, so the third
+    // field begins after the last one.
     let (_, fields) = stat.rsplit_once(')')?;
     let started: u64 = fields.split_whitespace().nth(22 - 3)?.parse().ok()?;
     let now: f64 = uptime.split_whitespace().next()?.parse().ok()?;

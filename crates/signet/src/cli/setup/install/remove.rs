@@ -20,11 +20,11 @@ pub(super) fn run(
         let next = "the files in /etc/signet/agents name agents and instances: --agent and --name";
         return Err(CliError::refused(what, next));
     };
-    // Stop the daemon before its login goes: without the login the daemon would only try in vain.
+    // Stop the daemon before its login is removed: without the login it would only fail again and again.
     stop(machine, name)?;
     known.removed = true;
-    // Note the removal before the server is configured: its configuration is made from
-    // the notes of agents that were not removed.
+    // Note the removal before the server is configured: the server's configuration is made from the notes
+    // of agents that were not removed.
     agents::note(machine, name, &known)?;
     if server::is_ours(machine) && server::configure(machine)? {
         server::reload(machine)?;
@@ -75,6 +75,6 @@ fn purge(machine: &Machine, name: &Instance) -> Result<(), CliError> {
             }
         }
     }
-    // The note goes last: without it, the same command could not finish a removal that was interrupted.
+    // Remove the note last: without it, the same command could not finish a removal that was interrupted.
     agents::forget(machine, name)
 }

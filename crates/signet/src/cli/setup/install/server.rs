@@ -28,7 +28,7 @@ impl ServerChoice {
     pub(super) fn find(machine: &Machine, named: Option<&str>) -> Self {
         match named {
             Some(url) => Self::Named(url.to_owned()),
-            // Look for our own server's configuration first: from the first agent on, our own server is the one that listens.
+            // Look for our own server's configuration first: once it exists, the server that listens at `LISTEN` is our own.
             None if machine.at(CONF).exists() => Self::Ours,
             None if machine.is_here() && speaks_nats(LISTEN) => Self::Running,
             None if PROGRAMS
@@ -85,7 +85,8 @@ pub(super) fn configure(machine: &Machine) -> Result<bool, CliError> {
         admin: &admin,
         users: &users,
         system: None,
-        // Room for all agents from the start: a running server takes over new users, but no new limit of its store.
+        // Reserve room for all agents from the start: a running server takes over new users on a reload, but
+        // no new limit of its store.
         shares: SHARES,
         files: None,
     };

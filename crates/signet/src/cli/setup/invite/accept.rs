@@ -65,7 +65,7 @@ pub(crate) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Cli
         return Err(CliError::usage(what, next));
     }
     let words = fingerprint(&peer.root);
-    // The line that goes back is made first: where that fails, nobody is trusted yet.
+    // Make the line for the other person first: if that fails, nobody is trusted yet.
     let own = addresses_of(&home, &config)?;
     let back = made(&home, &config, &own, WEEK)?.to_line();
     confirm(args, &invitation, &words)?;
@@ -131,7 +131,7 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
     };
     if let Some(said) = &args.words {
         let said = said.to_lowercase();
-        // Accept the words as people write them down: in capitals, on two lines, with more spaces.
+        // Accept the words however people write them down: in capitals, on two lines, with more spaces.
         let same = said.split_whitespace().eq(words.split(' '));
         return if same { Ok(()) } else { Err(differ()) };
     }
@@ -143,7 +143,7 @@ fn confirm(args: &AcceptArgs, invitation: &Invitation, words: &str) -> Result<()
         peer.principal,
         peer.principal
     );
-    // A yes from a script compares nothing, so the question is asked at a terminal alone.
+    // Ask at a terminal alone: a script that answers yes has compared no words.
     if !io::stdin().is_terminal() {
         let what = "nobody can be asked here whether the words are right: nobody is trusted yet";
         let next = "give the words that the other person says: signet accept LINE --words \"…\"";

@@ -28,7 +28,7 @@ pub(super) fn carriers_of(
         };
         for text in texts {
             let is_known = routes.iter().any(|known| known == text);
-            // Leave out an address of a kind that this release does not know: the other addresses are good all the same.
+            // Leave out an address of a kind that this release does not know: the other addresses are still good.
             if !is_known && routes.len() < MOST_ROUTES && Route::parse(text, peer).is_ok() {
                 routes.push(text.to_owned());
             }
@@ -57,7 +57,7 @@ pub(super) fn keep(home: &Home, peer: &AgentId, carriers: &[String]) -> Result<(
         );
     }
     PeerCarriers::keep(home, peer, carriers.to_vec())?;
-    // Write the file before the daemon is told: the daemon reads the file on this reload, or at its next start.
+    // Write the file before the daemon is told: the daemon reads it on this reload, or at its next start.
     if let Some(mut client) = daemon_at(&config.control_socket)? {
         client.call(&Reload {})?;
     }

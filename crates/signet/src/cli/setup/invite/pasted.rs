@@ -33,7 +33,8 @@ fn lines_in(text: &str, prefix: &str) -> Vec<Zeroizing<String>> {
     let Some((_, behind)) = bare.split_once(prefix) else {
         return Vec::new();
     };
-    // A login is a secret: `Zeroizing` wipes the line, and a line that never grows leaves no copy behind in memory.
+    // The line may hold a login, which is a secret. `Zeroizing` wipes the line, and enough capacity from
+    // the start leaves no copies behind by growing.
     let mut line = Zeroizing::new(String::with_capacity(LONGEST));
     line.push_str(prefix);
     let mut lines = Vec::new();
@@ -44,13 +45,14 @@ fn lines_in(text: &str, prefix: &str) -> Vec<Zeroizing<String>> {
             c if is_base64url(c) => line.push(c),
             _ => break,
         }
-        // Trying an end of the line costs time: limit the number of ends, since a long text of single letters has very many.
+        // Stop after `MOST` candidates: each one has to be parsed, and a long text of single letters has a gap
+        // after every letter.
         if line.len() > LONGEST || lines.len() > MOST {
             break;
         }
     }
     lines.push(line);
-    // Several spaces in a row have added the same line several times.
+    // Several spaces in a row have added the same line several times: keep it once.
     lines.dedup();
     lines
 }
@@ -61,7 +63,7 @@ fn bare(text: &str) -> Zeroizing<String> {
     let mut bare = Zeroizing::new(String::with_capacity(2 * text.len()));
     for line in text.split(['\n', '\r', '\u{2028}', '\u{2029}']) {
         let line = line.trim_start_matches(|c: char| c == '>' || c == '|' || is_gap(c));
-        // Invitations and logins hold no `=` of their own, so each `=` was put there by quoted-printable.
+        // Invitations and logins contain no `=` of their own, so each `=` was put there by quoted-printable.
         for c in line.chars().filter(|c| *c != '=' && !is_unseen(*c)) {
             bare.push(if is_gap(c) { GAP } else { c });
         }

@@ -52,7 +52,7 @@ pub(super) fn write(line: &str, file: &Path) -> Result<(), CliError> {
 }
 
 fn code_of(line: &str) -> Result<QrCode, CliError> {
-    // Take the lowest level of correction: the line is long, and only a small code fits a terminal.
+    // Use the lowest level of error correction: the line is long, and only a small code fits a terminal.
     QrCode::with_error_correction_level(line, EcLevel::L).map_err(|_| {
         let what = "the line is too long for a QR code";
         let next = "leave --qr and --qr-file out, or name fewer addresses";

@@ -92,8 +92,8 @@ pub(super) fn install(
     ) {
         Ok(Added::Text(text)) => {
             if fs::metadata(&file).is_ok_and(|there| there.permissions().readonly()) {
-                // `write` would put a new file in the place of a read-only one without an error. Somebody made that
-                // file read-only, so stop here.
+                // `write` would replace a read-only file without an error: stop here, because somebody made the file
+                // read-only on purpose.
                 let read_only = io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only");
                 return Err(unwritten(&file, &read_only));
             }
@@ -154,7 +154,7 @@ fn read(file: &Path) -> Result<Option<String>, CliError> {
 
 /// Writes a new file beside the old one, then renames it: a reader sees either of them whole.
 fn write(file: &Path, text: &str) -> io::Result<()> {
-    // Where the file is a link, the file that it points to is replaced, and the link stays.
+    // If the file is a link, replace the file that it points to, so that the link stays.
     let file = match file.canonicalize() {
         Ok(real) => real,
         Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(file)?,

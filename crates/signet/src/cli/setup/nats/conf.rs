@@ -44,7 +44,7 @@ impl ServerConf<'_> {
             format!("pid_file: \"{pid}\"\nlog_file: \"{log}\"\nlogfile_size_limit: 8MB\n")
         });
         CONFIGURATION
-            // A gigabyte of disk for each mailbox, and one more for what the server keeps beside the mailboxes.
+            // Each mailbox reserves a gigabyte of disk; one more is for what the server keeps beside the mailboxes.
             .replace("SHARES", &(self.shares + 1).to_string())
             .replace("LISTEN", self.listen)
             .replace("STORE", self.store)

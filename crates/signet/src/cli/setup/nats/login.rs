@@ -53,7 +53,7 @@ impl LoginArgs {
             (None, Some(nats)) if !nats.servers.is_empty() => nats.servers.clone(),
             (None, _) => vec!["nats://127.0.0.1:4222".to_owned()],
         };
-        // The certificates in the home's configuration are for its own servers: no other server is shown them.
+        // Use the home's settings only for the servers that its configuration names: no other server may see its certificates.
         let nats = nats.filter(|nats| servers.iter().all(|one| nats.servers.contains(one)));
         let mut config = administrator(servers, "signet nats setup");
         config.login = match (&self.creds, &self.nkey) {
@@ -132,7 +132,7 @@ fn read_context(name: &str) -> Result<Value, CliError> {
             "nats context ls shows the names; or give --server and --nkey",
         )
     };
-    // Refuse a path: the variable may come from anywhere, and has to be the name of a context.
+    // Refuse a path: the environment variable has to name a context, and must not lead to any other file.
     if name.contains(['/', '\\']) || name.starts_with('.') {
         return Err(unusable(format!("{name:?} is no name of a context")));
     }

@@ -59,8 +59,8 @@ pub(crate) fn make_patiently(
     loop {
         match make(&config, agents, None) {
             Ok(_) => return Ok(()),
-            // Try again after any error: a server that was just started or reloaded may
-            // refuse a login that it takes a moment later.
+            // Try again after any error: a server that was just started or reloaded may refuse a login that it
+            // accepts a moment later.
             Err(_) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(100)),
             Err(fault) => return Err(fault.told()),
         }

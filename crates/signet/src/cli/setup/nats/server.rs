@@ -90,7 +90,7 @@ fn refuse_shared(kept: &ServerSettings) -> Result<(), CliError> {
         if !names.insert(who) {
             return Err(twice(&format!("{who} is named twice")));
         }
-        // Two agents with one key would be one user of the server, who may read the mail of both.
+        // For the server, two agents with one key are the same user: each of them could read the mail of both.
         if let Some(other) = owners.insert(nkey, who) {
             return Err(twice(&format!("{other} and {who} have the same nkey")));
         }

@@ -30,7 +30,7 @@ impl ServerSettings {
                 "name the file that nats-server reads: --add FILE",
             )
         })?;
-        // The parts are found by their texts alone; this comparison proves that they were found rightly.
+        // `parse` only looks for known texts: this comparison proves that nothing else in the file was missed.
         let kept = Self::parse(&text).filter(|kept| kept.server().render() == text);
         kept.ok_or_else(|| foreign(path.to_owned()))
     }

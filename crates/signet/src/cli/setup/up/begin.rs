@@ -79,7 +79,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), CliError> {
         None => None,
     };
     let seed = home.nats_seed();
-    // A home that holds the seed of that login belongs to the agent for which the login was made.
+    // A home with the seed of that login belongs to the agent for which the login was made.
     let has_login = || seed.exists() && key::read(&seed).ok() == login;
     let is_other = match (&known, &root) {
         (Some(known), Some(root)) => known != root,
@@ -106,10 +106,10 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), CliError> {
 fn peers_of(home: &Home, config: &Config) -> Vec<Peer> {
     let list = ListPeers {};
     if let Ok(mut client) = Client::connect(&config.control_socket, PATIENCE) {
-        // A running daemon knows more than the state that it last wrote.
+        // Ask the running daemon: it knows more than the state that it last wrote to the disk.
         return client.call(&list).unwrap_or_default();
     }
-    // A state that cannot be read is reported later, when that agent is to trust this one.
+    // An unreadable state counts as no peers here: it is reported later, when that agent is to trust this one.
     let Ok(mut node) = Memory::glance(home, config) else {
         return Vec::new();
     };
@@ -188,7 +188,7 @@ pub(super) fn need_control_keys(home: &Home, other: &Home) -> Result<(), CliErro
 fn needs_control_key(home: &Home, beside: &Home) -> Result<(), CliError> {
     let config = Config::load(home)?;
     let key = home.key_file(CONTROL);
-    // Agents of one person share the control key, which may lie in the home of the other agent only.
+    // Agents of one person share the control key, which may be in the home of the other agent only.
     let is_lent = || {
         let other =
             Config::load(beside).is_ok_and(|other| other.agent.principal == config.agent.principal);

@@ -76,7 +76,7 @@ impl FoundServer<'_> {
             return self.own(own);
         }
         if let Some(listen) = &args.listen {
-            // --listen asks for a server of the home's own, also where the configuration names another one.
+            // `--listen` asks for a server of the home's own, even if the configuration names another server.
             return self.own(&OwnServer::create(home, Some(listen))?);
         }
         let written = servers_of(home)?;
@@ -84,13 +84,13 @@ impl FoundServer<'_> {
         let variable = variable.filter(|url| !url.trim().is_empty());
         match (written, own, variable) {
             (Some(servers), _, Some(url)) if list_of(&url) != servers => {
-                // A difference is refused: the daemon would use NATS_URL
-                // now, and the servers of config.toml after its next start.
+                // Refuse a difference: the daemon would use NATS_URL now, but the servers of config.toml after its next start.
                 let what = "NATS_URL names another NATS server than config.toml does";
                 let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
                 Err(CliError::usage(what, next))
             }
-            // The address in the configuration decides: a home may have had a server of its own before it moved to another one.
+            // The address in the configuration decides: a home that once had a server of its own may have moved to
+            // another server.
             (Some(servers), Some(own), _) if servers == [own.url()?] => self.own(&own),
             (Some(servers), ..) => self.named(&servers.join(","), ", from config.toml"),
             (None, Some(own), None) => self.own(&own),
@@ -117,13 +117,13 @@ impl FoundServer<'_> {
     pub(super) fn beside(&self, other: &Home) -> Result<(), CliError> {
         let config = load(other)?;
         let Some(own) = OwnServer::of(other) else {
-            // The other home uses a server that somebody else keeps: whether it lets this agent in is for that keeper.
+            // Somebody else runs the other home's server: only that person can let this agent in.
             return self.named(&config.nats.servers.join(","), "");
         };
-        // This command changes the other home's server, so the other home's `up` and `down` wait meanwhile.
+        // This command changes the other home's server, so hold that home's lock: its own `up` and `down` must wait meanwhile.
         let _lock = UpLock::acquire(other)?;
         own.start(self.interrupts)?;
-        // The server belongs to the other home, so it is not ended with this command.
+        // The other home may go on using this server: do not end it when this command ends.
         self.interrupts.keep_server();
         let url = enter(self.home, self.agent, &own)?;
         let whose = config.agent.agent;
@@ -166,11 +166,11 @@ impl FoundServer<'_> {
             let next = "ask for one for this agent, which `invite --login ID` makes on the server's machine";
             return Err(CliError::refused(what, next));
         }
-        // Write the servers first, because that can fail: the key that the home has, and that works, then stays.
+        // Write the servers first, because that can fail: the home then still has its old login, which works.
         set_servers(home, &login.servers)?;
         let seed = home.nats_seed();
         match seed.exists() {
-            // The same key stays; another key, or one that cannot be read, is replaced.
+            // Keep the file if it has the same key already; replace another key, or one that cannot be read.
             true if key::read(&seed).ok() == Some(login.public()?) => {}
             true => private::replace(&seed, format!("{}\n", *login.nkey).as_bytes())?,
             false => private::create_whole(&seed, format!("{}\n", *login.nkey).as_bytes())?,
@@ -186,7 +186,7 @@ impl FoundServer<'_> {
         let config = load(self.home)?;
         let agent = config.agent.agent.clone();
         if self.home.nats_seed().exists() && has_mailbox(&config) {
-            // The agent's own login may look at the mailbox but not make it, so a mailbox that is there is enough.
+            // The agent's own login may look at the mailbox but not make it, so an existing mailbox is enough.
             return print("mailbox  it is there\n");
         }
         let mut connection = nats_config::of(&config)?;
@@ -237,7 +237,8 @@ fn enter(home: &Home, agent: &AgentId, own: &OwnServer) -> Result<String, CliErr
         true => key::read_or(&seed, || key::made_anew(&seed))?,
         false => key::make(&seed)?,
     };
-    // Admit the login before the address is written: a configuration on disk then names a server that lets the agent in.
+    // Let the login in before the address is written: the configuration on disk then always names a server
+    // that lets the agent in.
     own.admit(agent, &public)?;
     let url = own.url()?;
     set_servers(home, std::slice::from_ref(&url))?;
@@ -251,7 +252,7 @@ fn list_of(urls: &str) -> Vec<String> {
 
 /// Asks at a terminal whether the server that listens here is meant; nobody is asked elsewhere.
 fn asked_to_use() -> Result<bool, CliError> {
-    // A script must not wait for an answer, and a server that somebody else runs is used only where a person says so.
+    // Ask only at a terminal: a script must not wait for an answer, and only a person may choose somebody else's server.
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Ok(false);
     }

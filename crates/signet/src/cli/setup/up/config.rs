@@ -17,7 +17,7 @@ pub(super) fn load(home: &Home) -> Result<Config, CliError> {
 pub(crate) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, CliError> {
     let text = read(home)?;
     let written = place_of(&text, &SERVERS)
-        // The template has the setting as a comment, and a comment sets nothing.
+        // The template has this setting as a comment, which sets nothing.
         .is_some_and(|at| !text.get(at..).unwrap_or_default().starts_with('#'));
     if !written {
         return Ok(None);
@@ -61,7 +61,7 @@ fn set(
     let (before, rest) = text.split_at_checked(at).ok_or_else(by_hand)?;
     let after = rest.split_once('\n').map_or("", |(_, after)| after);
     let text = format!("{before}{name} = {values:?}\n{after}");
-    // Parse the new text before it is written: whatever somebody wrote by hand around this line, the file stays usable.
+    // Parse the new text before it is written: a person may have edited the lines around it, and the file has to stay usable.
     let parsed = Config::parse(&text, home, None);
     if parsed.is_ok_and(|config| took(&config)) {
         return Ok(private::replace(&home.config_file(), text.as_bytes())?);
@@ -98,7 +98,7 @@ fn place_of(text: &str, setting: &Setting) -> Option<usize> {
         if bare.starts_with('[') {
             inside = bare == setting.section;
         }
-        // Change lines instead of TOML values: writing TOML would lose the person's comments and their order.
+        // Change lines of text instead of TOML values: writing TOML would lose the person's comments and their order.
         let name = bare.trim_start_matches('#').trim_start();
         let name = name.strip_prefix(setting.name).map(str::trim_start);
         if inside && name.is_some_and(|rest| rest.starts_with('=')) {

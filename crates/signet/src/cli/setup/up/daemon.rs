@@ -39,9 +39,9 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Cl
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(out);
-    // Every later start reads the address from the configuration: in this one, NATS_URL would override that address.
+    // Remove NATS_URL: it would override the configured server at this start, but not at later starts.
     command.env_remove("NATS_URL");
-    // Earlier runs wrote to the same file, and their errors do not belong to this start.
+    // Note the length of the log before the start: earlier starts wrote to the same file, and their errors are not of this one.
     let before = std::fs::metadata(&log).map_or(0, |facts| facts.len());
     // Start the daemon in a process group of its own: a Ctrl-C at this terminal is meant for this command.
     let child = command.process_group(0).spawn();
@@ -59,14 +59,13 @@ pub(super) fn wait(
     let start = Instant::now();
     while status_of(config).is_none() {
         let ended = child.as_mut().and_then(|(child, _)| child.try_wait().ok()?);
-        // The exit is looked for before the log is read, so that the log of an ended child is complete.
+        // Look for the exit before reading the log: the log of a child that has ended is complete.
         let said = child.as_ref().and_then(|(_, from)| fault_in(home, *from));
-        // A daemon that waits for room on the disk has said so and does not end; this command does not wait with it.
+        // A daemon that waits for free disk space logs an error but does not end: after two seconds, do not wait with it.
         let waits = said.is_some() && start.elapsed() > Duration::from_secs(2);
         if ended.is_some() || waits || start.elapsed() > PATIENCE {
             if let Some((child, _)) = &mut child {
-                // End the child: this command reports that no daemon runs,
-                // and a child that goes on would hold the home's lock.
+                // End the child: this command reports that no daemon runs, and a child that went on would hold the home's lock.
                 let _ = child.kill();
                 let _ = child.wait();
             }
@@ -153,7 +152,7 @@ pub(super) fn stop(home: &Home) -> Result<bool, CliError> {
         Ok(_) => return Ok(false),
     };
     let pid = holder.parse::<i32>().ok().and_then(Pid::from_raw);
-    // The program that holds the lock wrote the number, so the number names a process that lives.
+    // The process that holds the lock wrote this number, so it cannot be the number of another process.
     let stopped = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
     let start = Instant::now();
     while stopped && start.elapsed() < LEAVE {

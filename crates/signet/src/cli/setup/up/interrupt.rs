@@ -59,13 +59,13 @@ impl Interrupts {
                     end(work.server.take());
                     interrupted();
                 }
-                // A hangup says that the terminal has closed, and a daemon stays then.
+                // A hangup means that the terminal was closed: a daemon goes on then, and only other signals end it.
                 if !is_hangup {
                     said.send_replace(true);
                 }
             }
         };
-        // Use a thread and not a task: the command waits for processes and servers in calls that block.
+        // Use a thread and not a task: this command waits in blocking calls, in which no task would run.
         let thread = std::thread::Builder::new().name("signals".into());
         let thread = thread.spawn(move || runtime.block_on(listen));
         thread.map_err(failed)?;
@@ -74,7 +74,8 @@ impl Interrupts {
 
     /// Starts a server that ends with this command, unless it is kept.
     pub(super) fn start_server(&self, command: &mut Command) -> io::Result<()> {
-        // Hold the lock during the start: the thread that handles signals waits for the lock, and then finds the child.
+        // Hold the lock during the start: a signal that comes meanwhile is handled only when the new server is
+        // noted, and so ends it.
         let mut work = locked(&self.work);
         work.server = Some(command.spawn()?);
         Ok(())
@@ -94,7 +95,8 @@ impl Interrupts {
 
     /// Ends the server, if this command has started it and not kept it.
     pub(super) fn end_server(&self) {
-        // Hold the lock until the server has ended: the thread that handles signals waits for the lock meanwhile.
+        // Hold the lock until the server has ended: otherwise a second signal could end this command while the
+        // server still runs.
         let mut work = locked(&self.work);
         end(work.server.take());
     }
@@ -140,7 +142,7 @@ fn end(server: Option<Child>) {
 fn interrupted() -> ! {
     let what = "interrupted before the agent ran; a NATS server that was started is ended again";
     let next = "signet up  # goes on where this one stopped";
-    // What `report` gives back is not needed: the exit code is given below.
+    // The exit code of `report` is not needed: the next line gives one.
     let _ = CliError::refused(what, next).report(false);
     std::process::exit(i32::from(Exit::Refused.number()))
 }

@@ -64,8 +64,8 @@ impl OwnServer {
         program()?;
         let listen = match listen {
             Some(listen) => free(listen)?,
-            // The usual port is where other tools look; where it is taken, any port will do, because the configuration names
-            // it.
+            // Prefer the usual port, where other tools look. If it is taken, any port will do, because the
+            // configuration names it.
             None => free(USUAL).or_else(|_| free("127.0.0.1:0"))?,
         };
         let made = std::fs::DirBuilder::new()
@@ -142,7 +142,7 @@ impl OwnServer {
     ) -> Result<LoginResult, CliError> {
         let mut facts = self.facts()?;
         let before = facts.users.insert(agent.clone(), nkey.to_owned());
-        // The store was made for this many mailboxes, and each reserves its room: one more would not fit.
+        // The store was made for `SHARES` mailboxes, each of which reserves its room: one more would not fit.
         if facts.users.len() > SHARES {
             let what =
                 format!("this server has room for {SHARES} agents, and all of it is given away");
@@ -154,7 +154,7 @@ impl OwnServer {
         if before.as_deref() == Some(nkey) {
             return Ok(LoginResult::Known);
         }
-        // Write the login down only once the mailbox is there: where a step before this fails, nobody gets a login.
+        // Write the login only after the mailbox was made: if a step before fails, nobody gets a login.
         self.write(&facts)?;
         self.signal(Signal::HUP);
         Ok(match before {
@@ -166,7 +166,7 @@ impl OwnServer {
     /// Where it listens, if others than this machine can reach it there.
     pub(super) fn listens_beyond(&self) -> Result<Option<String>, CliError> {
         let listen = self.facts()?.listen;
-        // A host name that leads nowhere is no error here; that is told when the server is to listen there.
+        // A host name that does not resolve is no error here: the server reports it when it has to listen there.
         let mut places = listen.to_socket_addrs().into_iter().flatten();
         let is_beyond = places.any(|place| !place.ip().to_canonical().is_loopback());
         Ok(is_beyond.then_some(listen))
@@ -178,7 +178,7 @@ impl OwnServer {
     }
 
     fn at(home: &Home) -> Self {
-        // One path however the home is spelt: the server's process is known by the path of its configuration.
+        // Use one path however the home is spelt: the server's process is recognized by the path of its configuration.
         let path = std::fs::canonicalize(home.path()).or_else(|_| std::path::absolute(home.path()));
         let path = path.unwrap_or_else(|_| home.path().to_owned());
         Self {
@@ -223,12 +223,13 @@ impl OwnServer {
             admin: &facts.admin,
             users: &users,
             system: None,
-            // Room for all agents from the start: a running server takes over new users, but no new limit of its store.
+            // Reserve room for all agents from the start: a running server takes over new users on a reload, but
+            // no new limit of its store.
             shares: SHARES,
             files: Some((&pid, &log)),
         };
-        // Write the list of logins last: after a crash in between, the next command finds
-        // the login missing and writes both again.
+        // Write the list of logins last: after a crash in between, the login is missing in the list, and the
+        // next command writes both files again.
         private::replace(&self.conf_file(), server.render().as_bytes())?;
         let facts = serde_json::to_vec_pretty(facts).unwrap_or_default();
         Ok(private::replace(&self.facts_file(), &facts)?)

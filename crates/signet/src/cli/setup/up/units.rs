@@ -20,7 +20,8 @@ pub(crate) struct Units {
 impl Units {
     /// Those of `agent`, where this user has a service manager that answers.
     pub(crate) fn of(agent: &AgentId) -> Option<Self> {
-        // Ask the user manager itself, and do not look for its files: in a container, or under `su`, it cannot be reached.
+        // Ask the user manager itself instead of looking for its files: in a container, or under `su`, the
+        // manager cannot be reached.
         let answers = systemctl(&["show-environment"]).is_ok_and(|said| said.status.success());
         let config = settings_dir().filter(|_| answers)?;
         Some(Self {
@@ -78,11 +79,11 @@ impl Units {
             return Ok(false);
         }
         done(&["disable", "--now", unit])?;
-        // The unit is disabled by now: where its file cannot be removed, it starts nothing all the same.
+        // The error is ignored: the unit is disabled already, so a file that cannot be removed starts nothing.
         let _ = std::fs::remove_file(file);
         done(&["daemon-reload"])?;
-        // `reset-failed` takes a unit that had failed out of systemd's lists. For any other unit it fails, which does
-        // not matter: systemd knows nothing of that unit any more.
+        // `reset-failed` removes a failed unit from systemd's lists. It fails for a unit that had not failed:
+        // nothing has to be removed then.
         let _ = systemctl(&["reset-failed", unit]);
         Ok(true)
     }
@@ -118,7 +119,7 @@ fn daemon_unit(agent: &str, program: &Path, home: &Path) -> String {
                 quoted(home)
             )
         } else if line.starts_with("ReadWritePaths=") {
-            // The hyphen allows a missing home: a home that was moved away must not keep the unit from starting and saying so.
+            // The hyphen allows a missing home: if the home was moved away, the daemon has to start all the same, to say so.
             format!("ReadWritePaths=-{}\n", quoted(home))
         } else if line.starts_with("Description=") {
             format!("Description=signet agent {agent}\n")

@@ -27,7 +27,7 @@ pub(super) struct DoneArgs {
 
 pub(super) fn run(args: &DoneArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let mut client = connect(home, Duration::ZERO)?;
-    // List the inbox for a whole id too: the call names the sender as well, and the person need not type the sender.
+    // List the inbox even for a whole id: the call below also needs the sender, whom the person then need not type.
     let waiting = names::in_inbox(&mut client, args.from.as_deref())?;
     let message_id = names::one(&args.message, || Ok(waiting.clone()), LIST)?;
     let from = sender(&waiting, &message_id)?;

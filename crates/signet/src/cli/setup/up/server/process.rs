@@ -37,7 +37,7 @@ impl OwnServer {
         if let Some(pid) = self.pid() {
             if is_new_admin {
                 self.write(&facts)?;
-                // A server that runs has to learn of the new administrator before the administrator makes the mailboxes.
+                // A running server has to learn of the new administrator before the administrator makes mailboxes.
                 self.signal(Signal::HUP);
             }
             return self.wait_for(pid, &facts.listen);
@@ -46,7 +46,7 @@ impl OwnServer {
             true => taken(&facts.listen),
             false => failure,
         })?;
-        // Write the server's configuration anew: the paths in it lead into the home, which may have been moved since.
+        // Write the server's configuration anew: its paths lead into the home, which may have been moved since.
         self.write(&facts)?;
         let program = program()?;
         let mut command = Command::new(program);
@@ -55,8 +55,8 @@ impl OwnServer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // Start the server in a process group of its own: a Ctrl-C goes to this command
-        // alone, which decides whether the server ends.
+        // Start the server in a process group of its own: Ctrl-C then reaches this command alone, which
+        // decides whether the server ends.
         let started = interrupts.start_server(command.process_group(0));
         started.map_err(|error| {
             let next = "is it a program for this machine? NATS_SERVER names another";
@@ -114,8 +114,8 @@ impl OwnServer {
         let start = Instant::now();
         let mut told = None;
         while let Some(pid) = self.pid().filter(|_| start.elapsed() < PATIENCE) {
-            // After one process another may be found: a second server may run by the same configuration, and the file
-            // `server.pid` names only one of them.
+            // After one process ends, look for another: a second server may run by the same configuration, while
+            // `server.pid` names only one.
             if told != Some(pid) && kill_process(pid, Signal::TERM).is_err() {
                 break;
             }
@@ -149,8 +149,8 @@ impl OwnServer {
         match words_of(pid) {
             Some(words) => runs_by(&words, &self.conf_file()).then_some(pid),
             None => {
-                // Without /proc nobody can tell what a living process runs: where a server answers at the right
-                // address, take it for that process.
+                // Without /proc nobody can tell which program a process runs: if a server answers at the right
+                // address, take it for this process.
                 let alive = !Path::new("/proc/self").exists() && test_kill_process(pid).is_ok();
                 let facts = self.facts().ok().filter(|_| alive)?;
                 speaks_nats(&facts.listen).then_some(pid)
@@ -163,7 +163,8 @@ impl OwnServer {
 fn process_of(conf: &Path, program: &str) -> Option<Pid> {
     let me = rustix::process::geteuid().as_raw();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    // Another user may run a process with any command line, and would otherwise be signalled as the server.
+    // Look at this user's processes only: another user may run a process with any command line, which
+    // would then be signalled as the server.
     let own = entries.filter(|entry| entry.metadata().is_ok_and(|facts| facts.uid() == me));
     let numbers = own.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut pids = numbers.filter_map(Pid::from_raw);
