@@ -139,7 +139,7 @@ impl Alarms {
 
 /// Whether agents of two principals show it, or one of our own.
 fn is_doubled(context: RuleContext<'_>, shown: &[&AgentId]) -> bool {
-    // An agent that is trusted no more holds back nobody.
+    // Count only trusted agents: one whose trust was withdrawn must not hold back our announces.
     let trusted = shown
         .iter()
         .filter_map(|agent| context.trust.trusted(agent));
@@ -151,7 +151,7 @@ impl AlarmsDoor<'_, '_> {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn clear(&mut self) -> Outcome {
         let node = &self.turn.node;
-        // Found while the alarms still ring: afterwards nobody is held back, and nobody knows who was.
+        // Look up who is held back before the alarms are cleared: afterwards nobody is held back any more.
         let held = node.peers.known().names();
         let held = held.filter(|peer| !node.alarms.held_by(node.context(), peer).is_empty());
         let held: Vec<_> = held.cloned().collect();
@@ -164,7 +164,7 @@ impl AlarmsDoor<'_, '_> {
             };
             self.turn.write(Entry::Alarm(line));
         }
-        // A person has seen to everything heard so far: only what comes from now on can ring again.
+        // Start listening anew: what was heard before the person cleared the alarms must not ring again.
         self.turn.node.alarms.start(self.turn.at.elapsed);
         for link in self.turn.node.peers.known_mut().values_mut() {
             link.forget_unknown_sessions();
@@ -227,11 +227,11 @@ impl AlarmsDoor<'_, '_> {
         let answers = matches!(flight.form.method(), Some(Method::Verify | Method::Trust));
         let link = self.turn.node.peers.get(&headers.agent_id);
         let announced = link.and_then(|link| link.last_announced(self.turn.at));
-        // An answer to our announce is signed within two lives of a flight: flight 3 leaves within the life of flight
-        // 1, and flight 4 is signed within that of flight 3.
+        // An answer to our announce is signed within two lives of a flight: flight 3 leaves within the life of flight 1, and
+        // flight 4 is signed within that of flight 3.
         let reach = FLIGHT_LIFE * 2 + CLOCK_TOLERANCE;
         let ours = announced.is_some_and(|ours| headers.timestamp <= ours.saturating_add(reach));
-        // The time of the flight says nothing where the peer's clock was found to be far from ours.
+        // Ignore a peer whose clock was found to be far from ours: the time of its flight proves nothing.
         let clocks = link.is_some_and(|link| link.is_clock_noted());
         if answers && !ours && !clocks && self.is_younger(headers.timestamp) {
             let peer = headers.agent_id.clone();
@@ -243,7 +243,7 @@ impl AlarmsDoor<'_, '_> {
     /// whether the alarm rings.
     pub(super) fn suspect_copy_by_session(&mut self, message: &Message) -> bool {
         let headers = &message.headers;
-        // A receipt is no sign of another copy of us: receipts are owed in old sessions too.
+        // Skip receipts, which peers send in old sessions too: a receipt is no sign of a second copy of this agent.
         if message.form.method() == Some(Method::Receipt) {
             return false;
         }

@@ -21,7 +21,7 @@ pub(super) fn failure(fault: &Fault) -> Form {
             .text()
             .chars()
             .chain(detail.collect::<String>().chars())
-            // A longer text fits no schema: nobody would hear the failure at all.
+            // Cut the text to what the schema allows: otherwise the failure could not be sent at all.
             .take(LONGEST_TEXT)
             .collect(),
         reason: reason.name().to_owned(),

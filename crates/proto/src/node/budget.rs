@@ -104,7 +104,7 @@ pub(super) fn weight<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> u64 {
     for entry in entries {
         line.clear();
         entry.write(&mut line);
-        // At most: DEL becomes six bytes, a hidden character of two bytes six as well, one of four bytes twelve.
+        // Assume the worst case of escaping: DEL becomes 6 bytes, a hidden character of 2 bytes 6, and one of 4 bytes 12.
         let escapes = line.iter().map(|byte| match byte {
             0x7f => 5,
             0x80.. => 2,
@@ -136,7 +136,8 @@ impl Default for Budget {
 impl Budget {
     /// Whether a line is allowed at `now`; it is paid then.
     pub(super) fn spend(&mut self, now: Timestamp, entry: &Entry) -> bool {
-        // Bytes are asked first: `spend` pays at once, and a line without bytes must not use up one of the second's lines.
+        // Ask for the bytes first, since `allowance.spend` pays at once: a line that lacks bytes must not use up one of this
+        // second's lines.
         let allowed = self.bytes.has_room(now) && self.allowance.spend(now);
         if allowed {
             self.bytes.spend(weight([entry]));

@@ -76,7 +76,8 @@ impl Clock {
     /// A line is written while the clock stands at `clock`, or told again. Gives the line's own time, which is
     /// never before that of the line above it.
     pub(super) fn pass_line(&mut self, clock: Timestamp) -> Timestamp {
-        // The log's time stands still while the clock is behind it: only a later time tells where the clock stands.
+        // While the clock is behind the log's time, every line bears the log's
+        // time: only a later one shows what the clock read.
         if clock > self.written {
             self.read = self.read.max(clock);
         }
@@ -139,7 +140,7 @@ impl Clock {
 pub(super) fn after(now: Timestamp, last: Option<Timestamp>) -> Timestamp {
     let last = last.filter(|last| *last <= now.saturating_add(CLOCK_TOLERANCE));
     last.map_or(now, |last| {
-        // A millisecond is the smallest step that a signed time shows.
+        // Add a millisecond, the smallest step that a signed time shows.
         now.max(last.saturating_add(Duration::from_millis(1)))
     })
 }

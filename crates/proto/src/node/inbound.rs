@@ -25,20 +25,22 @@ pub(super) struct Arrival<'t, 'n> {
 
 impl<'t, 'n> Arrival<'t, 'n> {
     pub(super) fn judge(turn: &'t mut Turn<'n>, judged: Judged) {
-        // Before anything is ruled: what answers this input goes out by the carrier that brought it (protocol.md, section 11).
+        // Note the carrier before the input is judged: the answer goes out by the
+        // carrier that brought the input (protocol.md, section 11).
         turn.node.peers.arrive_by(judged.carrier);
-        // The input counts as one that a `flood` line counts, until a line of its own says what was decided.
+        // Until a line of its own says what was decided, the input is reported as counted, as inputs in a `flood` line are.
         turn.out.ruled = Some(Disposition::Counted);
         let bytes = judged.bytes;
         let mut arrival = Arrival { turn, bytes };
         match judged.input {
             Input::Parsed(proven) => arrival.judge_proven(judged.head, proven),
-            // Bytes that became no message ask for no introduction, so it does not matter whether their line had room.
+            // The result says whether the line had room, which matters only for an
+            // introduction: bytes that did not parse ask for none.
             Input::Unparsed(unparsed) => drop(arrival.refuse_stranger(judged.head, unparsed)),
             Input::Shed(hash) => arrival.count(hash),
         }
         let by = arrival.turn.node.peers.arrived_by();
-        // A line without the member `carrier` is about NATS (protocol.md, section 12).
+        // Leave out NATS: a line without the member `carrier` is about NATS (protocol.md, section 12).
         let carrier = Some(by).filter(|carrier| **carrier != CarrierId::NATS);
         arrival.turn.out.carrier = carrier.cloned();
     }
@@ -66,7 +68,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     fn judge_proven(&mut self, head: Vec<u8>, proven: Proven) {
         match self.current(proven) {
-            // A poll has no number, no line and no receipt, so V08 to V12 have nothing to judge in it.
+            // A poll has no sequence number, no line and no receipt, so checks V08 to V12 do not apply to it.
             Proven::Verified(verified) => match verified.payload {
                 Ok(Payload::Poll(last)) => {
                     self.turn
@@ -79,7 +81,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 }
             },
             Proven::Beyond(Beyond { message, reason }) => {
-                // A message that came before is refused as a copy; a new one for the reason found.
+                // Refuse a message that came before as a copy, and a new one for the reason that was found.
                 let fresh = self.turn.node.judge(self.turn.at.now).admit_fresh(&message);
                 let fault = fresh.err().unwrap_or(reason).into();
                 self.settle(Err(Rejected { message, fault }));
@@ -93,8 +95,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
                         message_type: Some(message.headers.message_type),
                     },
                 };
-                // Where a flood has used up the strangers' lines, nobody is introduced either: a flood must not ask the person
-                // anything.
+                // Introduce the sender only if the strangers' budget had room for a
+                // line: a flood must not ask the person anything.
                 if self.refuse_stranger(head, unparsed) {
                     self.turn.people().consider_stranger(&message, reason);
                 }
@@ -104,8 +106,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     /// Writes down what was decided about a message that is its sender's, and lets follow what follows from it.
     fn settle(&mut self, ruled: Result<Ruled, Rejected>) {
-        // The peer pays only for the lines from here on: a line before, about our clock being put back, is not the
-        // peer's.
+        // The peer pays for the lines from here on: it did not cause an earlier one, which says that our clock was put back.
         let before = self.turn.out.entries.len();
         let now = self.turn.at.now;
         let (message, reason) = match &ruled {
@@ -115,15 +116,14 @@ impl<'t, 'n> Arrival<'t, 'n> {
         let message = Arc::clone(message);
         let peer = &message.headers.agent_id;
         let link = self.turn.node.peers.entry(peer);
-        // Refused or not: the signature holds, so the time is the peer's own word.
+        // Note the time of a refused message too: its signature was verified, so the peer itself named this time.
         link.hear_time(now, message.headers.timestamp);
         let paid = match reason.is_some_and(|reason| can_be_a_replay(&message, reason)) {
             true => Some(Paid::AsStrangers),
             false => link.bytes().admit(now, &message, reason.is_some()),
         };
         let Some(paid) = paid else {
-            // Without room for its line the message is counted and not judged: its sender sends it again, or it was
-            // never to be taken.
+            // Without room for its line, count the message and do not judge it: a message that would be taken is sent again.
             self.count(message.hash());
             return self.turn.peers().note_excess(peer);
         };
@@ -140,8 +140,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
             self.turn.write(task);
         }
         let copy = ruled.plaintext();
-        // What was sealed is kept as a copy sealed for our person. Where that copy cannot be made, the line lacks the
-        // copy, and the message is taken all the same.
+        // Keep what was sealed as a copy that is sealed for our person. If no copy can be made, take the message without one.
         let node = &mut *self.turn.node;
         let seal = |plaintext| node.me.identity().copy_of(plaintext, node.ids.rng()).ok()?;
         let copy = copy.and_then(seal);
@@ -150,7 +149,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
         let entry = Outcome::verdict(self.bytes, message, Ruling::Accepted, copy, paid);
         self.turn.out.ruled = Some(Disposition::Accepted);
         let by = self.turn.node.peers.arrived_by().clone();
-        // Only what is accepted says by which carrier the peer is heard: a replayed message turns no receipt of ours away.
+        // Note the carrier of accepted messages only: otherwise a message
+        // replayed by another carrier could divert our receipts.
         let peer = self.turn.node.peers.entry(&message.headers.agent_id);
         peer.hear_by(by);
         self.turn.write_ruled(entry, Some(&ruled));
@@ -162,7 +162,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
         let (now, ruling) = (self.turn.at.now, Ruling::Rejected(fault.reason));
         self.turn.peers().count_call(message, ruling);
         let entry = Outcome::verdict(self.bytes, message, ruling, None, paid);
-        // A stranger can replay what it overheard: such lines count against the strangers' budget.
+        // A stranger may have replayed this message: count its line against the strangers' budget, and not against the peer's.
         let is_strangers = can_be_a_replay(message, fault.reason);
         if is_strangers && !self.turn.node.people.spend(now, &entry) {
             self.count(message.hash());
@@ -213,16 +213,16 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 if is_about_clocks(&message.form) {
                     self.turn.alarms().note_clock(&message);
                 }
-                // While paused the message stays in the inbox; the resume hands it over.
+                // During a pause the message stays in the inbox; the resume hands it over.
                 if !self.turn.node.people.pausing().is_paused() {
                     self.turn.hand_over(Accepted::of(ruled));
                 }
             }
             (_, KeptIn::Offers | KeptIn::Orders | KeptIn::Nowhere) => {}
-            // Receipts and flights have payloads of their own, which are matched above.
+            // Never reached: receipts and flights were matched above by their payloads.
             (_, KeptIn::Receipts | KeptIn::Handshake) => {}
         }
-        // The first word in a session confirms it, and a receipt makes room: what waited for either may leave now.
+        // The message may have confirmed its session, or made room as a receipt: send the drafts that waited for that.
         if message.headers.session.is_some() {
             self.turn.drafts().release(&message.headers.agent_id);
         }
@@ -244,17 +244,17 @@ impl<'t, 'n> Arrival<'t, 'n> {
             Reason::HandshakeUnexpected | Reason::TranscriptMismatch => {
                 self.turn.alarms().suspect_copy_by_flight(message);
             }
-            // No error answers a reused number or message-id: the error would name a message that stands under the same
-            // one.
+            // Send no error about a reused number or message-id: the error would
+            // name an accepted message, which has the same one.
             Reason::SequenceReuse => self.turn.alarms().alarm_of_reuse(message),
             Reason::MessageIdReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
-            // A peer over its budget for refusals gets no error: it hears of the refusal in the next receipt alone.
+            // A peer that is over its budget for refusals gets no error: the next receipt names the refusal.
             _ if paid == Paid::Withheld => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(fault);
                 let id = self.turn.node.ids.fresh(self.turn.at.now);
-                // Where the outbox has no room for the error, the next receipt tells of the refusal all the same.
+                // If the outbox has no room for the error, drop it: the next receipt names the refusal as well.
                 let answer = Draft::answer(form, message, id, None);
                 let _ = self.turn.sent().dispatch(answer, None);
             }

@@ -140,7 +140,7 @@ impl Inbox {
         let mut waiting = named
             .iter()
             .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
-        // Message-ids are their senders' own: two peers may have used the same one, and an answer must not go to the wrong one.
+        // Two peers may have used the same message-id: name the request as ambiguous, or an answer could go to the wrong peer.
         let (Some(message), None) = (waiting.next(), waiting.next()) else {
             return Err(match named.is_empty() {
                 true => LocalError::NotWaiting(request),
@@ -195,7 +195,8 @@ impl Inbox {
     pub(super) fn apply(&mut self, now: Timestamp, line: &OutcomeLine) {
         let name = (line.peer.clone(), line.message_id);
         match line.what {
-            // `tries` loses an entry only with its message: one for a message that is gone would stay for ever.
+            // Note tries only for a message in the inbox: `tries` loses an entry together with its message, so any other would
+            // stay for ever.
             Did::Started if self.names.contains_key(&name) => {
                 self.tries.insert(name, Tries::begun(line.tries));
             }
@@ -212,7 +213,8 @@ impl Inbox {
             }
             Did::Retried => {
                 if let Some(shelved) = self.quarantine.take(&line.peer, line.message_id) {
-                    // In the quarantine the message kept its share of the room, and `insert` counts it anew.
+                    // A message in the quarantine still counts in its peer's share of the inbox: release it, because `insert`
+                    // counts it again.
                     self.release(&shelved.message);
                     self.insert(&shelved.message);
                 }
@@ -256,7 +258,7 @@ impl Inbox {
     /// Takes what `which` says of `peer` out of the way. The log has it all; here the newest are kept, and the names of more.
     pub(super) fn set_aside(&mut self, peer: &AgentId, which: impl Fn(&Message) -> bool) {
         let goes = |message: &Message| message.headers.agent_id == *peer && which(message);
-        // The quarantine too: nothing of an agent that is trusted no more may be tried again.
+        // Include the quarantine: no message of an agent that is no longer trusted may be tried again.
         let shelved = self.quarantine.iter().map(|shelved| &shelved.message);
         let theirs = self.items.values().chain(shelved);
         let theirs = theirs.filter(|message| goes(message));
@@ -313,7 +315,7 @@ impl InboxDoor<'_, '_> {
     /// When one of them does not wait there; then none is taken.
     pub fn acknowledge(&mut self, taken: &[(AgentId, MessageId)]) -> Result<Outcome, LocalError> {
         let inbox = &self.turn.node.inbox;
-        // All are looked up before the first line is written: an error means that none was taken.
+        // Look up all messages before the first line is written, so that an error means that none was taken.
         let missing = taken
             .iter()
             .find(|(peer, id)| inbox.find(peer, *id).is_none());

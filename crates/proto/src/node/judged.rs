@@ -54,7 +54,8 @@ impl Judged {
     /// their sender are hashed (SHA-256 of the bytes), and will be counted like every stranger's
     /// that is over the budget. What any peer sent is judged in full.
     pub fn of_peers(bytes: &[u8], view: &TrustView) -> Self {
-        // The cheap look turns most junk away; where it is not sure, the parser says who is named as the sender.
+        // `may_be_a_peers` turns most junk away without parsing. Where it is not
+        // sure, the parser finds out who the sender claims to be.
         let parsed = may_be_a_peers(bytes, view)
             .then(|| Unverified::parse_from(bytes, |sender| view.peer(sender).is_some()))
             .flatten();
@@ -90,7 +91,7 @@ impl Judged {
         };
         let kept = match &input {
             Input::Parsed(Proven::Verified(_) | Proven::Beyond(_)) => 0,
-            // A message that by its own tier had to be sealed leaves no words here, whoever sent it.
+            // Keep no bytes of a message that had to be sealed by its own tier: its content must not be stored in clear.
             Input::Parsed(Proven::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
             Input::Parsed(Proven::Unproven(_)) | Input::Unparsed(_) | Input::Shed(_) => {
                 bytes.len().min(RAW_KEPT)
@@ -139,7 +140,7 @@ fn may_be_a_peers(bytes: &[u8], view: &TrustView) -> bool {
         if part != SENDER {
             continue;
         }
-        // On a copy of the place: the word found may be a value, and the member of that name may follow at once.
+        // Look ahead on a copy of the iterator: this match may be a value, and the member of that name may follow directly.
         let mut behind = parts.clone();
         let named = behind.next().and(behind.next());
         let named = named.and_then(|name| name.parse().ok());

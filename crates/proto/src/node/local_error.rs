@@ -220,8 +220,7 @@ impl LocalError {
             Self::KeyReused(_) => "key-reused",
             Self::LeaseEnded => "lease-ended",
             Self::Leased(_) => "leased",
-            // This fault has a name of its own, as the program may go on: its peers are offered the capability all the
-            // same.
+            // This error has its own name, because the program may go on: the configuration offers the capability all the same.
             Self::OfferRefused(_, OfferFault::Configured) => "offer-configured",
             Self::OfferRefused(..) => "offer-refused",
             Self::NoSession(_) => "no-session",

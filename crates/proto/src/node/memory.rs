@@ -76,7 +76,7 @@ impl Line<'_> {
         match entry {
             Entry::Message(verdict) => return self.apply_message(verdict, ruled),
             Entry::Genesis(own) => self.apply_genesis(own),
-            // A line about ourselves records our own certificate, and makes no peer of us.
+            // A trust line about ourselves records our own certificate: do not make a peer of it.
             Entry::Trust(line) if line.certificate.agent == *self.node.me.identity().agent() => {
                 self.apply_own(&line.certificate)
             }
@@ -87,7 +87,7 @@ impl Line<'_> {
                 self.node.people.apply_pause(statement, arrivals);
             }
             Entry::Approval(line) => {
-                // This marks the peer as changed, so that the agenda asks anew when something is due with it.
+                // `entry` marks the peer as changed, so that the agenda looks up again when something is due with it.
                 self.node.peers.entry(&line.peer);
                 self.node.sent.apply_approval(line);
             }
@@ -135,7 +135,7 @@ impl Line<'_> {
         match (verdict.direction, verdict.ruling, &verdict.evidence) {
             (Direction::In, Ruling::Accepted, Evidence::Whole(message)) => {
                 let Some(ruled) = ruled else {
-                    // The line was ruled on when it was written: its payload is read once more, and not judged.
+                    // The message was judged when its line was written: a replay of the log only reads its payload again.
                     let payload = Payload::recalled(message);
                     return self.apply_accepted(message, payload.as_ref());
                 };
@@ -148,7 +148,7 @@ impl Line<'_> {
                 let method = message.form.method();
                 self.apply_refused(&message.headers, method, verdict.hash, reason);
             }
-            // The line of this message keeps no method, so none may count here either.
+            // The log's line keeps no method here: ignore it now too, so that a replay of the log has the same result.
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
                 self.apply_refused(&message.headers, None, verdict.hash, reason);
             }
@@ -157,7 +157,7 @@ impl Line<'_> {
                     self.apply_refused(&headers, None, verdict.hash, reason);
                 }
             }
-            // Unproven input is nobody's, and the first line of a copy has changed everything already.
+            // Nothing else has an effect: unproven input belongs to no peer, and a copy repeats an earlier line.
             _ => {}
         }
         Changed::default()
@@ -201,12 +201,12 @@ impl Line<'_> {
         if let Some(open) = &open {
             self.node.peers.entry(open.peer()).apply_answer(request);
         }
-        // The answer to a ping is for whoever waits for it, and is no message for the agent (protocol.md, section 9).
+        // The answer to a ping goes to the program that waits for it, and not into the inbox (protocol.md, section 9).
         if !open.as_ref().is_some_and(|open| open.is_ping()) {
             self.node.inbox.insert(message);
         }
         if let Some(open) = open {
-            // Nobody is told of this end: whoever waits for it gets the answer itself.
+            // Drop the returned effects: a program that waits for this request gets the answer itself.
             self.note_fates(vec![(
                 open.peer().clone(),
                 request,
@@ -222,7 +222,7 @@ impl Line<'_> {
         hash: Digest,
         reason: Reason,
     ) {
-        // A refused flight is not noted as judged: a copy of the flight is judged anew, under the strangers' budget.
+        // Do not remember a refused flight: a copy of it is judged again, at the cost of the strangers' budget.
         if method.is_some_and(Method::is_handshake) {
             return;
         }
@@ -238,8 +238,8 @@ impl Line<'_> {
         };
         let Node { trust, .. } = &mut *self.node;
         trust.raise_lowest_version(name, established.lowest_version);
-        // The line of the flight renews the certificate too: a torn tail of the log must not part the session from the
-        // key that signs in it.
+        // Renew the certificate by the line of the flight, and not by one of its own: if a crash cut that off, the session
+        // would be left without the key that signs in it.
         let renewed = self.renew(&established.certificate);
         let Node {
             trust,
@@ -248,10 +248,9 @@ impl Line<'_> {
             me,
             ..
         } = &mut *self.node;
-        // Behind the renewal, which counts these serials from 0 again under a new signing key.
+        // Do this after the renewal, which sets these serials back to 0 under a new signing key.
         trust.raise_keys_serial(name, established.keys_serial);
-        // While the log is told again, `elapsed` is unknown: the session is compared with our keys when all has been
-        // told.
+        // During a replay of the log, `elapsed` is unknown: the session is compared with our keys when the replay is over.
         let lives = clock.elapsed().map(|elapsed| (elapsed, me.identity()));
         let peer = peers.entry(name);
         let abandoned = peer.establish(&established, self.now, self.clock, lives);
@@ -285,7 +284,7 @@ impl Line<'_> {
             }
         };
         self.node.sent.drafts_mut().remove(name, headers.message_id);
-        // Signed anew, the message is under way once more: `refused` is no longer its end.
+        // A message that was signed anew is under way again: forget that it ended as refused.
         if anew {
             self.node
                 .sent
@@ -308,7 +307,7 @@ impl Line<'_> {
 
     /// A request of the peer's is answered, where the message is an answer.
     fn answer_request(&mut self, headers: &Headers, form: &Form) {
-        // Calls and progress name a message in `in-reply-to` as well, and answer nothing by that.
+        // Only a response answers a request: calls and progress may name a message in `in-reply-to` as well.
         let Some(request) = headers.in_reply_to.filter(|_| form.method().is_none()) else {
             return;
         };
@@ -345,8 +344,7 @@ impl Line<'_> {
             return;
         };
         let message = stored.message();
-        // An answer that waits for its person may be refused, and its request then still wants one: so it settles
-        // nothing yet.
+        // An answer that waits for approval settles nothing yet: if the person refuses it, the request still needs an answer.
         if line.approve.is_none() {
             self.answer_request(&message.headers, &message.form);
         }
@@ -385,7 +383,7 @@ impl Line<'_> {
             peer.give_up(message);
         } else {
             sent.drafts_mut().remove(name, message);
-            // A handoff that never left ends its task, of which nobody else will ever say anything.
+            // A handoff that never left ends its task here: no peer knows of the task, so no report will ever end it.
             self.node.tasks.never_left(now, name, message);
         }
         self.note_fates(vec![(name.clone(), message, state)])

@@ -245,7 +245,7 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
-        // What is only counted lives in memory: a stop without these lines would lose it.
+        // Write lines for what is only counted in memory: otherwise a stop would lose the counts.
         let counted = [self.people.flush(), self.peers.flush()];
         let flood = counted.into_iter().flatten().map(Entry::Flood);
         let attempts = self.me.overdue(None).into_iter().map(Entry::Attempt);
@@ -285,7 +285,7 @@ fn next_time(
     now: At,
     of_peers: fn(&Node, At) -> Option<Timestamp>,
 ) -> Option<Timestamp> {
-    // A clock that was put back moves all other times: none of them is worth a question before that is dealt with.
+    // If the clock was put back, deal with that first: it changes all other times.
     if let Some(at_once) = node.clock.due(now.now) {
         return Some(at_once);
     }
@@ -295,7 +295,7 @@ fn next_time(
         node.sent.drafts().due(),
         node.me.due(now.now),
     ];
-    // These times are of the clock that nobody sets.
+    // These times are of the monotonic clock: `when` converts them.
     let paced = [
         node.peers.due(),
         node.inbox.due(),

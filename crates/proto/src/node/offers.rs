@@ -142,7 +142,8 @@ impl OffersDoor<'_, '_> {
         if !policy.may_leave_unapproved(&capability) {
             return Err(refused(OfferFault::Words));
         }
-        // Programs of one user share a name. Another user's must not get what peers send to this one.
+        // Programs of one user may offer the same name. Refuse a program of another
+        // user: it would get what peers send to the first user.
         if offers.is_held_by_another(&capability.name, program) {
             return Err(refused(OfferFault::Held));
         }
@@ -212,13 +213,13 @@ impl OffersDoor<'_, '_> {
         let session = self.turn.node.peers.session(peer, self.turn.at.now);
         let body = self.offer_for(peer, session);
         if session.is_none_or(|session| self.was_told(peer, session, &body)) {
-            // Told already: left due, it would be looked at with every timer.
+            // The peer was told already. Clear `due`: otherwise every timer would look at this offer again.
             self.turn.node.peers.entry(peer).offers_mut().pace.due = None;
             return;
         }
         let id = self.turn.node.ids.fresh(self.turn.at.now);
         let draft = Draft::call(Method::Offer, peer.clone(), id, body);
-        // An offer that fits into no message counts as told: it is not tried for ever.
+        // Ignore an error: an offer that fits into no message counts as told, so that it is not tried for ever.
         let _ = self.turn.sent().put_out(draft, slot);
         let offers = self.turn.node.peers.entry(peer).offers_mut();
         offers.pace.note_told(self.turn.at.elapsed);
@@ -235,8 +236,7 @@ impl OffersDoor<'_, '_> {
         told.sort_by_key(|(_, _, told)| std::cmp::Reverse(told.at));
         let mut standing: Vec<CapabilityName> = Vec::new();
         for (place, (_, link, words)) in told.iter().enumerate() {
-            // Each session begins without offers: what was told in an older session than the newest open one stands no
-            // more.
+            // Each session begins without offers: what was told in an older session than the newest open one no longer holds.
             let newest = link
                 .sessions()
                 .iter()

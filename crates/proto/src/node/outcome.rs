@@ -145,14 +145,15 @@ impl Outcome {
         copy: Option<Sealed>,
         paid: Paid,
     ) -> Entry {
-        // A copy is kept by its hash alone: the first line of the very same message has the rest.
+        // Keep only the hash of a copy: the first line of the same message has the rest.
         let evidence = if ruling == Ruling::Rejected(Reason::Duplicate) {
             Evidence::Copy(Claimed {
                 agent: Some(message.headers.agent_id.clone()),
                 message_type: Some(message.headers.message_type),
             })
         } else if paid == Paid::Withheld || message.bares_secrets() {
-            // Content that should have been sealed must not stand in the log; for a peer over its budget there is no room.
+            // Keep the headers alone: content that should have been sealed must not be
+            // in the log, and a peer over its budget has no room.
             Evidence::Headers(Arc::clone(message))
         } else {
             Evidence::Whole(Arc::clone(message))

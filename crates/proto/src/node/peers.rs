@@ -172,10 +172,10 @@ impl Peers {
     /// Our clock was put back to `now`, and what was to wait for the time that has not come now is tried at once.
     pub(super) fn go_on_at(&mut self, now: Timestamp) {
         for peer in self.known.values_mut() {
-            // Told in a time that has not come now: kept, it would hold the orders back until then.
+            // Forget a `told` that is in the future now: otherwise orders would not be told again until that time comes.
             peer.told = peer.told.filter(|told| *told <= now);
-            // What we said while our clock was ahead was dated in the peers' future: each session's peer is told again
-            // how far we are.
+            // Owe a new receipt in each session: what we signed while our clock was
+            // ahead bears a time that is in the peers' future.
             for session in &mut peer.sessions {
                 if !session.window.is_empty() {
                     session.window.owe();
@@ -249,14 +249,15 @@ impl CarriersDoor<'_, '_> {
         } = &mut self.turn.node.peers;
         carriers.note(carrier, true, self.turn.at.elapsed);
         for (name, peer) in known.iter_mut() {
-            // A carrier that comes and goes does not make us tell our person's orders each time.
+            // Keep a recent `told`, so that a carrier that comes and goes does not
+            // make us repeat our person's orders each time.
             peer.told = peer.told.filter(|told| now.is_within(TELL_PACE, *told));
             if !carriers.reaches(name, carrier) {
                 continue;
             }
             for session in &mut peer.sessions {
-                // A message that expired without a receipt has perhaps arrived: the peer is told of the message again,
-                // and answers what came of it.
+                // Owe a receipt also where a message was given up: it may have
+                // arrived, and the peer's answer says whether it did.
                 if !session.window.is_empty() || session.ledger.has_given_up() {
                     session.window.owe();
                 }

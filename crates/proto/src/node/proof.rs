@@ -44,7 +44,7 @@ impl Judge<'_> {
                 }
                 prove(&certificate.signing_key, message)?;
             }
-            // A refused flight changes nothing here, so it needs no proof.
+            // Skip the proof of a refused flight, which changes nothing here.
             None if is_flight && !is_accepted => return Ok(()),
             None => return Err("no line before certifies the key that signed the message"),
         }
@@ -71,14 +71,14 @@ impl Judge<'_> {
         }
         let signer = self.node.me.identity().signer(headers.key_id);
         let signer = signer.map(|signer| signer.public());
-        // Our keys may have changed since the line was written: the certificate that the log recorded then has the
-        // older one.
+        // Our keys may have changed since the line was written: also try the key of
+        // the certificate that the log had recorded by then.
         let recorded = self.node.me.recorded().map(|own| &own.signing_key);
         let recorded = recorded.filter(|key| key.id() == headers.key_id);
         match signer.or(recorded) {
             Some(key) => prove(key, message)?,
-            // The key of an old session may be destroyed by now. Receipts change nothing of ours, so they pass without
-            // a proof.
+            // Take a receipt without a proof: the key of its old session may have been
+            // destroyed, and receipts change nothing of ours.
             None if message.form.method() == Some(Method::Receipt) => {}
             None => return Err("the message is not signed by a key of this agent"),
         }
@@ -86,7 +86,7 @@ impl Judge<'_> {
         let mut sessions = link.into_iter().flat_map(|link| link.sessions());
         let session = sessions.find(|session| Some(session.id) == headers.session);
         let next = session.and_then(|session| session.ledger.next());
-        // A ledger gives each number once, so a number below its next one belongs to a line before.
+        // A ledger gives out each number once: a number below `next` was used by an earlier line.
         let is_again = headers
             .sequence
             .zip(next)

@@ -103,7 +103,7 @@ impl Snapshot {
     pub fn table(&self, table: &'static str) -> Lines<'_> {
         match table {
             NODE => all(|rows| rows.put(NODE, "node", &self.lone())),
-            // Rows are in the order of their keys: those of handshakes begin with `half`, which comes before `written`.
+            // Chain the rows in the order of their keys: those of handshakes begin with `half`, which comes before `written`.
             PASSING => {
                 let written = row(PASSING, "written", &self.written);
                 Box::new(self.peers.table(PASSING).chain([written]))

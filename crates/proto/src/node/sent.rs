@@ -130,7 +130,8 @@ impl Sent {
         line: &DraftLine,
         stored: StoredDraft,
     ) {
-        // Also for a draft that cannot be opened: the call has made its message, and made again must not make another.
+        // Note the key even if the draft cannot be opened: the call has made its
+        // message, and must not make another when it is repeated.
         if let Some(tag) = &line.client_key {
             self.keys.note(now, line.message_id, tag);
         }

@@ -69,7 +69,7 @@ impl Task {
     }
 
     fn go_on(&mut self, now: Timestamp, said: MessageId, to: TaskState) -> bool {
-        // Our answer and the line of the task say the same: whichever is told second must do no harm.
+        // Our answer and the task's own line report the same change: the later one of them must do no harm.
         let goes = self.state.may_become(to) || (self.said == said && self.state == to);
         if goes {
             (self.state, self.said, self.changed) = (to, said, now);
@@ -143,7 +143,8 @@ impl Tasks {
         if before.is_some_and(|before| before.offer == offer && before.given.chain == *chain) {
             return Ok(false);
         }
-        // Rule 10 (protocol.md, section 14). Room comes last, so that `inbox-full` hides none of the ten rules.
+        // This is rule 10 of protocol.md, section 14. Room is checked after it,
+        // so that `inbox-full` hides none of the ten rules.
         let mut ours = of(&self.given, task);
         let is_ours = ours.any(|given| given.given.chain.last().parent.is_none());
         let is_held = of(&self.held, task).any(|held| held.state(now).is_open());
@@ -199,7 +200,7 @@ impl Tasks {
         };
         match &line.change {
             TaskChange::Offered(given) => {
-                // A task stays until its mandate has ended, and a while longer, so that no mandate is ever taken twice.
+                // Keep a task for a while after its mandate has ended, so that no mandate is ever taken twice.
                 shelf.retain(|_, task| now <= task.not_after().saturating_add(KEPT));
                 if line.direction == Direction::Out {
                     make_room(shelf, &line.peer);
@@ -289,7 +290,7 @@ fn has_room(shelf: &Shelf, peer: &AgentId, more: usize) -> bool {
 
 /// Drops the peer's oldest task that has ended, when its share is full.
 fn make_room(shelf: &mut Shelf, peer: &AgentId) {
-    // `has_room_to_give` counts open tasks alone: those that ended may still fill the share, and go first.
+    // `has_room_to_give` counts only open tasks. Ended ones may still fill the peer's share: drop the oldest of them.
     let full = shelf.values().filter(|task| task.peer == *peer).count() >= MOST;
     let ended = shelf
         .iter()

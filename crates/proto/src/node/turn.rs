@@ -94,7 +94,7 @@ impl Node {
             at: now,
             out: Outcome::default(),
         };
-        // Else the next question for a time asks each changed peer again, and where all count as changed, every peer.
+        // Enter many changed peers into the agenda now: otherwise `poll_timeout` would ask each of them every time.
         if turn.node.peers.known().have_changed_much() {
             turn.peers().uphold_agenda();
         }
@@ -122,7 +122,7 @@ impl Turn<'_> {
         self.node.alarms.start(self.at.elapsed);
         self.node.clock.resume(self.at.elapsed);
         self.read_clock();
-        // While the log was told again no session was held against our present keys: that is made up for here.
+        // During the replay of the log, sessions were not compared with our present keys: do it now.
         self.node.peers.retire_sessions(self.node.me.identity());
         self.me().record_own();
         self.offers().recall_offers();
@@ -143,7 +143,7 @@ impl Turn<'_> {
 
     /// What is due of each part, in their order.
     pub(super) fn overdue(&mut self) {
-        // The clock comes first: where it was put back, the times below are set right before anything is compared with them.
+        // Read the clock first: if it was put back, the times below are corrected before anything is compared with them.
         self.read_clock();
         let strangers = self.node.people.overdue(self.at.now);
         let counted = [strangers, self.node.peers.overdue(self.at.elapsed)];
@@ -181,7 +181,7 @@ impl Turn<'_> {
     /// As [`Turn::write`]: `ruled` is the message of the line, where it was ruled on just now.
     pub(super) fn write_ruled(&mut self, entry: Entry, ruled: Option<&Ruled>) {
         let changed = self.node.apply(self.at.now, &entry, ruled);
-        // The line is pushed before anything follows from it: lines that follow stand behind it in the log.
+        // Push this line before `follow` adds more lines: they have to come after it in the log.
         self.out.entries.push(entry);
         self.follow(changed);
     }
@@ -204,8 +204,8 @@ impl Turn<'_> {
         });
         let peer = self.node.peers.entry(signed.recipient());
         peer.bytes().note_sent(&entry);
-        // The line is written before the message leaves: whoever hears flight 4 answers at once, and the workers have
-        // to know the peer's key by then.
+        // Write the line before the message leaves: a peer answers flight 4 at
+        // once, and the workers need the peer's key by then.
         self.write(entry);
         self.ways().publish(signed);
     }
@@ -231,7 +231,7 @@ impl Turn<'_> {
             Form::Call(Method::Progress) => Effect::Progress(accepted),
             Form::Call(_) => Effect::Deliver(accepted),
             Form::Success | Form::Failure { .. } if is_kept().is_some() => Effect::Answer(accepted),
-            // An answer that is not in the inbox by now is one to a ping: every other is put there first.
+            // An answer that is not in the inbox is one to a ping: every other answer was put into the inbox before.
             Form::Success | Form::Failure { .. } => Effect::Pong(accepted),
         };
         self.out.effects.push(effect);
@@ -240,7 +240,7 @@ impl Turn<'_> {
     /// Our agent may have what waits in the inbox: it came during a pause, or is tried again.
     pub(super) fn hand_over_waiting(&mut self, peer: &AgentId, name: MessageId) {
         if let Some(message) = self.node.inbox.find(peer, name).cloned() {
-            // Opened anew each time: neither the inbox nor its rows hold in clear what came sealed.
+            // Open a sealed message each time: its content is kept in clear neither in the inbox nor in its rows.
             let opened = self.node.opened(&message);
             self.hand_over(Accepted::kept(message, opened));
         }
@@ -253,7 +253,7 @@ impl Turn<'_> {
         let id = self.node.ids.fresh(self.at.now);
         let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
         if self.sent().dispatch(draft, None).is_err() {
-            // This line ends the ping: without it every start would try the answer again.
+            // Write a line that ends the ping: without it, every start would try to answer it again.
             let (peer, ping) = (&message.headers.agent_id, message.headers.message_id);
             let line = OutcomeLine::of(peer, ping, Did::AnswerFailed);
             self.write(Entry::Outcome(line));
@@ -270,18 +270,17 @@ impl Turn<'_> {
         }
         let entry = Entry::Clock(ClockLine {
             peer: self.node.me.identity().agent().clone(),
-            // The difference is to the time that this very line bears, and no line bears an earlier time than the one before
-            // it.
+            // Measure from the time that this line itself will bear, which is never earlier than that of the line before.
             difference_ms: now.as_millis() - self.node.clock.written().max(now).as_millis(),
         });
         self.write(entry);
         self.node.clock.read(now);
-        // The line has changed what is remembered. From here on goes out what waited for a time that has not come now.
+        // The line has corrected what is remembered. Now send what waited for a time that is in the future again.
         self.node.people.put_clock_back(now);
         self.node.peers.go_on_at(now);
         let peers: Vec<_> = self.node.peers.known().names().cloned().collect();
         for peer in peers {
-            // Answers that peers had refused as from the future may be signed once more (protocol.md, section 6).
+            // Answers and reports that peers refused because our clock was ahead may be signed again (protocol.md, section 6).
             self.sent().sign_anew(&peer);
         }
     }
@@ -320,7 +319,7 @@ impl Turn<'_> {
     /// What a finished handshake is worth: the peer's newer certificate, and whoever waits for it.
     fn welcome(&mut self, established: &Established, renewed: Option<TrustChange>) {
         let certificate = &established.certificate;
-        // The flight itself has moved the binding already; this line only tells the person.
+        // The line of the flight has renewed the certificate already: this line only tells the person.
         if let Some(change) = renewed {
             let entry = Entry::trust(change, certificate.clone());
             self.out.entries.push(entry);
@@ -328,7 +327,7 @@ impl Turn<'_> {
         if renewed == Some(TrustChange::RootSucceeded) {
             self.notify(Notice::RootSucceeded(certificate.clone()));
         }
-        // The workers get the peer's new key before anybody hears of the session: the next message may be signed with it.
+        // Give the workers the peer's new key before the session is reported: the next message may be signed with that key.
         self.tell_trust();
         let peer = certificate.agent.clone();
         self.out.effects.push(Effect::Established(peer));

@@ -217,7 +217,7 @@ impl Leases {
 
     fn end(&mut self, id: LeaseId) -> Option<Lease> {
         if self.held.len() >= MOST {
-            // All leases were handed out: with this one ended, a consumer that got nothing for want of room asks again.
+            // All leases were in use, so a consumer may have got nothing: `freed` makes it ask again.
             self.freed += 1;
         }
         let lease = self.held.remove(&id)?;
@@ -240,11 +240,11 @@ impl LeasesDoor<'_, '_> {
         while let Some(message) = self.next_for(wanted) {
             let headers = &message.headers;
             let name = (headers.agent_id.clone(), headers.message_id);
-            // The message waits in the inbox, so its try can begin.
+            // An error does not occur: `next_for` has found the message in the inbox.
             let Ok(tries) = self.turn.inbox().begin(&name.0, name.1) else {
                 break;
             };
-            // A message whose tries are used up went to the quarantine: the next one is looked for.
+            // `None` means that the tries are used up and the message went to the quarantine: look for the next one.
             let Some(tries) = tries else { continue };
             let lease = wanted.lease.clamp(SHORTEST, LONGEST);
             let asked = message.form == Form::Call(Method::Request);
@@ -303,7 +303,7 @@ impl LeasesDoor<'_, '_> {
         if is_spent {
             return Ok((None, outcome));
         }
-        // The limit keeps the shift within the number, whatever the log says of the tries.
+        // Cap the number of tries, which comes from the log: a larger shift would overflow.
         let usual = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
         let pause = pause.unwrap_or(usual).min(LONGEST);
         let later = self.turn.at.elapsed.saturating_add(pause);
@@ -395,7 +395,7 @@ impl LeasesDoor<'_, '_> {
                 && !self.is_answered_by_draft(peer, name)
         });
         let next = free.next();
-        // What was passed over is not forgotten: `Supply` changes when something older is free, and the consumer begins at 0.
+        // Messages passed over are not lost: when one becomes free, `Supply` changes, and the consumer looks from 0 again.
         wanted.looked = match &next {
             Some(item) => item.number,
             None => inbox.arrivals(),
@@ -429,7 +429,7 @@ impl LeasesDoor<'_, '_> {
             .filter(|lease| lease.tell.is_some_and(|tell| tell <= now));
         let due: Vec<_> = due
             .map(|lease| {
-                // Once only, also where it cannot be told now: the answer itself will come.
+                // Tell the peer once only, even if that fails now: the answer itself will come.
                 lease.tell = None;
                 lease.name.clone()
             })
@@ -445,7 +445,7 @@ impl LeasesDoor<'_, '_> {
         };
         self.turn.node.inbox.leases.freed += 1;
         let (peer, message_id) = lease.name;
-        // A message that is gone from the inbox has no try to end: that error does not matter.
+        // Ignore the error: a message that has left the inbox has no try to end.
         let _ = self.turn.inbox().end_try(&peer, message_id, why);
     }
 

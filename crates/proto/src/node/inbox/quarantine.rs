@@ -188,7 +188,7 @@ impl InboxDoor<'_, '_> {
         reason: &str,
     ) -> Result<Outcome, LocalError> {
         let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
-        // Written as a failed try with the number before it: a start reads the line, and counts no try more.
+        // Write a failed try under the number before this one: so this try does not count, after a restart neither.
         let before = tries.ending().saturating_sub(1);
         let reason = reason.chars().take(LONGEST_REASON).collect();
         self.write_try(peer, message_id, Did::Failed, before, Some(reason));
@@ -201,7 +201,7 @@ impl InboxDoor<'_, '_> {
     /// When no such message waits in the inbox.
     pub fn keep(&mut self, peer: &AgentId, message_id: MessageId) -> Result<Outcome, LocalError> {
         let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
-        // A `try` in the log counts from 1, also for a message that was handled without being announced.
+        // The log counts tries from 1, even where the agent handled the message without starting a try.
         self.write_try(peer, message_id, Did::Kept, tries.begun.max(1), None);
         Ok(self.turn.take())
     }
@@ -238,8 +238,8 @@ impl InboxDoor<'_, '_> {
         if matches!(message.form, Form::Call(Method::Request)) {
             let id = self.turn.node.ids.fresh(self.turn.at.now);
             let draft = decline(&message, id, GIVEN_UP.to_owned());
-            // The answer goes first: where it finds no room the message stays in the quarantine, and no request is left
-            // unanswered.
+            // Send the answer first: if there is no room for it, the message stays in
+            // the quarantine, so that no request goes unanswered.
             self.turn.sent().dispatch(draft, None)?;
         }
         let sender = &message.headers.agent_id;
@@ -257,8 +257,8 @@ impl InboxDoor<'_, '_> {
         if self.turn.node.inbox.leases.holds(peer, message_id) {
             return Err(LocalError::Leased(message_id));
         }
-        // The last try never ended, as after a crash. It counted when it began: a message that kills its handler is not tried
-        // for ever.
+        // The last try began and never ended, as after a crash. A try counts when it begins, so that a message that kills its
+        // handler is not tried for ever.
         if tries.are_spent() {
             let why = Some(UNFINISHED.to_owned());
             let message = self.turn.node.inbox.find(peer, message_id).cloned();
@@ -282,7 +282,7 @@ impl InboxDoor<'_, '_> {
     ) -> Result<bool, LocalError> {
         let number = self.turn.node.inbox.tries_of(peer, message_id)?.ending();
         let reason = reason.chars().take(LONGEST_REASON).collect();
-        // Looked up before the line is written, which may move the message into the quarantine.
+        // Look up the message before the line is written, which may move the message into the quarantine.
         let message = self.turn.node.inbox.find(peer, message_id).cloned();
         self.write_try(peer, message_id, Did::Failed, number, Some(reason));
         let is_spent = number >= TRIES;

@@ -15,7 +15,7 @@ impl Inbox {
         match table {
             INBOX => {
                 let mut items: Vec<_> = self.after(0).collect();
-                // Rows go by the text of their keys, where 10 stands before 9.
+                // Rows are sorted by their keys as text, where 10 comes before 9.
                 items.sort_by_cached_key(|item| item.number.to_string());
                 Box::new(items.into_iter().map(|item| self.row(&item)))
             }
@@ -55,7 +55,7 @@ impl Inbox {
             let tries = tries.and_then(|tries| serde_json::from_value::<Tries>(tries).ok());
             let row = message.zip(tries);
             let (message, tries) = row.ok_or_else(|| unread(INBOX, &number.to_string()))?;
-            // `insert` counts on by one: so each message gets back the number that it had.
+            // `insert` counts on from here, so that each message gets back the number that it had.
             self.arrivals = number.saturating_sub(1);
             self.insert(&message);
             if tries != Tries::default() {
@@ -64,7 +64,7 @@ impl Inbox {
                 self.tries.insert(name, tries);
             }
         }
-        // The newest arrival may be gone by now; its number is not given to another.
+        // The newest message may have left the inbox: restore the counter, so that its number is not given out again.
         self.arrivals = arrivals;
         for (_, shelved) in tables.read::<(AgentId, MessageId), Shelved>(QUARANTINE)? {
             let peer = shelved.message.headers.agent_id.clone();
@@ -74,10 +74,10 @@ impl Inbox {
             self.quarantine.put(shelved);
         }
         let mut rows = tables.read::<(usize,), Value>(ASIDE)?;
-        // Keys come in the order of their text, and the oldest has to be in front here.
+        // Rows come in the order of their keys as text, but the oldest message has to be first here.
         rows.sort_by_key(|(place, _)| *place);
         for ((place,), value) in rows {
-            // Of the older messages that were set aside only the names are kept.
+            // Of the older messages that were set aside, only the names are kept.
             if let Ok(name) = serde_json::from_value::<Gone>(value.clone()) {
                 self.gone.push_back(name);
                 continue;

@@ -49,7 +49,7 @@ impl Attempts {
             return;
         }
         let apart = self.counted.contains_key(&alike) || self.counted.len() < PAIRS;
-        // An agent can name ever more peers: beyond the limit only reasons are counted apart.
+        // An agent can name ever more peers: beyond the limit, count by the reason alone, so that the table does not grow.
         if !apart {
             (alike.peer, alike.call) = (None, None);
         }

@@ -139,7 +139,7 @@ impl Offers {
         more: &Capability,
     ) -> bool {
         let is_served = |offered: &HeldOffer| matches!(offered.held, Held::By(_));
-        // Where what is served leaves no room, nothing is dropped for an offer that is refused all the same.
+        // If the offers that are served leave no room, refuse before anything is dropped.
         if !self.fits(policy, connection, more, is_served) {
             return false;
         }
@@ -156,8 +156,8 @@ impl Offers {
     ) -> bool {
         let others = self.0.iter().filter(|(_, offered)| counts(offered));
         let others = others.flat_map(|(name, offered)| {
-            // Offers of the same name that `more` replaces are not counted: those by this connection, and those whose
-            // programs have gone.
+            // Do not count the offers of the same name that `more` replaces: those by
+            // this connection, and those whose programs have gone.
             let goes = |by: u64| match offered.held {
                 Held::By(_) => by == connection,
                 Held::Gone(_) => true,
@@ -189,7 +189,7 @@ impl Offers {
 
     pub(super) fn serve(&mut self, program: Program, to: OfferedTo, capability: Capability) {
         let name = capability.name.clone();
-        // As soon as a program serves the name again, the words of those that have gone end.
+        // When a program serves the name again, drop the offers of the programs that have gone.
         let mut served = match self.0.remove(&name) {
             Some(offered) if matches!(offered.held, Held::By(_)) => offered.served,
             Some(_) | None => BTreeMap::new(),
@@ -218,7 +218,7 @@ impl Offers {
 
     /// An offer from before the start, which nobody serves yet: in the words that peers were told.
     pub(super) fn recall(&mut self, name: CapabilityName, told: Vec<Served>, now: Duration) {
-        // Nobody serves it, so these are places and no connections: the first program that serves it drops them all.
+        // Nobody serves this offer yet, so number its entries instead of using connection ids: `serve` drops them all.
         let served = (0..).zip(told).collect();
         let held = Held::Gone(now);
         self.0.entry(name).or_insert(HeldOffer { held, served });

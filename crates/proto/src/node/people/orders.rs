@@ -75,14 +75,13 @@ impl People {
         control: &ControlCertificate,
     ) -> bool {
         let own = &context.identity.certificate;
-        // Another home of our person may have changed to a new root before this one: the pinned root counts as well as
-        // our own.
+        // Accept the pinned root besides our own: another home of our person may have changed to a new root before this one.
         let pinned = context.trust.principal(&own.principal);
         let known = context.identity.control.as_ref();
         let known = known.map_or(0, |known| known.serial);
         let obeyed = self.pausing.statement.as_ref();
         let obeyed = obeyed.map_or(0, |said| said.control.serial);
-        // A control certificate puts the older ones out of force: the key of an older one may be in other hands.
+        // A newer control certificate makes the older ones invalid, since the key of an older one may have been stolen.
         control.principal == own.principal
             && (control.root == own.root
                 || pinned.is_some_and(|pinned| *pinned.root() == control.root))
@@ -126,10 +125,9 @@ impl People {
             return Err(Reason::StatementInvalid);
         }
         let last = self.pausing.statement.as_ref();
-        // A new control certificate outranks every statement under the one before: whoever stole the older control key
-        // and used up its numbers is heard no more.
+        // `rank` compares control certificates first: otherwise a thief of the older control key could use up all serials.
         let echo = last == Some(statement);
-        // The very same word again is no fault: each agent of our person tells it daily.
+        // Take the very same statement again: each agent of our person repeats it daily.
         match echo || last.is_none_or(|last| rank(last) < rank(statement)) {
             true => Ok(()),
             false => Err(Reason::StatementStale),
@@ -145,7 +143,7 @@ impl People {
     ) -> Option<Timestamp> {
         let link = node.peers.get(peer)?;
         let due = self.orders_of(node.trust(), peer, link)?;
-        // Without a carrier nothing is told and nothing changes: a due time would only wake the daemon again and again.
+        // Name no time while no carrier is up: nothing could be told then, and the daemon would only wake again and again.
         (node.peers.carriers().is_any_up() && node.me.may_sign(now)).then_some(due)
     }
 
@@ -251,7 +249,7 @@ impl PeopleDoor<'_, '_> {
             }
             Payload::Revocation(revocation) => self.take_revocation(revocation),
             Payload::Pause(statement) => self.take_pause(statement),
-            // Nothing else carries a word of a person.
+            // No other payload carries an order.
             _ => {}
         }
         let changed = self.turn.out.entries.len() > before;
@@ -262,7 +260,7 @@ impl PeopleDoor<'_, '_> {
         if let Payload::Flight(flight) = &ruled.payload {
             certificate = Some(&flight.credentials.certificate);
         }
-        // Only what this very message revoked counts here: by what was known before, V06 has judged its key.
+        // Check this only if the message brought a revocation that is new: V06 has refused a key that was revoked before.
         match changed && certificate.is_some_and(|certificate| trust.is_revoked(certificate)) {
             true => Err(Rejected {
                 message: ruled.message,
@@ -287,8 +285,7 @@ impl PeopleDoor<'_, '_> {
         self.turn.notify(notice);
         self.turn.write(Entry::Revoked(revocation.clone()));
         self.turn.tell_trust();
-        // Only a revocation by our own person is repeated to peers: other people's are not ours to repeat, nor a reason
-        // to repeat our own.
+        // Repeat to peers only what our own person revoked: the revocations of other people are not ours to repeat.
         if revocation.principal == *self.turn.node.trust().own_principal() {
             self.decrees_changed();
         }

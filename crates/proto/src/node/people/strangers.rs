@@ -54,7 +54,7 @@ pub(in crate::node) struct Strangers {
 
 impl Strangers {
     pub(super) fn wait(&mut self, now: Timestamp, certificate: &Certificate) {
-        // Whoever has waited too long goes with the next one that comes: no timer waits for that.
+        // Remove strangers that have waited too long whenever another one comes, so that no timer is needed.
         self.waiting
             .retain(|_, stranger| now.since(stranger.since) < WAIT);
         let stranger = Stranger {
@@ -120,7 +120,7 @@ impl Strangers {
         let rings = |since: &&Timestamp| now.since(**since) < ALARM_LIFE;
         match change {
             TrustChange::Pending => {
-                // Nobody who waits is put out by a newcomer: else a flood of root keys would hide an honest stranger.
+                // A newcomer never replaces a stranger that waits: otherwise a flood of root keys could push out an honest one.
                 let known = self.waiting.get(&root).filter(waits).is_some();
                 !known && self.waiting.values().filter(waits).count() < WAITING
             }
@@ -136,7 +136,8 @@ impl Strangers {
         let second = Duration::from_secs(1);
         let spent = self
             .proofs
-            // A clock that was put back begins the second anew: else nobody is verified until it has caught up.
+            // If the clock was put back, begin a new second: otherwise no stranger
+            // would be verified until the clock has caught up.
             .filter(|(since, _)| *since <= now && now.since(*since) < second);
         let (since, spent) = spent.unwrap_or((now, 0));
         self.proofs = Some((since, spent.saturating_add(1)));
@@ -224,7 +225,7 @@ impl PeopleDoor<'_, '_> {
     /// # Errors
     /// When the agent-id is another principal's, or our own.
     pub fn replace_root(&mut self, certificate: &Certificate) -> Result<Outcome, BindError> {
-        // Tried on a copy first: a line that contradicts what stands must not be written.
+        // Try the change on a copy first: a line that contradicts the present trust must not be written.
         self.turn.node.trust.clone().replace_root(certificate)?;
         Ok(self.change_trust(TrustChange::RootReplaced, certificate))
     }
@@ -243,7 +244,8 @@ impl PeopleDoor<'_, '_> {
         if !self.turn.node.trust.clone().bind(certificate)? {
             return Ok(());
         }
-        // A certificate as a file may be the first under the named successor: that changes the root, and has a line of its own.
+        // A certificate from a file may be the first one of the named successor
+        // root: then the root changes, which gets its own line.
         let principal = self.turn.node.trust().principal(&certificate.principal);
         let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
         self.turn
@@ -279,19 +281,19 @@ impl PeopleDoor<'_, '_> {
             Reason::RootChanged => TrustChange::RootChanged,
             _ => return,
         };
-        // Flights 3 and 4 go on with a handshake, and no stranger has one with us.
+        // Flights 3 and 4 continue a handshake, and no stranger has one with us.
         let opens = matches!(
             flight.form,
             Form::Call(Method::Announce) | Form::Call(Method::Verify)
         );
-        // Nothing is proven yet: the claimed root key only says which place is asked for.
+        // Nothing is proven yet: use the claimed root key only to look up whether this stranger waits already.
         let Some(root) = claimed_root(flight).filter(|_| opens) else {
             return;
         };
         let now = self.turn.at.now;
         let strangers = &mut self.turn.node.people.strangers;
-        // What costs nothing is asked first, the count of proofs next, and the signatures last: a flood costs 50 proofs a
-        // second.
+        // Cheap checks come first, then the limit on proofs, and the signatures
+        // last: so a flood costs at most 50 proofs a second.
         let fits = admit_time(now, flight).is_ok()
             && strangers.has_room(change, root, now)
             && strangers.spend_proof(now);

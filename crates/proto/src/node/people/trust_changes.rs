@@ -19,12 +19,13 @@ impl Line<'_> {
     ) -> Changed {
         let agent = &certificate.agent;
         match change {
-            // A binding that contradicts another was never written; a log that holds one is refused
-            // by `audit verify`, and here the first one stands.
+            // A binding that contradicts an earlier one is never written. If a log holds one all the same, `audit verify`
+            // refuses the log, and the earlier binding stays here.
             TrustChange::Bound => {
                 let withdrawn = self.node.trust().peer(agent);
                 let withdrawn = withdrawn.is_some_and(|peer| peer.is_withdrawn());
-                // An agent that asked, or was withdrawn, waits for our word: it is announced to although no mail waits for it.
+                // An agent that asked for an introduction, or was withdrawn, waits for our
+                // decision: announce to it although no mail waits.
                 let approved = self.node.people.strangers.decided(certificate) || withdrawn;
                 let _ = self.change_trust(certificate, |trust| trust.bind(certificate));
                 self.node.peers.entry(agent).apply_bound(approved);
@@ -71,7 +72,7 @@ impl Line<'_> {
         if self.node.trust().trusted(agent).is_none() {
             return self.cut(agent);
         }
-        // The peer has a newer certificate that stands: only the sessions and messages under revoked keys go.
+        // The peer has a newer certificate that is valid: remove only the sessions and messages under revoked keys.
         let view = self.node.trust().clone();
         let revoked = |key| {
             let certificate = peer.certificate(key);
@@ -128,7 +129,7 @@ impl Line<'_> {
         };
         let mut names = self.node.sent.cut(agent);
         names.append(&mut link.cut());
-        // A request that has no receipt yet is named by both, and has one end.
+        // A request without a receipt is in both lists: name it once.
         names.sort_unstable();
         names.dedup();
         self.node.inbox.set_aside(agent, |_| true);

@@ -25,12 +25,12 @@ impl Node {
         let mut tables = Tables::default();
         for (table, key, value) in rows {
             match table.as_str() {
-                // There are too many names to gather them first: each is put back as it is read.
+                // Put back each name as it is read: there are too many to gather them first.
                 NAMES => node.peers.put_back_name(&key, &value)?,
                 _ => tables.add(table, key, value),
             }
         }
-        // Peers are known before what is for them.
+        // Restore the trust first, because the parts below refer to known peers.
         trust::put_back(&mut node.trust, &mut tables)?;
         node.people.put_back_strangers(&mut tables)?;
         node.alarms.put_back(&mut tables)?;
@@ -42,7 +42,7 @@ impl Node {
                 node.sent.drafts_mut().lose(&peer, name, why);
             }
         }
-        // Calls go on behind the newest that any peer's hops hold, for no two of them have the same time.
+        // No two calls may have the same time: continue after the newest call in any peer's hops.
         if let Some(step) = node.peers.known().newest_step() {
             node.clock.put_back_step(step);
         }
@@ -57,7 +57,7 @@ impl Node {
                 peers.entry(peer);
             })?;
         node.tasks.put_back(&mut tables)?;
-        // A row that nobody took is a fault: a state that is read in part would differ from its log.
+        // A row that no part has taken is an error: a state that is read in part would differ from its log.
         tables.end().map(|()| node)
     }
 }

@@ -25,7 +25,7 @@ pub struct Row {
 impl Row {
     /// The first half of a hash over all of it.
     pub(super) fn sum(&self) -> [u8; 16] {
-        // No table and no key has a NUL, so that no two rows are the same bytes here.
+        // Join the parts with NUL, which no table name and no key contains: so no two rows give the same bytes.
         let parts = [self.table, "\0", &self.key, "\0", &self.value];
         let hash = Digest::of(&parts.map(str::as_bytes));
         hash.0.first_chunk().copied().unwrap_or_default()

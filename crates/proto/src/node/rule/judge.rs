@@ -29,7 +29,7 @@ impl<'n> Judge<'n> {
             let (payload, unsealed) = judged;
             let readable = Readable::of(&message, unsealed.as_ref());
             let (tasks, trust) = (&self.node.tasks, self.node.trust());
-            // Last, as V12 says: the chain of mandates can stand in a sealed body, which is open only now.
+            // Check tasks last, as V12 says: the chain of mandates may be in a sealed body, which is open only now.
             let task = tasks.rule(trust, self.now, readable)?;
             Ok((payload, unsealed, task))
         });
@@ -52,8 +52,8 @@ impl<'n> Judge<'n> {
         let link = self.admit_fresh(message)?;
         let headers = &message.headers;
         let is_reused = link.seen(headers.message_id).is_some();
-        // A receipt may come late, but not from the future: later receipts, with earlier times, would then count as
-        // old.
+        // A receipt may come late, but not from the future: the receipts after
+        // it, which have earlier times, would count as old.
         if message.form.method() != Some(Method::Receipt) {
             admit_time(self.now, message)?;
         } else if headers.timestamp > self.now.saturating_add(CLOCK_TOLERANCE) {
@@ -61,14 +61,14 @@ impl<'n> Judge<'n> {
         }
         match message.form.method() {
             Some(Method::Revoke | Method::Pause | Method::Resume) => {
-                // For orders V10 names the used message-id first, for flights the headers of a session.
+                // The order is that of V10: for orders a reused message-id comes first, for flights the headers of a session.
                 if is_reused {
                     return Err(Reason::MessageIdReuse.into());
                 }
                 if has_session_headers(message) {
                     return Err(Reason::HeaderInvalid.into());
                 }
-                // Only here does a fault of the body count: V08 to V10 go before it.
+                // Report a fault of the body only now: checks V08 to V10 come before it.
                 let payload = payload?;
                 self.node
                     .people
@@ -123,7 +123,7 @@ impl<'n> Judge<'n> {
         is_reused: bool,
     ) -> Result<(Payload, Option<Unsealed>), Fault> {
         let headers = &message.headers;
-        // V10 in its order; every step is about the sender's place in the session, and none reads the body.
+        // Follow the order of V10: these checks are about the session alone, and none of them reads the body.
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
         if headers.version != session.version {
@@ -131,8 +131,8 @@ impl<'n> Judge<'n> {
         }
         let method = message.form.method();
         let is_receipt = method == Some(Method::Receipt);
-        // A session takes what is signed by the peer key that opened it. A receipt may be signed by the peer's newest
-        // key too: the older key cannot sign after its certificate's end.
+        // A session takes what is signed by the peer key that opened it. A receipt may also be signed by the peer's newest key,
+        // since the older key cannot sign after its certificate has ended.
         let by_newest = || {
             let newest = self.node.trust().peer(&headers.agent_id);
             let newest = newest.and_then(|peer| peer.newest());
@@ -151,7 +151,7 @@ impl<'n> Judge<'n> {
             admit_receipt(message, is_reused)?;
             return Ok((payload?, None));
         }
-        // By the sender's own time: what was on its way when the session ended is still taken.
+        // Compare the sender's own time: a message that was on its way when the session ended is still taken.
         if headers.timestamp > session.ends {
             return Err(Reason::SessionEnded.into());
         }
@@ -160,7 +160,7 @@ impl<'n> Judge<'n> {
         if is_reused {
             return Err(Reason::MessageIdReuse.into());
         }
-        // From here on V12, in the order of its numbers.
+        // From here on, follow the order of V12.
         self.node.sent.requests().rule(self.now, message)?;
         self.permit(link, session, message)?;
         let mut payload = payload?;
@@ -172,7 +172,7 @@ impl<'n> Judge<'n> {
         if waits && !self.node.inbox.has_room(message) {
             return Err(Reason::InboxFull.into());
         }
-        // Opened behind all cheaper checks: opening costs a key agreement, and only what follows needs the content.
+        // Open the message after all cheaper checks: opening costs a key agreement, and only the checks below need the content.
         let unsealed = self.node.me.open(message)?;
         let readable = Readable::of(message, unsealed.as_ref());
         if let Payload::Progress(told) = &mut payload {

@@ -46,8 +46,8 @@ impl<'n> Judge<'n> {
         let terms = match way {
             Way::Send => self.terms_out(peer, session, capability),
             Way::Receive => {
-                // The flight said what the peer has loaded, the newest certificate what it may claim now: both have to allow
-                // it.
+                // The session has the layers that the peer declared, and the newest certificate those that it may claim now:
+                // use what both have.
                 let layers = session.map_or(proven, |session| session.peer_layers.and(proven));
                 let given = session.map(|session| &session.given);
                 let version = session.map_or(Version::CURRENT, |session| session.version);
@@ -67,7 +67,7 @@ impl<'n> Judge<'n> {
         let headers = &message.headers;
         let peer = &headers.agent_id;
         let policy = self.node.me.policy();
-        // Only asked here. `count_call` pays when the verdict is written, since refused calls count as well.
+        // Only look at the budget here: `count_call` charges it when the verdict is written, since refused calls count as well.
         if message.form.method().is_some()
             && (link.charge(self.now, policy, session, message)).is_none()
         {
@@ -104,7 +104,7 @@ impl<'n> Judge<'n> {
         misfit.map_or(Ok(()), |misfit| {
             Err(Fault {
                 reason: Reason::BodyUnfit,
-                // The text travels in clear: of tiers 3 and 4 it repeats nothing that the sender wrote.
+                // This text travels in clear: for tiers 3 and 4 it repeats nothing that the sender wrote.
                 detail: Some(misfit.text(message.headers.data_tier)),
             })
         })
@@ -122,7 +122,7 @@ impl<'n> Judge<'n> {
     pub(in crate::node) fn fit_recipient(&self, draft: &Draft) -> Result<(), LocalError> {
         let peer = &draft.recipient;
         let session = self.node.peers.session(peer, self.now);
-        // Without a session the peer's grant is not known. The draft is asked about again when it is released.
+        // Without a session the peer's grant is not known: the draft is checked again when it is released.
         if session.is_none() {
             return Ok(());
         }
@@ -175,7 +175,7 @@ impl<'n> Judge<'n> {
             table: &self.node.me.policy().table,
             layers,
             session: given,
-            // Asked now, and not only in the handshake: a configuration that became narrower holds at once.
+            // Use the present configuration besides the session's grant: a configuration that became narrower applies at once.
             allowance: Some(self.node.me.policy().allowance(peer)),
             takes: offered.map(|capability| capability.tier),
             live: capability.is_some_and(|name| {
@@ -205,7 +205,7 @@ impl<'n> Judge<'n> {
             table: &self.node.me.policy().table,
             layers: session.map_or(proven, |session| session.peer_layers.and(proven)),
             session: session.map(|session| &session.received),
-            // The peer's configuration is not known here; its grant is.
+            // Only the peer itself knows its configuration: use what it granted.
             allowance: None,
             takes: offer.map(|offer| offer.tier),
             live: false,

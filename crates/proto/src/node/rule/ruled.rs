@@ -93,7 +93,7 @@ impl Accepted {
     pub(in crate::node) fn of(ruled: Ruled) -> Self {
         Self {
             message: ruled.message,
-            // The plaintext's own bytes go no further, and are wiped as they are dropped here.
+            // Keep only the parsed content: the bytes of the plaintext are dropped here, which wipes them.
             opened: ruled.unsealed.map(|(opened, _)| Arc::new(opened)),
         }
     }

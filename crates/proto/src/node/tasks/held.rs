@@ -30,14 +30,15 @@ impl Tasks {
         draft: &mut Draft,
     ) -> Result<(), LocalError> {
         let capability = draft.capability.as_ref();
-        // A report needs no grant: under its name an agent could send anything.
+        // Only the daemon sends reports. They need no grant, so an agent could send anything under their capability.
         if capability.is_some_and(|name| name.as_str() == TASK) {
             return Err(LocalError::ReservedForReports);
         }
         let task = draft.conversation_id.as_ref();
         let task = task.and_then(|name| name.as_str().parse::<TaskId>().ok());
         let held = task.and_then(|task| self.held(task));
-        // Asked by its last word, not by the clock: a task whose time is over still binds, and `permits` refuses.
+        // Judge by the task's last report and not by the clock: a task whose time is
+        // over still limits the draft, and `permits` refuses it.
         let Some(held) = held.filter(|held| held.last_said().is_open()) else {
             return Ok(());
         };
@@ -126,7 +127,7 @@ impl TasksDoor<'_, '_> {
         let authority = handing.limits.clone().of(above.map(Chain::authority), now);
         if let Some(above) = above {
             within(above.task(), above.authority().contains(&authority))?;
-            // No agent stands in a chain twice (rule 8): the peer would refuse it.
+            // Refuse a peer that is in the chain already (rule 8): the peer would refuse the handoff.
             if above.links().any(|link| link.mandate.from == *peer) {
                 return Err(LocalError::HadItBefore(peer.clone()));
             }
@@ -165,14 +166,14 @@ impl TasksDoor<'_, '_> {
         if !self.turn.node.tasks.has_room_to_give(peer) {
             return Err(LocalError::TooManyTasks(peer.clone()));
         }
-        // The mandate is signed now, even if the message around it leaves later: our certificate has to be valid now.
+        // The mandate is signed now, even if its message leaves later: so our certificate has to be valid now.
         if let Some((from, to)) = self.turn.node.me.outside_certificate(now) {
             return Err(LocalError::WrongClock { now, from, to });
         }
         let message_id = self.turn.node.ids.fresh(now);
         let (chain, hops) = self.chain_for(peer, &handing)?;
         let task = chain.task();
-        // A second handoff would take the place of the first, which its holder may be working on.
+        // Refuse a second handoff of an open task to this peer: it would replace the first, on which the holder may be working.
         let stands = self.turn.node.tasks.given_to(task, peer);
         if let Some(stands) = stands.filter(|given| given.state(now).is_open()) {
             return Err(LocalError::TaskStands(task, stands.state(now)));
@@ -206,9 +207,9 @@ impl TasksDoor<'_, '_> {
             goal: draft.data_tier.in_clear(Some(offering.goal)),
         };
         let before = self.turn.out.entries.len();
-        // Where the message can neither leave nor wait, no line of the task is written at all.
+        // Dispatch first: if the message can neither leave nor wait, no line of the task must be written.
         self.turn.sent().dispatch(draft, key)?;
-        // The task's line goes first, so that no torn tail leaves a handoff that went out and is not known.
+        // Put the line of the task first: if a crash cuts off the lines after it, no handoff has left that we do not know of.
         let sent = self.turn.out.entries.split_off(before);
         let offered = TaskChange::Offered(Box::new(offered));
         self.turn

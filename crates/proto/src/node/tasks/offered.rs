@@ -70,7 +70,7 @@ impl Tasks {
         let task = self
             .given_to(report.task, &headers.agent_id)
             .ok_or(Reason::TaskUnknown)?;
-        // The line of this very report was durable, and a torn tail took its message: now only the message is written.
+        // The log has the task line of this report, but a crash lost the line of its message: write only the message.
         if task.said == headers.message_id && task.last_said() == report.state {
             return Ok(None);
         }
