@@ -11,7 +11,7 @@ use rustix::process::{
 };
 
 fn main() -> ExitCode {
-    // The files that the gateway makes are its owner's alone, whatever the umask of the shell is.
+    // Other users must not read the files that the gateway makes, whatever the umask of the shell is.
     umask(Mode::from_raw_mode(0o077));
     std::panic::set_hook(Box::new(report));
     if shut_memory().is_err() {

@@ -97,7 +97,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             false => out.push(next),
         }
     }
-    // A backslash that begins no escape changes nothing, so the text may be the same after all.
+    // A backslash that begins no escape is copied as it is, so the text may be unchanged: then no new string is needed.
     match out == text {
         true => Cow::Borrowed(text),
         false => Cow::Owned(out),

@@ -131,7 +131,8 @@ impl Daemon {
             None => self.begin(Some(place)).await?,
         };
         let answer = link.raw(method, params, wait).await;
-        // After any other error the answer may still arrive on this connection, and the next call would take it for its own.
+        // Keep the connection after these results only: after any other error the answer may still arrive, and
+        // the next call would take it for its own.
         if matches!(
             answer,
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_)))

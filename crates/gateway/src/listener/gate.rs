@@ -84,8 +84,8 @@ impl Gate {
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, GateFault> {
         let host = only(headers, header::HOST).ok_or(GateFault::Host)?;
         let host = host.to_ascii_lowercase();
-        // A request target in absolute form names the host once more (RFC 9112, section 3.2.2), and the two must be the
-        // same.
+        // A request target in absolute form names the host once more (RFC 9112, section 3.2.2): refuse a
+        // request whose two hosts differ.
         let is_same = |authority: &str| authority.eq_ignore_ascii_case(&host);
         if !uri
             .authority()

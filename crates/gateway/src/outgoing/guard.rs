@@ -126,7 +126,7 @@ fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let low = || Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
     match (a, b, c, d, e, f) {
-        // `::1` and `::` have the form of compatible addresses, and are no addresses of version 4.
+        // `::1` and `::` look like an IPv4 address within an IPv6 address (compatible form), but are none.
         (0, 0, 0, 0, 0, 0) if address.is_loopback() || address.is_unspecified() => None,
         (0, 0, 0, 0, 0, 0 | 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => Some(low()),
         (0x2002, ..) => Some(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),

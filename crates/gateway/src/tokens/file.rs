@@ -93,10 +93,10 @@ impl File {
             path: path.to_owned(),
             source,
         };
-        // One byte more than may be there shows that the file is too long.
+        // Read one byte more than is allowed: this byte shows that the file is too long.
         let text = match signet_files::read(path, LONGEST + 1, 0o002) {
             Ok(text) => text,
-            // Before the first token there is no file.
+            // A missing file means that no token was made yet.
             Err(ReadFault::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self::default());
             }

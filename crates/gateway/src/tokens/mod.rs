@@ -67,7 +67,7 @@ impl Tokens {
             known: Mutex::default(),
             changes: watch::channel(0).0,
         };
-        // A fault of the file is not logged here, because the gateway prints it when it starts: `fault` gives it.
+        // Do not log a fault of the file here: the gateway prints it when it starts (`fault`).
         tokens.read();
         tokens
     }

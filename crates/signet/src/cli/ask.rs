@@ -101,8 +101,8 @@ pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<R::Answer, 
     let mut memory = Memory::open(&lock, &config)?;
     let at = clock::at();
     let call = request.clone().into();
-    // Demand the signed decision that the daemon would demand: otherwise stopping the daemon would get
-    // around the person's signature.
+    // Demand the signed decision that the daemon would demand: otherwise no signature would be needed
+    // while the daemon is stopped.
     let signed = verify_decision(config.people_sign, &memory.node, at.now, &call);
     signed.map_err(ClientError::Refused)?;
     let served = request.serve(&mut memory.node.turn(at), &Reach::default());

@@ -58,8 +58,9 @@ impl Exit {
     /// told in `RestartPreventExitStatus=`.
     pub const fn may_restart(self) -> bool {
         match self {
-            // Another start mends none of these. 1: another daemon holds the home, or the log or the keys are not what this
-            // agent wrote. 2: the configuration is at fault. 4: the disk is full or fails, and each start would write to it.
+            // A restart mends none of these exit codes. 1: another daemon holds the home, or the log or the keys
+            // are not what this agent wrote. 2: the configuration is at fault. 4: the disk is full or fails, and
+            // each start would write to it.
             Self::Done | Self::Refused | Self::Usage | Self::Disk => false,
             Self::NotReachable | Self::Waiting | Self::Fault => true,
         }

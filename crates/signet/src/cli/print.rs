@@ -22,7 +22,7 @@ pub(super) fn visible_lines(page: &str) -> String {
 pub(super) fn print(text: &str) -> Result<(), CliError> {
     let mut out = anstream::stdout().lock();
     out.write_all(hint::typed_lines(text).as_bytes())
-        // Flush here: an error of a flush at the program's end is reported to nobody.
+        // Flush here: nobody would report an error of the flush at the program's end.
         .and_then(|()| out.flush())
         .map_err(CliError::output)
 }

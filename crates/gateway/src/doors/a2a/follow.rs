@@ -332,7 +332,7 @@ impl Following<'_> {
     async fn acknowledge(&self, link: &mut DaemonConnection, name: Name) -> Result<(), DoorError> {
         let acknowledge = Acknowledge::of(vec![name]);
         match link.call(&acknowledge, PROMPT).await {
-            // A refusal means that somebody else has already taken the answer.
+            // A refusal means that somebody else has already taken the answer out of the inbox, which is no error here.
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(()),
             Err(fault) => Err(fault),
         }

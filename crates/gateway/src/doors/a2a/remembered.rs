@@ -71,7 +71,8 @@ pub(super) struct PeerOffers {
 
 impl PeersOffers {
     pub(super) fn with<T>(&self, peer: &str, of: impl FnOnce(&mut PeerOffers) -> T) -> T {
-        // The daemon knows every peer that is asked about here, so there are no more entries than peers.
+        // No limit is needed here: the daemon knows every peer that is asked about, so there are at most as
+        // many entries as peers.
         let mut all = self.0.locked();
         of(all.entry(peer.to_owned()).or_default())
     }

@@ -133,8 +133,8 @@ async fn once(
         .rev()
         .find_map(|bytes| Unverified::parse(bytes).ok());
     match last.map(|last| last.claims().headers.message_id.to_string()) {
-        // If the gateway returns the same last message again, count that as nothing: otherwise it would be
-        // polled again at once, for ever.
+        // If the peer's gateway returns the same last message again, count that as nothing: otherwise it would
+        // be polled again at once, for ever.
         Some(last) if after.as_ref() != Some(&last) => {
             *after = Some(last);
             Ok(Came::Something)

@@ -142,8 +142,8 @@ impl QueueSlot<'_> {
         waiting.release(self.from, used);
         waiting.add(item);
         while waiting.bytes > self.queue.limit {
-            // `reserve` keeps verified messages within the limit: a queue above the limit always holds other
-            // messages that can be dropped.
+            // `reserve` keeps verified messages within the limit: a queue above the limit always holds unverified
+            // ones that can be dropped.
             let Some(shed) = waiting.shed() else { break };
             let _ = shed.done.send(EnvelopeResult::Shed);
         }

@@ -104,7 +104,7 @@ async fn taken(
         }
     }
     let ruled = ruled(room, place, from, judged).await;
-    // Delay a refusal to the next tick as well: otherwise the time of the answer would tell what was verified.
+    // Delay a refusal to the next tick, like any other answer: otherwise the time of the answer would tell what was verified.
     sleep(until_tick(began.elapsed())).await;
     ruled?;
     let mut response = StatusCode::ACCEPTED.into_response();

@@ -137,7 +137,8 @@ impl A2a {
                 TaskProgress::Working(id) => id,
             };
             attempt.tell(word);
-            // When the time of the attempt is over, this future is dropped: the agent may work on, but is not asked again.
+            // This loop needs no end of its own: when the time of the attempt is over, this future is dropped, and
+            // the agent is not asked again.
             match &bell {
                 // A push may get lost, so the agent is also asked without a push, but seldom.
                 Some(bell) => drop(tokio::time::timeout(LOOK_SELDOM, bell.rung()).await),

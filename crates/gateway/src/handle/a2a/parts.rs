@@ -33,7 +33,7 @@ impl PartsForm {
     /// The body of an answer; none of empty texts alone.
     pub(super) fn body(self, mut parts: Vec<A2aPart>) -> Option<Value> {
         parts.retain(says_something);
-        // A file is neither a text nor data, so an answer with one keeps its parts.
+        // The form `Text` cannot hold a file, so an answer with a file keeps its parts.
         let is_file =
             |part: &A2aPart| matches!(part.content, PartContent::Raw(_) | PartContent::Url(_));
         if self == Self::Text && !parts.iter().any(is_file) {

@@ -192,7 +192,7 @@ impl PipedSession {
 
     async fn line(&mut self, room: usize) -> Result<Vec<u8>, Fault> {
         let mut line = Vec::new();
-        // One byte more than there is room for shows that the line is too long.
+        // Read one byte more than is allowed: this byte shows that the line is too long.
         let mut bounded = (&mut self.stdout).take(room as u64 + 1);
         let read = bounded.read_until(b'\n', &mut line).await;
         read.map_err(|_| Fault::Pipes)?;

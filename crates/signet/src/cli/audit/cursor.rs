@@ -30,7 +30,7 @@ impl Cursor {
             let Some(follower) = self.follower()? else {
                 return Ok(None);
             };
-            // The writer may have added lines to this file after its end was read and before the next file was found.
+            // Read this file once more: the writer may have added lines to it before it began the next file.
             if let Some(next) = self.next_in_file()? {
                 return Ok(Some(next));
             }

@@ -78,7 +78,7 @@ fn install(
     // Make the users first: the files and folders below are given to these users by number.
     machine.write(&name.sysusers_file(), &name.sysusers(), None)?;
     machine.sysusers(&name.sysusers())?;
-    // The seed of the noted login was lost with the home, so nobody can use that login: make a new one.
+    // The note names a login whose seed was lost with the home: nobody can use that login any more, so make a new one.
     let lost = |known: &Installed| known.nkey.is_some() && !is_home;
     let old = known.and_then(|known| if lost(&known) { None } else { known.nkey });
     let new = match (&broker, &old) {
@@ -103,7 +103,7 @@ fn install(
         home::make(machine, name, &installed, root, &broker, new.as_ref())?;
     }
     let unit = name.unit();
-    // A daemon reads its login and its files when it starts: where they changed since, it has to be started again.
+    // A daemon reads its login and its files only when it starts: if they have changed since, it has to be restarted.
     let is_stale = home::settle(machine, name)?
         || is_home && (new.is_some() || machine.runs_longer_than(&unit, &name.nats_seed()));
     if broker == ServerChoice::Ours {

@@ -194,8 +194,8 @@ impl<'a> MessageReport<'a> {
                 "signet peer show {peer}  # lists them; then signet send {peer} with --capability, or with --for-people"
             ),
             State::Refused => match self.reason.parse::<Reason>() {
-                // Give the hint that a message gets which is refused at once: this side refused it, so the reasons'
-                // own advice, which looks to the peer, would mislead.
+                // This side refused the message by its own rules, which `signet policy check` shows. The reason's own
+                // advice is for a refusal by the peer.
                 Ok(
                     Reason::CapabilityNotGranted
                     | Reason::TierNotGranted

@@ -247,7 +247,8 @@ impl Db {
                 self.uncounted.clear();
             }
             self.uncounted
-                // Skip the count for an eighth of the free room only: other callers use up the same room meanwhile.
+                // Let this caller begin an eighth of what is left before the next count: other callers use up the same
+                // room meanwhile.
                 .insert(caller.to_owned(), (left / 8).min(COUNT_AGAIN));
             return Ok(());
         }

@@ -168,11 +168,11 @@ fn alone(part: &A2aPart) -> Option<Value> {
     };
     match &part.content {
         PartContent::Text(text) if is_plain("text/plain") => Some(Value::String(text.clone())),
-        // Sent without a list of parts, a string as data would be read back as text, and `null` as nothing: so
-        // they stay in the list.
+        // `None` keeps the part in a list of parts: alone, data that is a string would be read back as text,
+        // and `null` as nothing.
         PartContent::Data(Value::String(_) | Value::Null) => None,
         PartContent::Data(data) if is_plain("application/json") => {
-            // Data of the form `{"parts": […]}` would be read back as a list of parts, so it stays in the list as well.
+            // Alone, data of the form `{"parts": […]}` would be read back as a list of parts: so it stays in a list as well.
             as_parts(data).is_none().then(|| data.clone())
         }
         PartContent::Text(_) | PartContent::Raw(_) | PartContent::Url(_) | PartContent::Data(_) => {

@@ -64,8 +64,8 @@ impl HttpBody for ShownAnswer {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        // A second poll shows that the connection has taken the part before, so the answer counts as delivered.
-        // Do not wait for the end of the stream: some clients close it as soon as they have the answer.
+        // This poll shows that the connection has taken the part before it, so the answer counts as delivered.
+        // Do not wait for the end of the stream: some clients close the stream as soon as they have the answer.
         if self.shown {
             self.shown = false;
             self.end();

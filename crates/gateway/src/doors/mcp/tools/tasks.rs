@@ -189,7 +189,7 @@ impl McpTool for HandOff {
     type Answer = MessageOutcome;
 
     async fn answer(self, turn: &ToolTurn<'_>) -> Result<MessageOutcome, DoorError> {
-        // `holder_tier` is what the other agent may use for the task: a client must not grant a tier above its own.
+        // `holder_tier` limits what the other agent may send for the task: a client must not grant a tier above its own.
         turn.admit_tier(self.tier.max(self.holder_tier))?;
         let waits = wait(self.wait_seconds, 10);
         let call = SendHandoff {

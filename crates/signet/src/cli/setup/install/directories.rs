@@ -126,7 +126,7 @@ fn give_in(directory: BorrowedFd<'_>, owner: FileOwner, deep: u8) -> io::Result<
             continue;
         }
         let seen = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // The user may have removed the file meanwhile.
+        // Skip a file that the user has removed meanwhile.
         let Ok(file) = rustix::fs::openat(directory, name, seen, Mode::empty()) else {
             continue;
         };
@@ -134,7 +134,8 @@ fn give_in(directory: BorrowedFd<'_>, owner: FileOwner, deep: u8) -> io::Result<
         let kind = FileType::from_raw_mode(facts.st_mode);
         let is_roots = facts.st_uid == 0 && owner.user != 0;
         let is_file = kind == FileType::RegularFile;
-        // A user can make a hard link in their home to a file of root's, and would then be given that file.
+        // Leave a file with several hard links to root: the user may have linked a file of root's into the
+        // home, to be given that file.
         if is_roots && is_file && facts.st_nlink > 1 {
             found.left.push(name.to_owned());
         } else if is_roots && (is_file || kind == FileType::Directory) {

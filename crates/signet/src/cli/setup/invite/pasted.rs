@@ -33,8 +33,8 @@ fn lines_in(text: &str, prefix: &str) -> Vec<Zeroizing<String>> {
     let Some((_, behind)) = bare.split_once(prefix) else {
         return Vec::new();
     };
-    // The line may hold a login, which is a secret. `Zeroizing` wipes the line, and enough capacity from
-    // the start leaves no copies behind by growing.
+    // `Zeroizing` wipes the line, which may hold a login, a secret. Its capacity is reserved at once: a
+    // line that grows would leave copies in memory.
     let mut line = Zeroizing::new(String::with_capacity(LONGEST));
     line.push_str(prefix);
     let mut lines = Vec::new();

@@ -74,8 +74,8 @@ impl Interrupts {
 
     /// Starts a server that ends with this command, unless it is kept.
     pub(super) fn start_server(&self, command: &mut Command) -> io::Result<()> {
-        // Hold the lock during the start: a signal that comes meanwhile is handled only when the new server is
-        // noted, and so ends it.
+        // Hold the lock during the start: a signal that comes meanwhile is then handled after it, and ends the
+        // new server as well.
         let mut work = locked(&self.work);
         work.server = Some(command.spawn()?);
         Ok(())
@@ -95,8 +95,7 @@ impl Interrupts {
 
     /// Ends the server, if this command has started it and not kept it.
     pub(super) fn end_server(&self) {
-        // Hold the lock until the server has ended: otherwise a second signal could end this command while the
-        // server still runs.
+        // Hold the lock until the server has ended: otherwise a signal could end this command while the server still runs.
         let mut work = locked(&self.work);
         end(work.server.take());
     }
