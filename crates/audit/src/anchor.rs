@@ -64,7 +64,7 @@ pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<AnchorRecord>, Log
     file.take(SLOTS * SLOT as u64)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
-    // A slot that a power cut tore has a wrong sum and is passed over: another one has the record before it.
+    // A slot that a power cut tore has a wrong sum and is passed over: another slot holds the record written before it.
     let records = bytes.chunks(SLOT).filter_map(parse);
     let newest = records.max_by_key(|(counter, _)| *counter);
     Ok(newest.map(|(_, record)| record))
@@ -97,7 +97,7 @@ impl Anchor {
         let mut bytes = slot(1, &record);
         bytes.resize(SLOT * SLOTS as usize, b' ');
         bytes.extend(tree.and_then(KnownTree::slot).unwrap_or_default());
-        // With room for all that is ever written, so that no later write needs more of a full disk.
+        // Give the file its final length now, so that no later write needs more room on a full disk.
         bytes.resize(ANCHOR_FILE, b' ');
         let file = replace(disk, path, &path.with_extension("new"), &bytes)?;
         let identity = FileIdentity::of_open(&file, path)?;
@@ -109,8 +109,8 @@ impl Anchor {
             line: record.position.head.seq,
             record,
             counter: 1,
-            // The first slot of records and the first one of trees were just written, so the next of each goes into
-            // the second.
+            // The file made above already holds the first record and the first tree, so the next record and the next
+            // tree go into their second slots.
             synced: 1,
             trees: 1,
         })
@@ -149,7 +149,8 @@ impl Anchor {
             written.map_err(at(&self.path))?;
             self.trees += 1;
         }
-        // Two slots take turns: a power cut tears the one that is being written, and the other keeps the record before.
+        // Synced records alternate between two slots: a power cut tears only the slot that is being written, and the
+        // other slot keeps the record before.
         self.write(record, self.synced % (SLOTS - 1))?;
         let synced = self.disk.sync_data(&self.file, &self.path);
         synced.map_err(unsynced(&self.path))?;
@@ -161,7 +162,7 @@ impl Anchor {
     /// Writes that a line is durable, and does not wait for the disk: the record outlives this process, but not a
     /// power cut.
     pub(crate) fn note(&mut self, record: AnchorRecord) -> Result<(), LogError> {
-        // The last slot is for these records alone: one that a power cut tears takes no synced record with it.
+        // Records that are not synced have the last slot to themselves: if a power cut tears it, no synced record is lost.
         self.write(record, SLOTS - 1)
     }
 

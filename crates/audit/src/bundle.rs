@@ -169,7 +169,7 @@ impl ExportedMonth {
             writeln!(out, "{checkpoint}")?;
         }
         let covered = usize::try_from(size).unwrap_or(usize::MAX);
-        // The note's root is over the covered lines alone.
+        // The checkpoint's root covers only the first `size` lines, so the proofs are made in a tree of only these lines.
         let leaves = self.leaves.get(..covered).unwrap_or_default().to_vec();
         self.write_lines(out, Some((Levels::of(leaves), size)))
     }

@@ -62,16 +62,17 @@ impl Checkpoints {
         is_anchored: bool,
     ) -> Result<VerifyKey, LogError> {
         let checkpoints = checkpoints_of(path);
-        // A new month has no checkpoints. Where a file of them waits, its lines were there and somebody removed them.
+        // A new month has no checkpoints. If its file of checkpoints exists, the month had lines before, and somebody
+        // removed them.
         if checkpoints.metadata().is_ok_and(|facts| facts.len() > 0) {
             return Err(broken(
                 &checkpoints,
                 "it has checkpoints of lines that are gone",
             ));
         }
-        // The key of a month is destroyed once the next month has its first checkpoint. So where the old key is gone
-        // and the new month's is there, the new month was begun before. The old key may also have been moved away: an
-        // anchor, where there is one, knows which month was the last.
+        // A month's key is destroyed once the next month has its first checkpoint. So where the old key is gone and the
+        // new month's key exists, the new month was begun before. With an anchor this is not needed: the anchor names
+        // the last month.
         let is_over = !is_anchored && self.month.is_promised && self.month.secret.is_none();
         if is_over && self.keys.read(&self.disk, month)?.is_some() {
             return Err(broken(
@@ -117,7 +118,8 @@ impl Checkpoints {
             origin: origin(&self.agent, month),
             path: checkpoints_of(path),
             is_promised: true,
-            // Another key than the one that is named is as good as none: every reader would refuse what it signs.
+            // Ignore a key that is not the one named in the month's first line: readers would refuse every checkpoint
+            // that it signs.
             secret: self
                 .keys
                 .read(&self.disk, month)?
@@ -163,7 +165,7 @@ impl Checkpoints {
         if let Some(end) = end {
             set_aside(&self.disk, &self.month.path, end, next)?;
         }
-        // Checkpoints of a month whose lines are lost would stop `begin` when that month is begun again.
+        // Set aside the checkpoints of months whose lines are lost: otherwise `begin` would refuse to begin such a month again.
         for path in checkpoint_files(dir)? {
             if !path.with_extension("jsonl").exists() {
                 set_aside(&self.disk, &path, 0, next)?;
@@ -257,7 +259,7 @@ impl Checkpoints {
         };
         let line = LogLine::parse(raw).map_err(|source| lines.fault(source))?;
         match &line.entry {
-            // The chain of another agent's log holds as well; only this name tells that it was put here.
+            // Another agent's log has a sound chain too: only the agent's name in its first line shows that it was put here.
             Some(Entry::Genesis(own)) if own.agent != self.agent => {
                 Err(broken(path, "it is the log of another agent"))
             }

@@ -105,11 +105,11 @@ impl Disk {
     pub(crate) fn create_with(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         self.before(Operation::Create(path))?;
         let Some(readers) = self.readers_of(path.parent()) else {
-            // `create_new` refuses whatever stands at the path, a link too: nothing is written into a file that
+            // `create_new` fails if anything exists at the path, even a link: so nothing is written into a file that
             // somebody put there.
             return options.create_new(true).mode(0o600).open(path);
         };
-        // The file is still empty, so nothing of it can be read before it gets its group.
+        // Set the file's group while the file is empty: so no line can be read by anybody before the right group is set.
         let file = options.create_new(true).mode(0o640).open(path)?;
         readers.admit_to(&file)?;
         Ok(file)
@@ -182,8 +182,8 @@ impl Disk {
 
     /// Reserves the bytes of `room`, without making the file longer.
     pub(crate) fn reserve(&self, file: &File, path: &Path, room: Range<u64>) -> io::Result<()> {
-        // The length stays as it is (KEEP_SIZE): a start looks for the last line at the file's end, and reserved
-        // zeros are none.
+        // KEEP_SIZE leaves the file's length as it is: otherwise a start, which looks for the last line at the end of
+        // the file, would find the reserved zeros there.
         self.before(Operation::Reserve(path))?;
         Ok(rustix::fs::fallocate(
             file,

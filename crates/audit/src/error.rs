@@ -282,7 +282,7 @@ impl LogError {
 /// The next step for a person when the newest lines of the log in `dir` are gone.
 #[must_use]
 pub fn put_the_log_back(dir: &Path) -> String {
-    // The log's own folder may be what is gone: the nearest one above it is shown.
+    // The log's own folder may be gone: then show the nearest folder above it that still exists.
     let mut places = dir.ancestors().filter(|place| place.is_dir());
     format!(
         "ls -la {}  # put the newest copy of the log back there; only if there is none: signet state accept-loss",

@@ -82,7 +82,8 @@ pub(crate) fn make_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
         return refuse_open_dir(dir);
     }
     disk.make_dir(dir).map_err(at(dir))?;
-    // Without this sync a power cut may take the directory's name away, and the durable lines below it with it.
+    // Sync the parent folder: otherwise a power cut may lose the directory's name, and with it the durable lines in the
+    // directory.
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
     sync_dir(disk, parent.unwrap_or(Path::new(".")))
 }
@@ -115,7 +116,8 @@ pub fn refuse_open_folders(dir: &Path) -> Result<(), LogError> {
 /// such as `/tmp`, lets nobody move what is another's.
 fn refuse_open_folder_above(dir: &Path) -> Result<(), LogError> {
     let real = dir.canonicalize().map_err(at(dir))?;
-    // Where the log's folder is a link, both the link and the folder that it leads to can be exchanged.
+    // If the log's folder is a link, somebody could exchange either the link or the folder that it leads to: check the
+    // folder above each of the two.
     for path in [dir.parent(), real.parent()].into_iter().flatten() {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
@@ -137,8 +139,7 @@ fn refuse_open_folder_above(dir: &Path) -> Result<(), LogError> {
 
 /// Takes the directory for one writer, until the file is dropped or the process dies.
 pub(crate) fn lock_dir(disk: &Disk, dir: &Path) -> Result<File, LogError> {
-    // The directory itself is locked: a lock's file could be removed and made anew beside a writer, and this lock
-    // ends with its process.
+    // Lock the directory itself: a separate lock file could be removed and made again while a writer still runs.
     let lock = disk.open_dir(dir).map_err(at(dir))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
@@ -161,7 +162,8 @@ pub(crate) fn replace(
     new: &Path,
     bytes: &[u8],
 ) -> Result<File, LogError> {
-    // The link itself is looked at: `exists` calls a dangling link absent, and the new file could then not be made.
+    // `symlink_metadata` does not follow a link. `exists` would call a dangling link absent, and creating the new file
+    // would then fail.
     if let Err(error) = fs::symlink_metadata(new).and_then(|_| disk.remove(new))
         && error.kind() != io::ErrorKind::NotFound
     {
@@ -232,7 +234,7 @@ fn create_torn(disk: &Disk, path: &Path, seq: u64) -> Result<(File, PathBuf), Lo
         }
         name = path.with_extension(format!("torn-{seq}-{number}"));
     }
-    // This line is not reached: the loop has no end of its own.
+    // This line is never reached, since `2..` has no end: the loop is left only by `return`.
     Err(LogError::Stopped)
 }
 

@@ -26,7 +26,7 @@ impl LineFrame {
 
     fn scan_rest(version: LineVersion, raw: &[u8]) -> Option<Self> {
         let start = raw.get(..raw.len().min(LONGEST_FRAME))?;
-        // The cut may fall into a character behind the frame: the whole characters before it are enough.
+        // The cut may split a character that comes after the frame: then only the whole characters before it are needed.
         let start = std::str::from_utf8(start).or_else(|error| {
             std::str::from_utf8(start.get(..error.valid_up_to()).unwrap_or_default())
         });
@@ -43,15 +43,14 @@ impl LineFrame {
             prev: Digest::from_hex(prev).ok()?,
             kind: kind.to_owned(),
         };
-        // `parse` alone takes `+7` and `07` for numbers, and a torn line may have a whole frame.
+        // `parse` also accepts `+7` and `07`, which no log writes. The last check is for a torn line, whose frame may be whole.
         let is_whole = !seq.starts_with(['0', '+']) && is_spelt(ts) && raw.ends_with(b"}");
         is_whole.then_some(frame)
     }
 
     /// Reads the frame and gives all members, the frame's among them.
     pub(crate) fn parse(raw: &[u8]) -> Result<(Self, Map<String, Value>), RecordError> {
-        // The version is looked at before anything else: a line of a newer version may be no JSON that this release can
-        // read.
+        // Check the version first: a line of a newer version may not be JSON that this release can read.
         if let Err(newer @ RecordError::Newer(_)) = version_of(raw) {
             return Err(newer);
         }
@@ -73,7 +72,8 @@ impl LineFrame {
             prev: digest(&members, "prev")?,
             kind: text(&members, "kind")?.to_owned(),
         };
-        // The parser takes members in any order and spacing, and a log knows one spelling of a frame.
+        // The JSON parser accepts members in any order and spacing, but a log spells a frame in one way only: compare
+        // the bytes.
         let rest = raw.strip_prefix(preamble(version, frame.seq, frame.ts, &frame.prev).as_bytes());
         match rest.is_some_and(|rest| rest.starts_with(b"\"kind\":\"")) {
             true => Ok((frame, members)),
@@ -104,7 +104,7 @@ fn version_of(raw: &[u8]) -> Result<LineVersion, RecordError> {
         let rest = rest.get(..rest.len().min(LONGEST_VERSION))?;
         let end = rest.iter().position(|byte| *byte == b',')?;
         let digits = std::str::from_utf8(rest.get(..end)?).ok()?;
-        // `parse` would take `+2`.
+        // `parse` would accept `+2` and `02`, which no log writes.
         let is_spelt = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
         digits.parse::<u64>().ok().filter(|_| is_spelt)
     };

@@ -80,7 +80,7 @@ impl Judgement {
         let record = record.flatten();
         let anchored = record.as_ref().map(|record| record.position.clone());
         let mut remembered: Vec<LogPosition> = anchored.into_iter().chain(known).collect();
-        // The newest one is looked for first: a loss is named by the newest line that the home remembers.
+        // Look for the newest remembered line first: if it is gone, the error has to name the newest line that was lost.
         remembered.sort_by_key(|position| position.head.seq);
         for position in remembered.iter().rev() {
             if !holds_line(&self.disk, &self.dir, position)? {
@@ -98,8 +98,8 @@ impl Judgement {
             self.known_tree = self.believed_tree(path, record)?;
         }
         let mut newest = remembered.pop();
-        // Behind a clean stop nothing may stand. Behind a crash lines may, and those that nobody signed go. Without
-        // an anchor the checkpoints are asked first, below.
+        // After a clean stop no line may follow the anchored line. After a crash lines may follow, and those without a
+        // signature are cut off. Without an anchor the checkpoints decide, below.
         match (&record, &newest) {
             (Some(record), _) if record.is_clean => {
                 demand_end(&self.dir, &self.found, &record.position)?;
@@ -112,7 +112,7 @@ impl Judgement {
         if record.is_none() {
             let path = self.anchor.as_deref().map(record_of);
             let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
-            // Each is kept or signed apart from the lines; by the chain, the newest witness vouches for all before it.
+            // Each witness is kept or signed apart from the lines. Use the newest: the chain proves the lines before it.
             let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
             newest = witnesses.max_by_key(|witness| witness.head.seq);
             self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
@@ -166,7 +166,7 @@ impl Judgement {
         }
         self.loss = Some(end.tip.head());
         self.cut(&unsigned)?;
-        // The tree holds the lines that were just cut, so it is made anew.
+        // The tree still holds the lines that were just cut off: build it again without them.
         self.resume_checkpoints(Required::Loss).map(drop)
     }
 
@@ -176,7 +176,7 @@ impl Judgement {
         if let Some(covered) = self.resume_checkpoints(Required::Loss)? {
             self.trusted = covered.head.seq;
             self.cut_behind(&covered)?;
-            // The tree is made once more: that of the first time may hold lines that are cut now.
+            // Build the tree again: the first tree may hold lines that were just cut off.
             self.resume_checkpoints(Required::Loss)?;
         }
         Ok(())
@@ -191,8 +191,8 @@ impl Judgement {
     }
 
     fn cut(&mut self, unsigned: &Unsigned) -> Result<(), LogError> {
-        // Only in the newest file can such a line be the torn end of a group: a writer anchors and covers a month
-        // before it begins the next.
+        // Only the newest month may end with unsigned lines after a crash: a writer anchors a month and gives it a
+        // checkpoint before it begins the next month.
         let end = self.found.end.as_ref().map(|end| &end.path);
         if end != Some(&unsigned.path) {
             let what = "a line that bears no signature, and that this home does not vouch for, \
@@ -208,7 +208,7 @@ impl Judgement {
             return Ok(None);
         };
         let files = months(&self.dir)?;
-        // The names of months sort as the months do; the empty name of `nowhere` is before all of them.
+        // Skip the months before `base`: the names sort by date. The empty name of `nowhere` sorts first and skips none.
         let begins = |path: &&PathBuf| path.file_name().is_none_or(|name| *name < *base.file);
         let mut tip = None;
         for path in files.iter().skip_while(begins) {
@@ -218,7 +218,7 @@ impl Judgement {
             let is_end = *path == end.path;
             loop {
                 let start = lines.offset;
-                // Bytes behind the last whole line are torn, and are set aside anyhow.
+                // Stop after the last whole line: torn bytes that follow it are set aside in any case.
                 if is_end && start >= end.bytes {
                     return Ok(None);
                 }
@@ -227,7 +227,7 @@ impl Judgement {
                 };
                 let frame = LineFrame::scan(&raw).ok();
                 let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
-                // A line that cannot be read counts as light here: the proof of the lines refuses it.
+                // An unreadable line counts as light here: the later reading of the whole chain refuses it.
                 let entry = LogLine::parse(raw).ok().and_then(|line| line.entry);
                 let weight = entry.as_ref().map_or(Weight::Light, Entry::weight);
                 if weight == Weight::Light {
@@ -267,7 +267,7 @@ impl Judgement {
                 behind: end.tip.seq.saturating_sub(record.position.head.seq),
             }
         } else {
-            // The month was begun, and nothing of it is anchored yet.
+            // The anchor names no line of this month, so the month need not have a checkpoint yet, and must not have one.
             Required::Anchored {
                 least: 0,
                 behind: u64::MAX,
@@ -282,7 +282,7 @@ impl Judgement {
         };
         let month = month_of(&end.path).unwrap_or_default();
         let is_anchored = matches!(expected, Required::Anchored { .. });
-        // A command in a stopped home reads the month at once, and without an anchored line nobody vouches for it.
+        // Skip known lines only if they are read later (a command in a stopped home does not) and the anchor vouches for them.
         let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
         checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }
@@ -317,7 +317,7 @@ fn went_back(dir: &Path, end: Option<&LogEnd>, missing: Head) -> LogError {
 fn demand_end(dir: &Path, found: &FoundEnd, last: &LogPosition) -> Result<(), LogError> {
     let end = found.end.as_ref();
     let is_end = end.is_some_and(|end| end.tip.head() == last.head);
-    // A clean stop leaves no torn bytes either: half a line behind it is somebody else's.
+    // A clean stop leaves no torn bytes either: if half a line follows it, somebody else wrote that.
     match is_end && found.torn_bytes()? == 0 {
         true => Ok(()),
         false => Err(LogError::Appended {

@@ -54,7 +54,7 @@ impl CheckpointKeys {
         if facts.mode() & 0o077 != 0 {
             return Err(LogError::OpenKey(path));
         }
-        // The buffer never grows, since growing leaves a copy of the secret behind.
+        // The buffer has its whole capacity from the beginning: a buffer that grows would leave a copy of the secret in memory.
         let mut text = Zeroizing::new(String::with_capacity(TEXT));
         match (&mut file).take(TEXT as u64).read_to_string(&mut text) {
             Ok(_) => Ok(parse(&text)),
@@ -67,7 +67,8 @@ impl CheckpointKeys {
     pub(crate) fn make(&mut self, disk: &Disk, month: &str) -> Result<CheckpointSecret, LogError> {
         make_dir(disk, &self.dir)?;
         if let Some(made) = self.read(disk, month)? {
-            // The start that made this key may have died before its name was durable.
+            // An earlier start may have made this key and died before the name of the key's file was durable: make it
+            // durable now.
             sync_dir(disk, &self.dir)?;
             return Ok(made);
         }
@@ -117,7 +118,7 @@ impl fmt::Debug for CheckpointKeys {
 
 /// Writes a key under another name first, so that at its own name it is whole or not there.
 fn write(disk: &Disk, path: &Path, seed: &Zeroizing<[u8; 32]>) -> Result<(), LogError> {
-    // The text gets its whole capacity at once: growing would leave copies of the secret behind.
+    // The text has its whole capacity from the beginning: a text that grows would leave copies of the secret in memory.
     let mut text = Zeroizing::new(String::with_capacity(TEXT));
     HEXLOWER.encode_append(&seed[..], &mut text);
     text.push('\n');
@@ -135,21 +136,20 @@ fn is_key(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let rest = name.and_then(|name| name.strip_prefix(PREFIX));
     rest.and_then(|rest| rest.split_at_checked(7))
-        // The file of a start that died while it made a key may hold a whole secret.
+        // Half-made files count too: a start that died while it made a key may have left a whole secret in one.
         .is_some_and(|(month, end)| is_month(month) && [SUFFIX, HALF_MADE].contains(&end))
 }
 
 fn destroy(disk: &Disk, path: &Path) -> Result<(), LogError> {
-    // A link is removed, and what it leads to is not overwritten.
+    // Overwrite plain files only: a link is just removed, since it may lead to any file of this user.
     if path.symlink_metadata().map_err(at(path))?.is_file() {
         let file = disk.open(path, OpenOptions::new().write(true));
         let file = file.map_err(at(path))?;
         let length = file.metadata().map_err(at(path))?.len();
-        // The zeros are no longer than a key: somebody may have put a huge file under this name.
+        // Write no more zeros than a key has bytes: somebody may have put a huge file under this name.
         let zeros = vec![0; usize::try_from(length).unwrap_or(0).min(TEXT)];
         disk.write(&file, path, &zeros).map_err(at(path))?;
-        // The zeros reach the disk before the name goes: of a removed file the system need not write anything any
-        // more.
+        // Sync the zeros before the file is removed: the system need not write the contents of a removed file to the disk.
         disk.sync_all(&file, path).map_err(unsynced(path))?;
     }
     disk.remove(path).map_err(at(path))

@@ -56,8 +56,8 @@ impl KnownTree {
         let trees = bytes.chunks(SLOT).filter_map(parse).filter(|known| {
             known.position.file == anchored.file && known.position.head.seq <= anchored.head.seq
         });
-        // Two trees may end with the same line, one written before its checkpoint and one at the stop; the later one
-        // knows of more notes.
+        // Two trees may end with the same line: one saved before that line's checkpoint and one after. Take the tree
+        // that knows of more checkpoints.
         Ok(trees.max_by_key(|known| (known.position.head.seq, known.notes)))
     }
 

@@ -83,7 +83,7 @@ impl Log {
         ways: &Reserved,
     ) -> Result<(), LogError> {
         self.keep_up()?;
-        // The buffer is taken out and put back, since `append_members` needs the whole log; so it serves every line.
+        // Take the buffer out, since `append_members` borrows the whole log, and put it back, so that the next line reuses it.
         let mut members = std::mem::take(&mut self.members);
         members.clear();
         entry.write(&mut members);
@@ -91,8 +91,8 @@ impl Log {
         let appended = self.append_members(now, &members);
         self.members = members;
         if appended.is_ok() {
-            // The weight is raised behind the line: a month's end within `append_members` commits the lines before
-            // and resets the weight, and this line is not among them.
+            // Raise the weight after the append: if `append_members` ends a month, it commits only earlier lines and
+            // resets the weight.
             self.weight = self.weight.max(entry.weight());
         }
         appended
@@ -118,15 +118,15 @@ impl Log {
             self.group.clear();
             self.group.shrink_to(GROUP_KEPT);
             self.written = self.position();
-            // Only durable lines go into the tree: where a power cut took back a line that a checkpoint covers, the
-            // next start would refuse the log.
+            // Only durable lines go into the tree: if a power cut took away a line that a checkpoint covers, the next
+            // start would refuse the log.
             self.checkpoints.iter_mut().for_each(Checkpoints::settle);
         }
-        // The lines come first: an anchor that names a line which the disk never got looks like a log that went back.
+        // Write the lines before the anchor: an anchor that names a line not on the disk looks as if lines had been removed.
         let anchored = self.anchor_written();
         self.stop_unless_full(anchored)?;
-        // The files are looked for behind the write, before anything counts as durable: a file that was moved away
-        // takes writes as before, and no start finds it.
+        // Check after the write that the files are still at their paths: a file that was moved away still takes writes,
+        // but no start would find its lines.
         self.demand_in_place()?;
         self.durable = self.written.head;
         Ok(self.durable)
@@ -286,12 +286,12 @@ impl Log {
         if self.stopped {
             return Err(LogError::Stopped);
         }
-        // `month_end` is compared first because that is cheap: it settles every line but those at a month's end.
-        // `is_closed` is asked as well: a full disk may have stopped the end of the month behind `close`, and it goes
-        // on from there.
+        // Compare with `month_end` first: that is cheap, and decides for all lines but those at a month's end. `is_closed`
+        // counts too: a full disk may have stopped the change of the month after `close`, and it has to be finished.
         if self.ts(now) >= self.month_end && self.ts(now).month() != self.month || self.is_closed {
             self.roll_over(self.ts(now))?;
-        // The month's first checkpoint failed on a full disk; it comes before any further line.
+        // The month's first checkpoint failed on a full disk. Make it before another line: a month of several lines
+        // without one is refused.
         } else if self.is_unproven {
             self.prove_month()?;
         }
@@ -345,7 +345,7 @@ impl Log {
             &mut self.group,
         );
         let line = self.group.get(start..).unwrap_or_default();
-        // The length is known only now, since escapes make a line longer; a line that is too long leaves no trace.
+        // The length is known only now, since escapes lengthen a line. A line that is too long is taken out again.
         if line.len() > MAX_LINE {
             let len = line.len();
             self.group.truncate(start);
@@ -374,16 +374,16 @@ impl Log {
 impl Drop for Log {
     fn drop(&mut self) {
         let is_lost = self.anchor.is_some() && !self.stopped && self.cover().is_err();
-        // A log that is not at its paths did not stop cleanly, even when its last writes succeeded.
+        // A log whose files are no longer at their paths did not stop cleanly, even if its last writes succeeded.
         let is_lost = is_lost || self.look_in_place().is_err();
         if self.stopped || is_lost || self.give_back().is_err() {
             return;
         }
-        // "stopped" comes last: after an error in any step before it the next start has to write the newest file anew.
+        // Record the clean stop last: after an error in an earlier step the next start has to write the newest file anew.
         let (record, tree) = (self.record(true), self.known_tree());
         if let Some(anchor) = &mut self.anchor {
-            // Where this last record cannot be written, the next start takes this stop for a crash and looks more
-            // closely, which harms nothing.
+            // If this last record cannot be written, the next start takes the stop for a crash and checks more, which
+            // harms nothing.
             let _ = anchor.sync(record, tree.as_ref());
         }
     }

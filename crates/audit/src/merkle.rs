@@ -61,7 +61,8 @@ impl Tree {
 
     pub(crate) fn push(&mut self, leaf: Digest) {
         let mut grown = leaf;
-        // As a binary counter carries: each bit that is set at the low end is a full subtree as large as `grown`.
+        // This works like the carry of a binary counter: each low bit of `size` that is set stands for a full subtree
+        // as large as `grown`.
         for _ in 0..self.size.trailing_ones() {
             if let Some(left) = self.peaks.pop() {
                 grown = node(&left, &grown);
@@ -120,7 +121,7 @@ pub(crate) fn root_from(leaf: Digest, index: u64, size: u64, path: &[Digest]) ->
     }
     let mut root = leaf;
     for neighbour in path {
-        // The root is reached and the path goes on: it is no proof of a tree of this size.
+        // The root is already reached, but the path has more hashes: it is no proof for a tree of this size.
         if last == 0 {
             return None;
         }

@@ -31,7 +31,7 @@ impl MonthFile {
     /// [`LogError::Full`] leaves no file.
     pub(crate) fn create(disk: &Disk, path: PathBuf) -> Result<Self, LogError> {
         let file = disk.create(&path).map_err(at(&path))?;
-        // The name has to be on the disk before a line counts as durable in the file.
+        // Sync the directory: if a power cut took away the file's name, it would take the durable lines of the file with it.
         if let Some(dir) = path.parent() {
             sync_dir(disk, dir)?;
         }
@@ -86,8 +86,7 @@ impl MonthFile {
         self.disk
             .sync_data(&self.file, &self.path)
             .map_err(unsynced(&self.path))?;
-        // The length is raised only now: `cut_back` cuts to this length, and so takes away whatever a failed write
-        // left.
+        // Raise the length only now: `cut_back` cuts the file to this length, and so removes what a failed write left.
         self.len += bytes.len() as u64;
         Ok(())
     }
@@ -126,7 +125,7 @@ impl MonthFile {
             Ok(()) => room.end,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => needed,
             Err(error) => match at(&self.path)(error) {
-                // Such a file system refuses each time, so it is asked once.
+                // A file system that cannot reserve room refuses every time: the largest number keeps us from asking again.
                 LogError::Io { source, .. } if !is_broken(&source) => u64::MAX,
                 error => return Err(error),
             },
@@ -140,7 +139,8 @@ impl MonthFile {
         if let LogError::Full(_) = error {
             self.reserved = 0;
             let cut = self.disk.truncate(&self.file, &self.path, self.len);
-            // Half a line may be in the file now, so this is no full disk any more: the log stops.
+            // Half a line may be left in the file. Do not call that a full disk, after which writing goes on: the log
+            // has to stop.
             if let Err(error) = cut {
                 return unsynced(&self.path)(error);
             }

@@ -105,7 +105,7 @@ pub(crate) fn remember(
     newest: &Path,
     anew: bool,
 ) -> Result<(), LogError> {
-    // After an accepted loss the record speaks of months that are gone, and would stop every start from now on.
+    // After an accepted loss begin with an empty record: the old record names months that are gone, and would stop every start.
     let mut known = match anew {
         true => BTreeMap::new(),
         false => read(disk, record)?,
@@ -119,7 +119,7 @@ pub(crate) fn remember(
             known.insert(name_of(&month.path), month.known());
         }
     }
-    // A start without a newly finished month waits for no disk.
+    // Without a newly finished month there is nothing to write: so most starts do not wait for the disk here.
     if known.len() == before && !anew {
         return Ok(());
     }
@@ -143,7 +143,7 @@ pub fn inspect_months(
         return Ok(0);
     };
     let record = record_of(anchor);
-    // The quick look comes first: a month that is missing is told before the long reading.
+    // Do the quick check first, so that a missing month is reported before the long reading.
     look(&disk, dir, &record, newest)?;
     let known = read(&disk, &record)?;
     let mut whole = 0;
@@ -152,7 +152,7 @@ pub fn inspect_months(
         if !ends.inspect(&mut pace)? {
             break;
         }
-        // The reading takes its time, and the month may have been exchanged since `look`.
+        // Compare again after the long reading: somebody may have exchanged the month's file since `look`.
         if known
             .get(&name_of(path))
             .is_some_and(|known| *known != ends.known())
@@ -276,8 +276,8 @@ fn read(disk: &Disk, path: &Path) -> Result<BTreeMap<String, KnownMonth>, LogErr
     };
     let text = io::read_to_string(file).map_err(at(path))?;
     let known = text.lines().map(|line| {
-        // A damaged record is refused and not made anew: otherwise it would be enough to damage the record before a
-        // month is changed.
+        // Refuse a damaged record instead of making a new one: otherwise somebody could damage the record and then
+        // change a month unnoticed.
         let what = "what the home keeps of finished months is damaged: move this file away";
         parse(line).ok_or_else(|| broken(path, what))
     });

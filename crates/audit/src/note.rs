@@ -125,7 +125,8 @@ impl Note {
     pub(crate) fn is_signed_by(&self, key: &VerifyKey) -> bool {
         let origin = &self.checkpoint.origin;
         let hash = key_hash(origin, key);
-        // Name and key hash only say whose a signature claims to be: four bytes of a hash can be made to fit.
+        // Name and key hash only claim whose signature it is, and four bytes of a hash are easily forged: `holds`
+        // verifies each claim.
         let mut claimed = self
             .signatures
             .iter()
@@ -151,7 +152,7 @@ impl NoteSignature {
         let (name, encoded) = line.strip_prefix(SIGNATURE)?.split_once(' ')?;
         let bytes = BASE64.decode(encoded.as_bytes()).ok()?;
         let (hash, bytes) = bytes.split_first_chunk()?;
-        // The form of signed notes has no `+` in a name, since it parts name and key in a written key.
+        // The signed-note format allows no `+` in a name: in a written key `+` separates the name from the key.
         let is_name = !name.is_empty() && !name.contains('+');
         is_name.then_some(Self {
             name: name.to_owned(),
@@ -228,7 +229,8 @@ impl Notes {
             if read == 0 || note.last() != Some(&b'\n') {
                 return match note.len() {
                     0 => Ok(NextNote::End),
-                    // So many bytes without a second empty line are no note; reading on could go on without end.
+                    // LONGEST bytes without a second empty line are no note. Stop here, because a file without one
+                    // could be read without end.
                     LONGEST => Ok(NextNote::Malformed),
                     torn => self.step_back(torn).map(|()| NextNote::Torn),
                 };
@@ -268,7 +270,7 @@ pub(crate) fn last_note_before(path: &Path, end: u64) -> Result<Option<Note>, Lo
     file.take(len - start)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
-    // The first of these bytes may lie within a character (`—`); that note is not the last one, and is not looked at.
+    // The first bytes may be the second half of a character (`—`): that does no harm, since only the last note is used.
     let text = String::from_utf8_lossy(&bytes);
     // A note is two pieces, its text and its signatures, and each of them ends with an empty line.
     let pieces: Vec<&str> = text.split_inclusive("\n\n").collect();

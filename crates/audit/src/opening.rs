@@ -59,11 +59,11 @@ impl LogOpening {
             disk.share(dir, readers);
         }
         make_dir(&disk, dir)?;
-        // The folders are judged before anything is read: where others may write, the judged files could be exchanged
-        // before they are signed on.
+        // Check the folders before reading anything: where others may write, they could exchange the files after they
+        // were judged and before the first new line.
         refuse_open_folders(dir)?;
-        // The lock comes before the look: half a line of a writer that is still at work would be taken for torn and
-        // cut off.
+        // Take the lock before looking at the files: otherwise half a line of another writer that is still at work
+        // would be taken for torn and cut off.
         let lock = lock_dir(&disk, dir)?;
         readers.map_or(Ok(()), |readers| readers.admit(dir))?;
         let found = FoundEnd::look(&disk, dir)?;

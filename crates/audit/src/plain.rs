@@ -17,12 +17,12 @@ pub(crate) struct NotPlain(pub(crate) &'static str);
 
 /// Opens a plain file as `options` say. [`NotPlain`] is inside the error when it is anything else.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> io::Result<File> {
-    // Open without blocking: the opening of a pipe would wait for somebody at its other end.
-    // A terminal in the file's place does not become that of this process (NOCTTY).
+    // Without NONBLOCK the opening of a pipe would wait for a process at its other end. Without NOCTTY a terminal at
+    // this path could become the controlling terminal of this process.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     match options.clone().custom_flags(flags).open(path) {
-        // The open file is asked, and not its path, where another file may stand by now.
+        // Ask the open file for its type, not the path: by now another file may be at the path.
         Ok(file) => match other_than_plain(file.metadata()?.file_type()) {
             None => Ok(file),
             Some(what) => Err(io::Error::other(what)),

@@ -114,7 +114,7 @@ impl Iterator for Chained {
             return None;
         }
         let next = self.advance().transpose();
-        // After a fault nothing more is given: no later line hangs on a proven one.
+        // After a fault give nothing more: the chain is broken there, so no later line can be proven.
         self.is_over = !matches!(next, Some(Ok(_)));
         next
     }
@@ -136,7 +136,8 @@ impl Chained {
 
     fn follow(&mut self, line: LogLine) -> Result<LogLine, LogError> {
         let frame = line.frame();
-        // A log whose first months were archived starts with a line whose `prev` nothing here proves.
+        // The first line is checked only if it is line 1: if the first months were archived, the line that its `prev`
+        // names is not here.
         let before = self.tip.or((line.seq == 1).then_some(Tip::NONE));
         if let (Some(what), Some(lines)) = (before.and_then(|tip| tip.misfit(&frame)), &self.lines)
         {
@@ -208,7 +209,7 @@ impl RawLines {
     /// The next line; at the end it may be asked again, when the file has grown.
     pub(crate) fn next_line(&mut self) -> Result<RawLine, LogError> {
         let mut raw = Vec::new();
-        // The longest line and its line feed.
+        // One byte more than the longest line, for its line feed.
         let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);
         limited
             .read_until(b'\n', &mut raw)
@@ -223,7 +224,7 @@ impl RawLines {
                 RawLine::Whole(raw)
             }
             Some(_) if length <= MAX_LINE => {
-                // A writer may be in the midst of this line: the next call reads it from its beginning again.
+                // A writer may still be writing this line: go back, so that the next call reads the line from its beginning.
                 let back = i64::try_from(length).unwrap_or(0);
                 self.input.seek_relative(-back).map_err(at(&self.path))?;
                 self.offset -= length as u64;
@@ -271,7 +272,7 @@ impl RawLines {
             let before = BufReader::with_capacity(BUFFER, file.take(self.begin));
             before.split(b'\n').map_while(Result::ok).count()
         });
-        // Where the file cannot be opened any more, the number counts from where the reading began.
+        // If the file cannot be opened any more, the line number counts from where this reading began.
         let before = before.unwrap_or_default();
         self.number
             .saturating_add(u64::try_from(before).unwrap_or_default())

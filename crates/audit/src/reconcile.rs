@@ -161,7 +161,7 @@ impl Reconciliation {
             if other.may_precede(claim.signed) {
                 self.not_compared += 1;
             } else if claim.is_receipt {
-                // Not every receipt is a line in the log of its sender, so its absence contradicts nothing.
+                // A sender does not log every receipt that it sends, so a missing line contradicts nothing.
                 let open = side.difference(DifferenceKind::NeverSent, claim, Direction::In, "sent");
                 self.open.extend(open);
             } else {
@@ -177,7 +177,8 @@ impl Reconciliation {
         let text = state.to_string();
         let out = Direction::Out;
         match (came, &state) {
-            // `sequence-reuse` is said of another message with the same number: this one was taken.
+            // `sequence-reuse` refuses another message with the same number, so it does not contradict that this
+            // message was accepted.
             (Some(came), SentState::Refused(reason))
                 if came.ruling == Ruling::Accepted && reason != SEQUENCE_REUSE =>
             {
@@ -195,8 +196,7 @@ impl Reconciliation {
                 let found = side.difference(DifferenceKind::Lost, claim, out, &text);
                 self.contradictions.extend(found);
             }
-            // A receipt that is missing on the other side is no difference: a daemon writes no line for a receipt that
-            // tells it nothing new.
+            // A receipt may be missing in its recipient's log: a daemon writes no line for a receipt that tells it nothing new.
             (None, _) if claim.is_receipt => {}
             (None, _) => {
                 let open = side.difference(DifferenceKind::NotReceived, claim, out, &text);
@@ -223,7 +223,8 @@ impl Reconciliation {
                     }
                 }
                 Some((head, None)) if !other.may_precede(claim.signed) => {
-                    // The head may be a line that the other log got after it was read: look at the lines since then.
+                    // The head may be a line that the other agent wrote after its log was read: look at the lines added
+                    // since then.
                     let newer =
                         newer.get_or_insert_with(|| grown(&other.files, other.lines.len() as u64));
                     if !newer.contains(&head) {
@@ -236,7 +237,7 @@ impl Reconciliation {
             }
         }
         for mut heads in by_session.into_values() {
-            // Messages arrive in any order; their numbers tell in which order the peer signed them.
+            // Sort by number: messages arrive in any order, but the peer numbered them in the order in which it signed them.
             heads.sort_unstable_by_key(|(number, line, _)| (*number, *line));
             let mut highest = 0;
             for (_, line, claim) in heads {

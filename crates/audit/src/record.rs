@@ -91,7 +91,7 @@ impl LogLine {
     /// lines are written alike.
     pub(crate) fn parse_written(raw: Vec<u8>, hash: Digest) -> Result<Self, Vec<u8>> {
         let frame = LineFrame::scan(&raw).ok();
-        // The strict parser takes no number that some program reads as another.
+        // Leave numbers from 2^53 on to the strict parser, which refuses them: some programs would read another number.
         let frame = frame.filter(|frame| frame.kind == "message" && frame.seq < 1 << 53);
         let Some((frame, verdict)) = frame.zip(Verdict::skim(&raw)) else {
             return Err(raw);
@@ -129,7 +129,7 @@ impl LogLine {
         let checkpoint_key = checkpoint_key(&frame.kind, &members)?;
         let mut reserved = Reserved::parse(&members)?;
         let entry = Entry::parse(members)?;
-        // The client key of a draft is one of the draft's own members, and `rewrite` must not write it twice.
+        // In a draft line the client key is one of the draft's own members: clear it here, or `rewrite` would write it twice.
         if matches!(entry, Some(Entry::Draft(_))) {
             reserved.client_key = None;
         }
@@ -177,13 +177,14 @@ impl LogLine {
         if let Some(key) = &self.checkpoint_key {
             write_checkpoint_key(key, &mut members);
         }
-        // In a line of version 1 such members are forged: written anew without them, the line differs from its bytes.
+        // Leave reserved members out of a line of version 1, which has none: a line with forged ones then differs from
+        // its own bytes.
         if self.version >= LineVersion::V2 {
             self.reserved.write(&mut members);
         }
         let before = Tip {
             version: self.version,
-            // A forged line may have the number 0.
+            // Saturate, since a forged line may have the number 0.
             seq: self.seq.saturating_sub(1),
             hash: self.prev,
             ts: self.ts,
@@ -260,7 +261,7 @@ impl Tip {
 
     /// Why `frame` cannot be the next line, if so.
     pub(crate) fn misfit(&self, frame: &LineFrame) -> Option<&'static str> {
-        // A forged line may have the largest number that there is.
+        // Check for overflow, since a forged line may have the largest number that there is.
         if self.seq.checked_add(1) != Some(frame.seq) {
             Some("`seq` is not one more than the line before has")
         } else if frame.prev != self.hash {
@@ -284,8 +285,7 @@ fn checkpoint_key(
     kind: &str,
     members: &Map<String, Value>,
 ) -> Result<Option<VerifyKey>, RecordError> {
-    // In a line of another kind the member is not read: the line that is written anew lacks it, and the forgery
-    // shows.
+    // Ignore the member in a line of another kind: `rewrite` then leaves it out, the bytes differ, and the forgery shows.
     let begins_file = [Mark::GENESIS, Mark::OPEN].contains(&kind);
     if !begins_file || !members.contains_key(CHECKPOINT_KEY) {
         return Ok(None);

@@ -38,8 +38,8 @@ impl FoundEnd {
         };
         while let Some(path) = files.pop() {
             let tail = examine(disk, &path, files.last())?;
-            // A file without a sound line is torn from its first byte: a crash came between its name and its first
-            // line.
+            // A file without a whole line is torn from its first byte on: the process died after it made the file and
+            // before the first line was written.
             found.torn.push((path.clone(), tail.end));
             if let Some((tip, kind)) = tail.last {
                 found.end = Some(LogEnd {
@@ -85,7 +85,7 @@ impl FoundEnd {
         if let (Some(end), true) = (&self.end, rewrites) {
             rewrite(disk, &end.path, end.bytes)?;
             let checkpoints = checkpoints_of(&end.path);
-            // A month without checkpoints has no such file.
+            // A month without checkpoints has no file of checkpoints, so there is nothing to rewrite.
             if let Ok(facts) = checkpoints.metadata() {
                 rewrite(disk, &checkpoints, facts.len())?;
             }
@@ -98,7 +98,7 @@ impl FoundEnd {
 pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let copied = dir.join(COPY);
-    // A start that died left its half-made copy under this name.
+    // A start that died may have left a half-made copy under this name, and `create` would then fail.
     if copied.try_exists().map_err(at(&copied))? {
         disk.remove(&copied).map_err(at(&copied))?;
     }
@@ -106,11 +106,11 @@ pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogErr
     let old = old.map_err(at(path))?;
     let new = disk.create(&copied).map_err(at(&copied))?;
     if let Err(error) = copy(disk, &old, path, &new, &copied, 0..bytes) {
-        // Half a copy is removed: on a full disk it would take the room that the next try needs.
+        // Remove a half-made copy: on a full disk it would take the room that the next try needs.
         let _ = disk.remove(&copied);
         return Err(error);
     }
-    // The rename follows the sync in `copy`: a power cut leaves the old file or a whole new one under the name.
+    // Rename only now, after the sync in `copy`: so a power cut leaves either the old file or the whole new file at `path`.
     disk.rename(&copied, path).map_err(at(path))?;
     sync_dir(disk, dir)
 }

@@ -49,7 +49,7 @@ pub(crate) fn examine(
                     last: Some((tip, kind)),
                 });
             }
-            // A whole line that does not fit was not torn by a crash: somebody changed something.
+            // A whole line that does not fit to the line before it was not torn by a crash: somebody changed the file.
             Err(fault @ TailFault::Unfit) => return Err(broken(path, fault.text())),
             Err(fault) if is_retry => return Err(broken(path, fault.text())),
             Err(_) => {}
@@ -76,7 +76,7 @@ pub(crate) fn holds_line(
     dir: &Path,
     position: &LogPosition,
 ) -> Result<bool, LogError> {
-    // Line 0 stands for an empty log, which every log once was.
+    // Number 0 stands for the empty log, with which every log began, so every log holds it.
     if position.head.seq == 0 {
         return Ok(true);
     }
@@ -153,10 +153,10 @@ impl<'a> TailEnds<'a> {
             return Ok(Err(TailFault::Unreadable));
         };
         let fits = match (self.before(start)?, previous) {
-            // `open` begins a file: behind another line somebody put it in.
+            // `open` can only be the first line of a file: if a line precedes it, somebody inserted the `open`.
             (Before::Line(tip, _), _) => tip.misfit(&frame).is_none() && frame.kind != Mark::OPEN,
-            // A file with none before it may begin with `open`, where the first months were archived; `months::look`
-            // refuses a month that the home knows and that is missing.
+            // The first file may begin with `open`, if the months before it were archived. If the home knows a month
+            // that is missing, `months::look` refuses.
             (Before::Nothing, None) => {
                 frame.kind == Mark::OPEN || Tip::NONE.misfit(&frame).is_none()
             }
@@ -228,7 +228,8 @@ impl<'a> TailEnds<'a> {
             if from == 0 {
                 return Ok(Some((0, bytes)));
             }
-            // The bound keeps memory small: of a file whose line feeds somebody removed, all would be read otherwise.
+            // Give up beyond the longest line: if somebody removed the line feeds of a file, the whole file would be
+            // read into memory.
             if reach > MAX_LINE as u64 {
                 return Ok(None);
             }
@@ -256,7 +257,8 @@ fn continues(disk: &Disk, frame: &LineFrame, previous: &Path) -> Result<bool, Lo
     let ends = TailEnds::open(disk, previous)?;
     let end = ends.after_last_newline()?;
     Ok(match ends.before(end)? {
-        // A finished month ends with `close` and its line feed; bytes behind them are no crash's.
+        // A finished month ends with `close` and its line feed. A crash leaves no bytes after them, so somebody else
+        // added such bytes.
         Before::Line(tip, kind) if end == ends.len => {
             kind == Mark::CLOSE && frame.kind == Mark::OPEN && tip.misfit(frame).is_none()
         }

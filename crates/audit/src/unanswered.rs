@@ -30,7 +30,7 @@ impl AnsweredRequests {
             verdict.message_type(),
             Some(MessageType::Request | MessageType::Handoff)
         );
-        // Two peers may use the same message-id, so the peer belongs to the name.
+        // Two peers may use the same message id, so a message is known by its peer and its id together.
         let name = verdict.peer().zip(verdict.id());
         wants_one && name.is_some_and(|name| !self.0.contains(&name))
     }

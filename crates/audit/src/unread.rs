@@ -36,7 +36,7 @@ impl UnreadMonth {
     /// # Errors
     /// [`LogError::Broken`] when one line is not what the agent wrote, or the system refuses.
     pub fn inspect(&self, mut pace: impl FnMut(u64) -> bool) -> Result<bool, LogError> {
-        // Before the first checkpoint there may be no file of them.
+        // Before the first checkpoint the file of checkpoints may not exist.
         let mut notes = match self.known.notes {
             0 => None,
             _ => Some(Notes::open(&self.notes)?),
@@ -44,7 +44,7 @@ impl UnreadMonth {
         let mut next = self.next_note(notes.as_mut())?;
         let mut lines = RawLines::open(&self.path)?;
         let mut tree = Tree::default();
-        // Lines behind the anchored one were read by the start, or are being written just now.
+        // Stop at the anchored line: the start has read the later lines, or they are being written just now.
         while lines.offset < self.known.position.offset
             && let RawLine::Whole(raw) = lines.next_line()?
         {
@@ -59,7 +59,7 @@ impl UnreadMonth {
                 return Ok(false);
             }
         }
-        // The sizes are compared with the hashes: a month that was cut off has fewer lines.
+        // Trees are equal only if their sizes are: so a month whose last lines were removed is found too.
         match tree == self.known.tree {
             true => Ok(pace(lines.read)),
             false => Err(broken(

@@ -118,7 +118,7 @@ pub fn verify_with(
     settings: Settings,
     progress: &mut ProgressFn<'_>,
 ) -> VerifyReport {
-    // At least one finding is told: with none, a log with faults would be reported as one that holds.
+    // Report at least one finding: with a limit of 0, a log with faults would be reported as one that holds.
     let findings = settings.findings.max(1);
     let settings = Settings {
         findings,
@@ -137,8 +137,8 @@ pub fn verify_with(
         }
         match log_files(path) {
             Ok(files) => files.into_iter().for_each(|file| {
-                // Only a directory claims to hold a log from its first line on; of files that are named one by one
-                // earlier months may lie elsewhere.
+                // Only a directory has to hold its log from the first line on: if files are named one by one, earlier
+                // months may lie elsewhere.
                 if path.is_dir() {
                     whole.insert(log_of(&file));
                 }
@@ -158,7 +158,8 @@ pub fn verify_with(
     let mut testimonies = Vec::new();
     for (name, files) in logs {
         let is_whole = whole.contains(&name);
-        // A testimony costs 32 bytes a line, and a log that stands alone is asked by nobody.
+        // Collect testimonies only if there are several logs: a testimony costs 32 bytes a line, and only another log
+        // asks for it.
         let telling = match several {
             true => WalkTelling::Testimony,
             false => WalkTelling::Nothing,
@@ -174,7 +175,7 @@ pub fn verify_with(
             Err(error) => report.unreadable.push(error),
         }
     }
-    // `hear` pairs reports and testimonies by their places; a single log has no testimony.
+    // `hear` pairs reports and testimonies by their index, so there has to be one for each. A single log has no testimony.
     if testimonies.len() == report.logs.len() {
         hear(&mut report.logs, &testimonies);
     }

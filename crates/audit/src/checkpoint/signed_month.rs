@@ -101,7 +101,8 @@ impl SignedMonth {
         };
         let mut notes = NotesAhead::open(&self.path, known_notes)?;
         if from > 0 {
-            // The checkpoint for which the tree was written down.
+            // The known tree may have been saved just before a checkpoint of it was written: take that checkpoint, if
+            // there is one, before the tree grows.
             self.take_note(path, &mut notes)?;
         }
         let mut lines = RawLines::open_at(path, from)?;
@@ -109,8 +110,8 @@ impl SignedMonth {
         while lines.offset < bytes
             && let RawLine::Whole(raw) = lines.next_line()?
         {
-            // Only an unbroken row from the first line on counts: a `recovery` line in the midst of the month belongs
-            // to no beginning.
+            // Count only marks that follow one another from the first line on: a `recovery` line later in the month is
+            // not part of the month's beginning.
             if beginning == self.tree.size() && begins_month(&raw) {
                 beginning += 1;
             }
@@ -122,8 +123,8 @@ impl SignedMonth {
         }
         let fault = |what: &str| Err(broken(path, what));
         self.demand(path, notes.next.is_some(), expected)?;
-        // One signature is enough here: every root was held against the lines, and the last checkpoint covers what
-        // all the others do.
+        // Check only the last checkpoint's signature: all roots were compared with the lines, and the last checkpoint
+        // covers all lines that the earlier ones cover.
         if notes.last.is_some_and(|note| !note.is_signed_by(key)) {
             return fault("its last checkpoint is not signed by the key that its first line names");
         }
@@ -170,8 +171,7 @@ impl SignedMonth {
             Required::Loss => false,
             Required::Anchored { least, .. } => self.covered < least,
             Required::Unknown => {
-                // A month that lost its key goes on without checkpoints: there it means nothing that some are
-                // missing.
+                // A month whose key is lost goes on without checkpoints, so there missing checkpoints prove nothing.
                 self.secret.is_some() && are_missing(self.tree.size(), beginning, self.covered)
             }
         }
@@ -188,8 +188,8 @@ impl SignedMonth {
         let note = last_note_before(&self.path, known.notes)?;
         Ok(note.is_some_and(|note| {
             let Checkpoint { origin, size, root } = &note.checkpoint;
-            // A root can be compared only where the tree ends with the checkpoint; else the reading behind the start
-            // compares it.
+            // The root can be compared only where the tree has exactly the checkpoint's lines. Otherwise
+            // `UnreadMonth::inspect` compares it after the start.
             let is_whole = known.tree.size() != *size || known.tree.root() == *root;
             *origin == self.origin && *size == known.covered && is_whole && note.is_signed_by(key)
         }))
@@ -208,14 +208,15 @@ impl SignedMonth {
             return Ok(());
         };
         let mut note = secret.sign(&self.checkpoint());
-        // Each note ends with an empty line of its own: readers split the file at every second one.
+        // End each note with an empty line. A note has an empty line inside as well, so readers split the file at every
+        // second one.
         note.push('\n');
         let month_file = match &mut self.month_file {
             Some(month_file) => month_file,
             none if self.path.exists() => {
                 none.insert(MonthFile::resume(disk, self.path.clone())?.sparing())
             }
-            // Checkpoints were made and their file is gone: a new file with the next ones would hide that.
+            // The file with the earlier checkpoints is gone: a new file that holds only later checkpoints would hide that.
             None if self.covered > 0 => {
                 return Err(LogError::Gone {
                     path: self.path.clone(),

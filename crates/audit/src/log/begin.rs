@@ -40,7 +40,7 @@ impl Log {
             ..
         } = judgement;
         let is_clean = record.as_ref().is_some_and(|record| record.is_clean);
-        // The anchor says "writing" before anything is mended, so that a crash during the mending looks like a crash
+        // Let the anchor say "writing" before anything is mended, so that a crash during the mending looks like a crash
         // to the next start.
         let anchor = match (&path, record) {
             (Some(path), Some(record)) => {
@@ -56,8 +56,7 @@ impl Log {
         let mut log = Self::new(disk, dir, lock, checkpoints, anchor);
         log.is_guarded = log.anchor.is_some() || lost.is_some();
         let begun = log.begin(now, genesis, end, lost, path);
-        // A step of the opening failed, and what the disk holds is unknown: this log writes nothing more, and the
-        // next start looks again.
+        // If a step failed, it is unknown what the disk holds: write nothing more, and let the next start check the log again.
         log.stopped = begun.is_err();
         begun.map(|()| log)
     }
@@ -71,8 +70,8 @@ impl Log {
         path: Option<PathBuf>,
     ) -> Result<(), LogError> {
         if let Some(checkpoints) = &mut self.checkpoints {
-            // Torn checkpoints go before a line is appended: the next checkpoint would stand behind their bytes,
-            // where nobody can read it.
+            // Remove torn checkpoints before a line is appended: otherwise the next checkpoint would follow their
+            // bytes, where no reader can parse it.
             let next = end.as_ref().map_or(0, |end| end.tip.seq) + 1;
             checkpoints.mend(&self.dir, lost.map(|_| next))?;
         }
@@ -85,7 +84,7 @@ impl Log {
             self.append(now, &Entry::Loss(LossLine { line, hash }))?;
         }
         if let (None, Some(path)) = (&self.anchor, &path) {
-            // A first anchor names durable lines alone, so they are committed before it is made.
+            // The first anchor may name only durable lines, so commit the lines before the anchor is made.
             self.commit()?;
             let (record, tree) = (self.record(false), self.known_tree());
             self.anchor = Some(Anchor::create(&self.disk, path, record, tree.as_ref())?);
@@ -102,7 +101,7 @@ impl Log {
         let path = self.dir.join(file::month_name(&self.month));
         let mut members = Vec::new();
         genesis.write(&mut members);
-        // The key is on the disk before the first line names it: a month whose named key never existed could have no
+        // Put the key on the disk before the first line names it: a month whose key was never written could have no
         // checkpoints.
         if let Some(checkpoints) = &mut self.checkpoints {
             let key = checkpoints.begin(&self.month, &path, self.is_guarded)?;
@@ -119,8 +118,7 @@ impl Log {
         self.tip = end.tip;
         self.written = self.position();
         self.durable = self.written.head;
-        // A crash came between `close` and the next month's first line: the end of the month goes on at the missing
-        // step.
+        // The process died after `close` and before the next month's first line: finish the change of the month now.
         if end.is_closed {
             self.is_closed = true;
             self.roll_over(self.ts(now))?;
@@ -132,8 +130,7 @@ impl Log {
     fn record_torn(&mut self, now: Timestamp, seq: u64) -> Result<(), LogError> {
         for path in file::torn_files(&self.dir, seq)? {
             let (bytes, hash) = file::measure(&path)?;
-            // An earlier start may have made this file and died before it was durable, so it is written anew before a
-            // line names it.
+            // An earlier start may have made this file and died before it was durable: write it anew before a line names it.
             rewrite(&self.disk, &path, bytes)?;
             let name = path
                 .file_name()

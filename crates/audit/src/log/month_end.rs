@@ -35,13 +35,13 @@ impl Log {
         let hash = self.tip.hash;
         let mut members = Vec::new();
         Mark::Open { previous, hash }.write(&mut members);
-        // The key is durable before the file whose first line names it.
+        // Make the key durable before the month's file is made: its first line names the key, and without the key the
+        // month could have no checkpoints.
         if let Some(checkpoints) = &mut self.checkpoints {
             let key = checkpoints.begin(&month, &path, self.is_guarded);
             write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
         }
-        // The room is given back while the file is open: once the new month has its place here, only a later start
-        // would do it.
+        // Give back the reserved room of the old month while its file is open here: after that only a later start would do it.
         let given_back = self
             .month_file
             .as_mut()
@@ -65,8 +65,8 @@ impl Log {
     pub(super) fn prove_month(&mut self) -> Result<(), LogError> {
         self.commit()?;
         self.checkpoint()?;
-        // The old keys go last: to a start that finds them gone and the new month's key there, the new month had its
-        // first line already.
+        // Destroy the old keys last: a start that finds only the new month's key takes it that the new month already
+        // had its first line.
         if let Some(checkpoints) = &self.checkpoints {
             let destroyed = checkpoints.destroy_old_keys(&self.month);
             self.stop_unless_full(destroyed)?;
@@ -106,8 +106,8 @@ impl Log {
 
 /// A file that is closed stays closed, also when the clock has gone back into its month.
 fn first_of_next(month: &str) -> Timestamp {
-    // A month's name is `YYYY-MM`: its year and the hyphen are five characters. The other cases cannot occur; an end
-    // of 0 then only costs a comparison of months for each line.
+    // A month's name is `YYYY-MM`, so it is split after five characters. Other names cannot occur; with one,
+    // `month_end` would be 0, which costs some time and does no harm.
     let (year, number) = month.split_at_checked(5).unwrap_or(("1970-", "01"));
     let next = match (
         year.trim_end_matches('-').parse::<u32>(),

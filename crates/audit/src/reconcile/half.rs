@@ -111,7 +111,7 @@ impl Half {
         claim: Claim,
         head: Option<u64>,
     ) -> Result<(), Irregular> {
-        // A second line of the same message is a copy, which verification reports; it is not counted again.
+        // A second line about the same message is a copy: verification reports the copy, so do not count the message again.
         if self.matched.get(&claim.hash).is_some() || self.sent.contains_key(&claim.hash) {
             return Ok(());
         }
@@ -142,7 +142,8 @@ impl Half {
             self.came.insert(claim.hash, (claim, is_proven));
             return Ok(());
         }
-        // It came once more. That it was refused again changes nothing; that it was accepted now may contradict a receipt.
+        // The message came a second time. A second refusal changes nothing, but a second acceptance may contradict a
+        // receipt: then the whole logs have to be compared.
         match claim.ruling {
             Ruling::Accepted => Err(Irregular),
             Ruling::Rejected(_) | Ruling::Sent => Ok(()),
@@ -175,7 +176,7 @@ impl Half {
         let Some(hash) = sent.head else {
             return Ok(());
         };
-        // A head that is none of the newest lines may still be an older one: only the whole log tells.
+        // A head that is not among the newest lines may still be an older line: only a comparison of the whole logs can tell.
         let seq = head.ok_or(Irregular)?;
         if is_proven && self.confirmed.is_none_or(|known| known.seq < seq) {
             self.confirmed = Some(Head { seq, hash });
@@ -210,7 +211,8 @@ impl Half {
             let place = (session, *number);
             let reason = why.reason.as_str();
             let is_known = self.side.refusal(session, *number) == Some(reason);
-            // `missing` refuses nothing, and `sequence-reuse` speaks of another message with that number.
+            // Skip two reasons that do not refuse this message: `missing` refuses nothing, and `sequence-reuse` is
+            // about another message with its number.
             if is_known || [MISSING, SEQUENCE_REUSE].contains(&reason) {
                 continue;
             }
@@ -272,7 +274,8 @@ impl HeadOrder {
         let after = self.newest.range(number.saturating_add(1)..).next();
         let is_older = before.is_some_and(|(_, head)| line < head);
         let is_newer = after.is_some_and(|(_, head)| line > *head);
-        // Behind what is forgotten nobody can tell, and the same number twice is not usual.
+        // Numbers up to `floor` are forgotten, so their order cannot be checked here. Two heads for one number are
+        // irregular as well.
         let is_low = self.floor.is_some_and(|(floor, _)| number <= floor);
         let is_twice = before.is_some_and(|(known, head)| known == number && line != head);
         if is_older || is_newer || is_low || is_twice {

@@ -56,8 +56,7 @@ pub(super) fn merge(logs: [GivenLog<'_>; 2]) -> Result<Merged, LogError> {
         let theirs_walked = scope.spawn(move || walk(theirs, their_teller));
         let mut halves = [Half::new(mine.agent), Half::new(theirs.agent)];
         let is_regular = read_both(&mut halves, [my_told, their_told]);
-        // Both walks are joined also where the comparison ended early: the reports are of logs that were proven to
-        // their ends.
+        // Join both walks even if the comparison ended early: a walk gives its report only when it has verified its whole log.
         let reports = [join(mine_walked)?, join(theirs_walked)?];
         let agreed = halves.iter().map(|half| half.agreed).sum();
         let unproven = halves

@@ -60,7 +60,7 @@ impl LogsRead {
             }
         };
         let mut logs = Vec::from(reports);
-        // The reports stand in the order in which `verify` gives them.
+        // Sort the reports by name: that is the order in which `verify` gives them.
         logs.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(Self {
             verification: VerifyReport {
@@ -90,7 +90,7 @@ fn together(paths: [&Path; 2], agents: [&AgentId; 2]) -> Result<Option<Merged>, 
         given(mine, &my_files, me),
         given(theirs, &their_files, them),
     ];
-    // The error is not lost: the reading of the whole logs meets it again.
+    // The error may be dropped: `None` makes the caller read the whole logs, which meets the same error again.
     Ok(merge(logs).ok())
 }
 

@@ -119,7 +119,7 @@ impl Side {
         let told = line.entry.as_ref();
         let told = told.and_then(|entry| Told::by(line.seq, line.ts, entry, peer));
         match told {
-            // A second line of the same message is a copy, which verification reports; it is not counted again.
+            // A second line about the same message is a copy: verification reports the copy, so do not count the message again.
             Some(Told::Sent(claim, _)) if self.departed.insert(claim.hash) => self.sent.push(claim),
             Some(Told::Sent(..) | Told::Begins(_)) | None => {}
             Some(Told::Came(claim, learned, _)) => {
@@ -158,7 +158,8 @@ impl Side {
             .and_then(|(session, number)| self.receipts.get(&session).map(|known| (known, number)));
         let refused = known.and_then(|(known, number)| known.except.get(&number));
         let is_through = known.is_some_and(|(known, number)| number <= known.through);
-        // The strongest word comes first: whoever answered a message had it, whatever a receipt from before says.
+        // An answer is the strongest proof, so check it first: a peer that answered a message has received it, whatever
+        // an earlier receipt says.
         if self.answered.contains(&claim.message_id) {
             SentState::Answered
         } else if let Some(reason) = refused.filter(|reason| *reason != MISSING) {

@@ -10,7 +10,7 @@ use crate::record::LogLine;
 /// Names the member in which the line differs from what a log would write for it.
 pub(crate) fn forged_member(line: &LogLine) -> Option<String> {
     let expected = line.rewrite();
-    // The bytes are compared first: only a forged line costs the parsing that finds the member's name.
+    // Compare the bytes first: only a forged line needs the slow parsing that finds the member's name.
     if expected == line.raw {
         return None;
     }
@@ -103,7 +103,7 @@ fn is_party(verdict: &Verdict, message: &Message, me: Option<&AgentId>) -> bool 
         Direction::In => (&headers.recipient_id, &headers.agent_id),
         Direction::Out => (&headers.agent_id, &headers.recipient_id),
     };
-    // No agent sends a message to itself (V06).
+    // `me != theirs`: no agent sends a message to itself (V06), so such a line is false.
     me.is_none_or(|me| me == ours && me != theirs)
 }
 

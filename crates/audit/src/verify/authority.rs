@@ -68,7 +68,7 @@ impl KnownTrust {
     /// Takes the log's own certificate.
     pub(crate) fn begin(&mut self, own: &Certificate) {
         self.me = Some(own.agent.clone());
-        // The first line cannot fail: no root key and no agent is known before it that it could contradict.
+        // `bind` cannot fail for the first line: no root key and no agent is known yet that the certificate could contradict.
         let _ = self.bind(own);
     }
 
@@ -86,7 +86,8 @@ impl KnownTrust {
             | TrustChange::Withdrawn
             | TrustChange::Revoked => Ok(()),
             TrustChange::RootReplaced => {
-                // Here the person's word replaces a root key that had named no such successor.
+                // The person has replaced a root key by one that the old key had not named as its successor: take it
+                // without that check.
                 let pinned = Principal::of(certificate);
                 self.roots.insert(certificate.principal.clone(), pinned);
                 self.bind(certificate)
@@ -127,14 +128,14 @@ impl KnownTrust {
     }
 
     fn bind(&mut self, certificate: &Certificate) -> Result<(), &'static str> {
-        // A certificate that the agent had before passes: a person may trust an agent again by the certificate it had
-        // before its root was succeeded.
+        // Accept a certificate that the agent had before: a person may trust the agent again by a certificate from
+        // before its root key changed.
         let known = self.agents.get(&certificate.agent);
         if known.is_some_and(|known| known.has(certificate)) {
             return Ok(());
         }
-        // The log's own certificate is pinned whatever root it has: its person may change the root key several times
-        // between two starts.
+        // Take the log's own certificate under any root key: its person may change the root key several times between
+        // two starts.
         if self.me.as_ref() == Some(&certificate.agent) {
             let pinned = Principal::of(certificate);
             self.roots.insert(certificate.principal.clone(), pinned);
@@ -190,7 +191,8 @@ impl KnownTrust {
         };
         let bound = self.agents.get(&certificate.agent);
         let bound = bound.is_some_and(|known| known.principal == certificate.principal);
-        // A successor of the root is pinned by its own line, once a session stands; here its certificate only counts.
+        // A certificate under the root key's successor counts here. The successor itself becomes known only by a line
+        // of its own, which is written once the session stands.
         let pinned = self.roots.get(&certificate.principal);
         let counts = pinned.is_some_and(|pinned| {
             *pinned.root() == certificate.root || pinned.is_succeeded_by(&certificate.root)

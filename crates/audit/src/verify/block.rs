@@ -111,7 +111,7 @@ pub(super) fn hash_block(block: LineBlock) -> HashedBlock {
 /// The next line, without its newline.
 fn next_line<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     let here = *rest;
-    // Reading from memory does not fail. This is how the standard library looks for a byte many at a time.
+    // `skip_until` searches many bytes at a time, which is fast, and cannot fail on bytes in memory.
     let length = rest.skip_until(b'\n').ok()?;
     here.get(..length.checked_sub(1)?)
 }
@@ -145,7 +145,7 @@ impl LineBefore {
     /// The time of `line`, if its frame is the one that a log writes behind this line, and it is no mark.
     fn next(&self, line: &[u8]) -> Option<Timestamp> {
         let (first, seq, rest) = digits(line, self.version)?;
-        // A leading zero is another spelling than a log's.
+        // A log writes no number with a leading zero.
         if first == b'0' || seq.checked_sub(1)? != self.seq {
             return None;
         }

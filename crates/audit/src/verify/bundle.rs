@@ -104,8 +104,7 @@ struct BundleProof {
 
 impl BundleReader {
     fn take(&mut self, raw: Vec<u8>) {
-        // The line behind a proof is one of the log, whatever it looks like: its own words cannot make it a proof or
-        // a checkpoint.
+        // The line after a proof is always a line of the log: otherwise its content could pass for a proof or a checkpoint.
         if let Some(proof) = self.next.take() {
             return self.take_line(raw, &proof);
         }
@@ -146,8 +145,8 @@ impl BundleReader {
         let expected = self.report.agent.as_ref().map(|agent| origin(agent, month));
         match note {
             Some(note) if Some(&note.checkpoint.origin) == expected.as_ref() => {
-                // The month's first line proves the key of one note; a second note behind it would be believed
-                // without a signature.
+                // Allow one checkpoint a month: its signature is checked with the month's first line, so a second
+                // checkpoint after that line would be believed unchecked.
                 if self.months.insert(month.to_owned(), note).is_some() {
                     self.fault("a second checkpoint of one month");
                 }
@@ -178,7 +177,7 @@ impl BundleReader {
         if let Some(what) = broken_chain(&line) {
             self.fault(what);
         }
-        // A bundle without a readable span counts no line, and so proves nothing.
+        // If the bundle's header has no readable span, no line counts, and the bundle proves nothing.
         let is_within = self
             .span
             .is_some_and(|(from, to)| (from..to).contains(&line.ts));
@@ -272,7 +271,7 @@ impl BundleReader {
         }
         let refused = Ruling::Rejected(Reason::CertificateExpired);
         let certificate = self.authority.certificate(message);
-        // Few messages stand in a bundle: its keys get no tables.
+        // A bundle holds few messages, so tables for faster verification would not pay.
         let tables = KeyTables::new(TableBudget::OFF);
         let found = certificate.map(|certificate| worth(&certificate, message, &tables));
         let proof = match (found, verdict.direction) {
@@ -281,8 +280,8 @@ impl BundleReader {
             (Some(Worth::OutOfDates), Direction::In) if verdict.ruling != refused => {
                 Some(OUT_OF_DATES)
             }
-            // A signature outside of the certificate's dates is no fault here: the log's own agent had a wrong clock,
-            // or the peer had, and its message was refused for that.
+            // A signature outside of the certificate's dates is no fault here: either this log's own agent had a wrong
+            // clock, or the message of a peer was refused for just that.
             (Some(Worth::Holds | Worth::OutOfDates), _) => None,
         };
         match proof {
@@ -344,8 +343,8 @@ fn parse_proof(members: &Map<String, Value>) -> Option<BundleProof> {
         bytes.try_into().ok().map(Digest)
     };
     let place = match members.get("path") {
-        // Only a line that was announced as a certificate may come without a path: it counts for its own signatures
-        // and for nothing else.
+        // Only a line announced as a certificate may come without a path to a checkpoint: it is proven by its own
+        // signatures, and proves nothing else.
         None if members.get("kind")?.as_str()? == CERTIFICATE => None,
         path => {
             let path: Option<Vec<Digest>> = path?.as_array()?.iter().map(hash).collect();

@@ -99,7 +99,7 @@ impl DraftDecisions {
     ) -> Result<(), &'static str> {
         self.take_control(authority.is_own_control(&line.approval.control))?;
         let control = line.approval.control.serial;
-        // A control certificate older than the one that was obeyed last decides nothing any more.
+        // After a newer control certificate was obeyed, an older control certificate decides nothing any more.
         if self.obeyed.is_some_and(|(serial, _)| control < serial) {
             return Err(OUTRANKED);
         }
@@ -132,7 +132,7 @@ impl DraftDecisions {
         self.take_control(authority.is_own_control(&statement.control))?;
         let rank = (statement.control.serial, statement.serial);
         let is_newer = self.obeyed.is_none_or(|obeyed| obeyed < rank);
-        // The highest rank stays, so that a repeated word lets no older one pass behind it.
+        // Keep the highest rank: if a repeated old statement lowered it, other old statements would pass as newer after it.
         self.obeyed = self.obeyed.max(Some(rank));
         match is_newer {
             true => Ok(()),
@@ -147,8 +147,7 @@ impl DraftDecisions {
         authority: &KnownTrust,
     ) -> Option<&'static str> {
         let headers = &message.headers;
-        // The draft is taken out: it leaves once, and of a second message under its id `Repeats` says whether it may
-        // be.
+        // Take the draft out, since it is sent only once: `Repeats` judges a second message under the same id.
         let Some(draft) = self.drafts.remove(&headers.message_id) else {
             self.count_unasked(message);
             return None;
@@ -159,7 +158,7 @@ impl DraftDecisions {
                 return Some("it was sent without the approval that its draft asks for");
             }
             (Some(root), DraftState::Approved) => {
-                // Where the line that made the recipient known was not given, there is no root key to compare.
+                // If the line that made the recipient known was not given, there is no root key to compare with.
                 let bound = authority.root_of(&headers.recipient_id);
                 if bound.is_some_and(|bound| bound != root) {
                     return Some(
@@ -174,8 +173,8 @@ impl DraftDecisions {
         if says == draft.says {
             return None;
         }
-        // A request that waited for its first session may have got its capability there, so its draft names none:
-        // compare without it.
+        // A request that waited for its first session may have got its capability only there. Its draft then names
+        // none: compare without the capability.
         let finds = draft.approve.is_none() && message.form.method() == Some(Method::Request);
         let envelope = sent.as_mut().and_then(envelope).filter(|_| finds);
         let headers = envelope.and_then(|envelope| envelope.get_mut("headers")?.as_object_mut());
@@ -185,7 +184,7 @@ impl DraftDecisions {
     }
 
     fn count_unasked(&mut self, message: &Message) {
-        // Messages that the daemon sends by itself, such as receipts, ask for no approval.
+        // Only messages of the agent ask for approval, and not those that the daemon sends by itself, such as receipts.
         let is_agents = match message.form.method() {
             Some(Method::Request | Method::Notification | Method::Handoff | Method::Progress)
             | None => true,

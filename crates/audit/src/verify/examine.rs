@@ -43,8 +43,8 @@ pub(super) fn examine(raw: NumberedLine, depth: Depth) -> Examined {
     let Some(bytes) = raw.bytes else {
         return Examined {
             place: raw.place,
-            // A line over 2 MiB is never in memory whole. No line has the hash of zeros, so the line behind it does
-            // not fit either.
+            // A line over 2 MiB is never held in memory, so it has no hash. No line hashes to zeros, so the next line
+            // does not fit either.
             hash: Digest([0; 32]),
             leaf: Digest([0; 32]),
             read: Err(UnreadLine::TooLong),
@@ -73,7 +73,7 @@ fn read(bytes: Vec<u8>, hash: Digest, depth: Depth) -> Result<LineContent, Recor
         }
     }
     let line = match LogLine::parse_written(bytes, hash) {
-        // It is spelt as a log writes it, and holds no mandate.
+        // `parse_written` accepts only messages spelt as a log writes them, so the two checks below would find no fault.
         Ok(line) => return Ok(LineContent::of(line, Vec::new())),
         Err(bytes) => LogLine::parse_any(bytes, hash)?,
     };

@@ -42,7 +42,8 @@ impl MonthCheckpoints {
         let path = checkpoints_of(file);
         Ok(Self {
             name: month.to_owned(),
-            // A link that leads nowhere counts as there, so that opening it names it; `exists` would call it absent.
+            // `symlink_metadata` finds a dangling link too, so that opening it fails and the report names it. `exists`
+            // would call it absent.
             notes: path
                 .symlink_metadata()
                 .is_ok()
@@ -153,7 +154,7 @@ impl MonthCheckpoints {
     fn hold(&mut self, head: Option<Head>, agent: Option<&AgentId>) -> Option<String> {
         let (note, key) = (self.next.take()?, self.key.as_ref()?);
         let found = &note.checkpoint;
-        // Without the log's first line nobody knows the agent, so the month alone is compared.
+        // If the log's first line was not given, the agent is unknown, so only the month is compared.
         let is_ours = match agent {
             Some(agent) => found.origin == origin(agent, &self.name),
             None => found.origin.ends_with(&format!("/{}", self.name)),

@@ -28,11 +28,11 @@ impl<'env> CorePool<'env> {
         &self,
         work: impl FnOnce() -> R + Send + 'env,
     ) -> Receiver<R> {
-        // Room for the one result: a worker never waits for the thread that takes it.
+        // The channel has room for the one result, so a worker never waits for the thread that takes it.
         let (done, result) = sync_channel(1);
-        // Where nobody waits for the result any more, an error has ended the whole.
+        // `send` fails only if nobody waits for the result any more, because an error has ended all the work: ignore that.
         let job: PoolJob<'env> = Box::new(move || drop(done.send(work())));
-        // The queue is open as long as a worker is there, and where all of them panicked, nothing is done any more.
+        // This `send` cannot fail: `with_pool` keeps the receiver of the queue until `serve` has returned.
         let _ = self.jobs.send(job);
         result
     }
@@ -47,14 +47,15 @@ pub(super) fn with_pool<'env, O>(serve: impl FnOnce(&CorePool<'env>) -> O) -> O 
         for _ in 0..threads {
             scope.spawn(move || work_off(queue));
         }
-        // This thread's end of the queue goes with this closure, and then the workers end.
+        // `jobs` is the only sender of the queue. It is dropped when this closure ends, and that ends the workers.
         serve(&CorePool { threads, jobs })
     })
 }
 
 fn work_off(queue: &Mutex<Receiver<PoolJob<'_>>>) {
     let next = || {
-        // One idle worker waits with the lock held, and the others wait for the lock; each job wakes one of them.
+        // One idle worker holds the lock while it waits for a job, and the other workers wait for the lock: a job wakes
+        // only one worker.
         let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.recv().ok()
     };

@@ -36,7 +36,7 @@ impl Repeats {
         head: Option<u64>,
     ) -> Option<&'static str> {
         let is_own = verdict.direction == Direction::Out;
-        // A refused message may come as often as its sender likes.
+        // A peer may send a refused message as often as it likes, so repetitions of it are no fault.
         if let Ruling::Rejected(_) = verdict.ruling {
             return None;
         }
@@ -76,7 +76,8 @@ impl Repeats {
     fn remember(&mut self, is_own: bool, id: MessageId, again: Option<Digest>) -> bool {
         let name = (is_own, id);
         if let Some(said) = self.known.get_mut(&name) {
-            // The protocol sends a message signed anew once: `take` leaves nothing that a third one could match.
+            // The protocol lets a message be signed anew and sent again only once: `take` leaves no content that a
+            // third message could match.
             return said.take().is_some_and(|said| Some(said) == again);
         }
         self.known.insert(name, again);
@@ -128,7 +129,7 @@ impl SessionNumbers {
     /// Whether the number is new in the session.
     fn take(&mut self, session: SessionId, number: u64) -> bool {
         self.clock += 1;
-        // Half of the sessions go at once: each search for the oldest ones passes over all.
+        // Forget half of the sessions at once: the search for the oldest sessions passes over all of them and should be rare.
         if self.numbers.len() >= SESSIONS && !self.numbers.contains_key(&session) {
             self.forget_half();
         }
@@ -168,8 +169,7 @@ impl Numbers {
         }
         ranges.insert(next, (number, number));
         if ranges.len() > RANGES {
-            // The oldest range is forgotten whole: a repetition in it is then missed, but no honest number is
-            // reported.
+            // Forget the oldest range as a whole: a repetition in it is then missed, but no honest number is reported.
             ranges.pop_front();
         }
         true

@@ -404,7 +404,7 @@ impl fmt::Display for LogFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.to_string_lossy();
         write!(f, "{}", printable(&file))?;
-        // A fault of the log as a whole has the line number 0, which is not printed.
+        // A fault of the log as a whole has the line number 0, which would mislead a reader.
         if self.line > 0 {
             write!(f, ", line {}", self.line)?;
         }

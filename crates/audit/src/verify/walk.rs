@@ -98,8 +98,8 @@ impl<'a, 'p> Walk<'a, 'p> {
         };
         for (index, file) in files.iter().enumerate() {
             match walk.read(file, index + 1 == files.len()) {
-                // A line of a newer version ends the reading. The faults found before it are reported all the same:
-                // otherwise a forged `v` would hide them.
+                // A line of a newer version ends the reading. Report the faults found before it all the same: otherwise
+                // a forged `v` would hide them.
                 Err(newer @ LogError::Newer { .. }) if !walk.report.faults.is_empty() => {
                     let place = walk.report.lines;
                     walk.fault(place, None, &format!("behind this line, {newer}"));
@@ -111,7 +111,8 @@ impl<'a, 'p> Walk<'a, 'p> {
         walk.report.agent = walk.authority.me().cloned();
         walk.report.take_decisions(&walk.decisions);
         if walk.before.as_deref() == Some(Mark::CLOSE) {
-            // A note, and no fault: a crash or a full disk may have come between the `close` and the next file.
+            // This is a note and no fault: a crash or a full disk may have stopped the daemon between `close` and the
+            // next file.
             walk.report.note(format!(
                 "{}: it ends with `close`, and the next month's file is not there: not begun yet, or taken away",
                 walk.file.display()
@@ -187,7 +188,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             Err(UnreadLine::Record(newer @ RecordError::Newer(_))) => {
                 return Err(unread(&self.file, line.place, newer));
             }
-            // The hash of a line that cannot be read is known, so the line behind it is still held against it.
+            // The hash of an unreadable line is known, so the next line's `prev` is still compared with it.
             Err(why) => {
                 followed.faults.push(match why {
                     UnreadLine::TooLong => {
@@ -195,7 +196,7 @@ impl<'a, 'p> Walk<'a, 'p> {
                     }
                     UnreadLine::Record(error) => error.to_string(),
                 });
-                // A line that cannot be read is a line all the same: the next one is not the first of its file.
+                // An unreadable line is a line all the same: without this, the next line would count as the first of its file.
                 self.before = Some(String::new());
                 self.tip = self.tip.map(|tip| Tip {
                     version: tip.version,
@@ -244,7 +245,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         if let Some(mark) = &content.mark {
             self.prove_mark(&content.frame, mark, &mut followed.faults);
         }
-        // A message's own line cannot be its head, so the line is remembered only for those behind it.
+        // Remember the line only now: a message cannot name its own line as head, but later messages can.
         if self.depth == Depth::Signatures {
             self.recent.push(followed.hash);
         }
@@ -310,7 +311,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             let repeated = self.repeats.follow(&verdict, message, head);
             let is_sent = verdict.ruling == Ruling::Sent;
             let undecided = is_sent.then(|| self.decisions.take_sent(message, &self.authority));
-            // A copied line contradicts its draft as well; the copy alone is reported.
+            // The copy of a line contradicts the draft as well: report only that it is a copy.
             let found = repeated.or(undecided.flatten());
             faults.extend(found.map(str::to_owned));
         }

@@ -21,7 +21,8 @@ impl Walk<'_, '_> {
         let mut told = Told::by(frame.seq, frame.ts, entry?, &teller.peer);
         if let Some(Told::Sent(claim, head)) = &mut told {
             let place = claim.head.and_then(|head| self.recent.place(&head));
-            // Lines are counted from the first that was given.
+            // `place` counts the lines that were given: add the number of the first of them to get the line's number in
+            // the log.
             let first = self.first.unwrap_or(1);
             *head = place.map(|place| (first + place).saturating_sub(1));
         }
@@ -32,7 +33,7 @@ impl Walk<'_, '_> {
     pub(super) fn conclude(&mut self, line: FollowedLine, proof: Proof) {
         let report = &mut self.report;
         if line.misfit && report.faults.is_empty() {
-            // This line or the one before was changed, so the log holds only up to the line before both.
+            // Either this line or the line before it was changed, so the log is proven only up to the line before these two.
             report.head = self.sound[0];
         }
         let mut faults = line.faults;
@@ -54,7 +55,7 @@ impl Walk<'_, '_> {
                 report.note_wrong_clock(line.seq, &message);
                 self.witness(&message, Direction::Out, line.seq);
             }
-            // The line that certified the key may stand in a part of the log that was not given.
+            // The line that certified the key may be in a part of the log that was not given: that is no fault.
             Proof::Uncertified if self.first != Some(1) => report.uncertified += 1,
             Proof::Uncertified => {
                 faults.push("no line before certifies the key that signed the message".to_owned());
@@ -89,7 +90,7 @@ impl Walk<'_, '_> {
             Direction::In => (&headers.recipient_id, &headers.agent_id),
             Direction::Out => (&headers.agent_id, &headers.recipient_id),
         };
-        // Where `genesis` was not given, the first proven message says whose log it is.
+        // If the log's first line was not given, the first proven message shows whose log it is.
         testimony.agent.get_or_insert_with(|| ours.clone());
         if let (Direction::In, Some(head)) = (direction, headers.audit_head) {
             testimony.seen.push(SeenHead {

@@ -59,7 +59,7 @@ impl Walk<'_, '_> {
         leaf: Digest,
         ts: Timestamp,
     ) -> Result<(), LogError> {
-        // A linked line always follows another, so there is a tip.
+        // A linked line always follows another line, so `tip` is never empty here.
         let Some(tip) = &mut self.tip else {
             return Ok(());
         };
@@ -70,8 +70,7 @@ impl Walk<'_, '_> {
             hash,
             ts,
         };
-        // Lines of the kinds that shape files are never linked ones, and of all other kinds nothing here needs the
-        // name.
+        // `before` is only compared with the kinds of marks. A linked line is no mark, so an empty kind is enough.
         self.before = Some(String::new());
         if let Some(testimony) = &mut self.testimony {
             testimony.lines.push(hash);
