@@ -113,7 +113,7 @@ macro_rules! calls {
     };
 }
 
-// The last column is what the call names, which is held against the ceiling of its socket. A person's calls name
+// The last column lists what a call names, which is checked against the ceiling of its socket. A person's calls name
 // nothing: only the person's socket takes them, and it has no ceiling. `receive`, `status`, `message.find` and the
 // lists name nothing either: they show only what is within the ceiling, message by message.
 calls! {

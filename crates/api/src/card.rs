@@ -82,12 +82,13 @@ impl AgentCard<'_> {
         });
         if let (Some(auth), Some(members)) = (self.auth, card.as_object_mut()) {
             if let Some(Value::Object(can)) = members.get_mut("capabilities") {
-                // `extendedAgentCard` offers a second card, for those who have proved who they are.
+                // `extendedAgentCard` announces a second card, which only callers who have proved who they are may read.
                 can.insert("extendedAgentCard".to_owned(), true.into());
             }
             let (name, scheme) = auth.scheme();
             members.insert("securitySchemes".to_owned(), json!({ name: scheme }));
-            // The list names what the token has to allow: an empty list would be left out.
+            // The list names what the token must allow. It must not be empty, since the JSON of protobuf, which A2A
+            // uses, leaves out empty lists.
             let required = json!([{ "schemes": { name: { "list": ["send"] } } }]);
             members.insert("securityRequirements".to_owned(), required);
         }

@@ -69,7 +69,7 @@ impl<P: Borrow<str> + Clone + Ord> Ceiling<P> {
     /// The ceiling that allows what this one and the other both allow.
     #[must_use]
     pub fn within(&self, other: Self) -> Self {
-        // `None` is everybody here, and an empty set is nobody: two ceilings that share no peer must not become none.
+        // `None` allows every peer, and an empty set allows none: so two ceilings without a common peer must give an empty set.
         let peers = match (&self.peers, other.peers) {
             (Some(these), Some(those)) => Some(Arc::new(&**these & &*those)),
             (Some(one), None) => Some(Arc::clone(one)),

@@ -124,12 +124,13 @@ impl Client {
     /// # Errors
     /// As [`Client::call`].
     pub fn raw(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
-        // The daemon may have hung up since the last call: it closes idle connections when it needs their places.
+        // Connect again if the daemon has hung up since the last call: it closes idle connections when it needs room
+        // for others.
         if self.last_id > 0 && !self.listens && self.is_closed() {
             self.stream = connect(&self.path, self.timeout)?;
         }
-        // `listens` is set before the call is sent: from its answer on, notifications may come, on this connection
-        // alone.
+        // Set `listens` before the call is sent: once the daemon answers, notifications come on this connection, which
+        // must then not be replaced.
         self.listens |= [FollowInbox::METHOD, FollowAttention::METHOD].contains(&method);
         self.last_id += 1;
         let request =
@@ -139,8 +140,8 @@ impl Client {
             .get_mut()
             .write_all(format!("{request}\n").as_bytes());
         let deadline = Instant::now() + self.timeout;
-        // A daemon without room says so, and may close before it has read the request: what the daemon said is told,
-        // rather than the failed write.
+        // A daemon without room may answer that and close before it has read the request: return its answer, not the
+        // failed write.
         if let Err(error) = sent {
             return self.answer(deadline).and(Err(self.broken(error)));
         }
@@ -156,7 +157,7 @@ impl Client {
 
     /// Whether the daemon has hung up. What it said last is of no use any more.
     fn is_closed(&self) -> bool {
-        // Without flags poll(2) tells of a hang-up and of errors, and not of words that wait to be read.
+        // Without flags poll(2) reports only a hang-up or an error, and not data that waits to be read.
         let mut watched = [PollFd::new(self.stream.get_ref(), PollFlags::empty())];
         let now = Timespec {
             tv_sec: 0,
@@ -184,7 +185,7 @@ impl Client {
                 self.waiting.push_back(notification);
                 continue;
             }
-            // An answer about a line that the daemon could not read has the id `null`.
+            // If the daemon could not read our line, its answer has the id `null` and is meant for us as well.
             let is_mine = message
                 .get("id")
                 .is_some_and(|id| id.is_null() || *id == self.last_id);
@@ -210,7 +211,7 @@ impl Client {
                 .get_ref()
                 .set_read_timeout(timeout)
                 .map_err(ClientError::Io)?;
-            // A program in the daemon's place may send without end: a line over the limit ends the reading.
+            // Stop reading a line that is over the limit: a program in the daemon's place might send without end.
             let room = ANSWER_MAX.saturating_sub(line.len() as u64);
             match self.stream.by_ref().take(room).read_until(b'\n', &mut line) {
                 Ok(0) if room == 0 => return Err(ClientError::Malformed),
@@ -239,7 +240,7 @@ fn connect(path: &Path, timeout: Duration) -> Result<BufReader<UnixStream>, Clie
     };
     let stream = UnixStream::connect(path).map_err(unreachable)?;
     stream
-        // A daemon that reads nothing would hold its caller for ever otherwise.
+        // Without a timeout, a daemon that reads nothing would block its caller for ever.
         .set_write_timeout(Some(timeout.max(SHORTEST)))
         .map_err(unreachable)?;
     Ok(BufReader::new(stream))

@@ -72,7 +72,7 @@ pub(crate) use decides;
 /// What is wrong with parameters, without the value that is: it may be part of a message.
 fn fault(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    // The text is split at the last `, expected `: the value before it may hold the same words, and is not repeated.
+    // Split the text at the last `, expected `: the value before it may contain the same words, and must not be repeated.
     match (
         text.starts_with("unknown field"),
         text.rsplit_once(", expected "),

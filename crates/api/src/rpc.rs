@@ -134,7 +134,7 @@ impl Item {
             let id = id.unwrap_or_else(Id::null);
             return Self::Faulty(id, ApiError::invalid_request());
         }
-        // Parameters are read strictly, as a message is: what two readers could read differently is no call.
+        // Parse parameters as strictly as messages: what two parsers could read differently is refused.
         let params = params.map(|params| parse(params.get().as_bytes(), Limits::LINE));
         match (params.transpose(), id) {
             (Ok(params), id) => Self::Call(Asked {
@@ -159,7 +159,7 @@ impl<'a> Frame<'a> {
         let Ok(members) = serde_json::from_str::<Members<'a>>(raw.get()) else {
             return unfit(None, "a request is an object");
         };
-        // Of two ids nobody knows for which one the sender waits, so the answer is to `null`.
+        // Of two ids it is unknown for which one the sender waits, so the answer goes to the id `null`.
         if members.id_repeated {
             return unfit(None, "the id stands twice");
         }
@@ -224,7 +224,7 @@ impl Id {
         let text = raw.get();
         let is_scalar = match text.as_bytes().first()? {
             b'"' => serde_json::from_str::<String>(text).is_ok(),
-            // A number beyond every double, such as 1e999, is refused: few of those who get the id back could read it.
+            // Refuse a number too large for a double, such as 1e999: many clients could not read it when they get the id back.
             b'-' | b'0'..=b'9' => text.parse::<f64>().is_ok_and(f64::is_finite),
             first => *first == b'n',
         };

@@ -56,7 +56,7 @@ pub(crate) fn backlog(messages: usize, most_bytes: usize) -> (Backlog, BacklogRe
 impl Backlog {
     /// Waits for room.
     pub(crate) async fn send(&self, arrival: Arrival) -> BacklogResult {
-        // The bytes are counted before the wait for room, so that no offer takes them meanwhile.
+        // Count the bytes before waiting for room, so that `offer` gives that room to no other message meanwhile.
         self.held.fetch_add(cost(&arrival), Ordering::Relaxed);
         match self.arrivals.send(arrival).await {
             Ok(()) => BacklogResult::Taken,
@@ -67,9 +67,9 @@ impl Backlog {
     /// Takes a message that there is room for, and drops another.
     pub(crate) fn offer(&self, message: Arrival) -> BacklogResult {
         let cost = cost(&message);
-        // One task alone offers messages, so nobody adds between this look and the taking.
+        // Only one task offers messages, so no other message can take the room between this check and `try_send`.
         let held = self.held.load(Ordering::Relaxed);
-        // The last places are kept for events, which no flood of messages may delay.
+        // Keep the last EVENTS places free for events, so that no flood of messages delays an event.
         if self.arrivals.capacity() <= EVENTS || held.saturating_add(cost) > self.most_bytes {
             return self.unless_closed(BacklogResult::Full);
         }
@@ -109,7 +109,7 @@ impl BacklogReader {
     pub(crate) async fn receive(&mut self) -> Option<Arrival> {
         let arrival = self.arrivals.recv().await?;
         self.held.fetch_sub(cost(&arrival), Ordering::Relaxed);
-        // `notify_one` keeps its word for whoever begins to wait after it: no room goes unnoticed.
+        // `notify_one` also wakes a task that begins to wait only after this call, so no freed room goes unnoticed.
         self.read.notify_one();
         Some(arrival)
     }

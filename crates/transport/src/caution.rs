@@ -37,14 +37,13 @@ impl Caution {
     pub(crate) fn begin(&mut self, standing: &ConsumerInfo, now: Instant) -> Range<u64> {
         let before = self.number.replace(standing.deliveries);
         let Some(before) = before else {
-            // On the first connection nothing is asked for: mail that was delivered to an earlier process comes again
-            // in its time.
+            // On the first connection ask for nothing: the server delivers the mail of an earlier process again by itself.
             self.sequence = standing.delivered;
             return 0..0;
         };
         if standing.deliveries <= before || standing.unsettled == 0 || standing.pulls > 0 {
-            // An old connection, gone for us, may still stand for the server with its pulls: messages that we ask for
-            // again would be given to that connection.
+            // Either nothing was lost, or pulls are still open. Open pulls belong to our lost connection, which the
+            // server may believe alive: it would send repeated messages there.
             return 0..0;
         }
         let start = self.sequence.max(self.again).saturating_add(1);

@@ -82,7 +82,7 @@ impl ConnectionConfig {
             ));
         }
         for server in &self.servers {
-            // A password in an address would stand in logs and in the text of errors.
+            // A password in an address would appear in logs and in the texts of errors.
             if server.contains('@') {
                 return Err(setting(
                     "servers",

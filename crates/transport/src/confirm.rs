@@ -95,7 +95,7 @@ impl Confirmations {
         arrivals: Backlog,
     ) -> Result<(Arc<Self>, ConfirmationTask), String> {
         let inbox = client.new_inbox();
-        // One subscription for all of them: the last part of the subject says of which message an answer is.
+        // One subscription serves all confirmations: an answer's subject ends with the number of the message that it confirms.
         let subscribed = client.subscribe(format!("{inbox}.*")).await;
         let subscriber = subscribed.map_err(|e| e.to_string())?;
         let confirmations = Arc::new(Self {
@@ -118,7 +118,7 @@ impl Confirmations {
             inbox: inbox.to_owned(),
             waiter: Some(sender),
         });
-        // The channel of the oldest one goes with it, so that whoever waits there hears `Unconfirmed`.
+        // Beyond the limit give up the oldest message: its channel is dropped with it, and its sender gets `Unconfirmed`.
         if pending.waiting.len() > MOST {
             pending.forget_first();
         }
@@ -140,7 +140,7 @@ impl Confirmations {
             Storage::NoStream | Storage::Refused(_) | Storage::Unconfirmed => None,
         };
         let inbox = self.pending().settle(number, storage);
-        // Only the first answer to a message of ours counts: a made-up one, or a copy, must not tell of a lost store.
+        // Only the first answer to a message of ours counts: an invented answer, or a copy, must not report a lost store.
         let Some((inbox, sequence)) = inbox.zip(sequence) else {
             return false;
         };
@@ -157,13 +157,13 @@ impl Confirmations {
 impl PendingPublishes {
     /// Tells who waits for that message, and says which inbox it went to; the first time alone.
     fn settle(&mut self, number: u64, storage: Storage) -> Option<String> {
-        // A number that was given up meanwhile, or that somebody made up, has no place here.
+        // A number that was given up meanwhile, or that somebody invented, is not in `waiting`.
         let index = number.checked_sub(self.first);
         let index = index.and_then(|index| usize::try_from(index).ok());
         let place = index.and_then(|index| self.waiting.get_mut(index));
         let settled = place.and_then(|place| {
             let waiter = place.waiter.take()?;
-            // Whoever published may have stopped waiting.
+            // The publisher may have stopped waiting: it does not matter that the sending then fails.
             let _ = waiter.send(storage);
             Some(std::mem::take(&mut place.inbox))
         });
@@ -235,7 +235,7 @@ fn parse(payload: &[u8], stream: &str) -> (Storage, Option<String>) {
         _ => Storage::Unconfirmed,
     };
     let domain = after("domain").and_then(quoted);
-    // No server names its domain so; a name of any length would be kept with the stream's numbers.
+    // No real domain has so long a name, and an invented one of any length would be kept with the stream's numbers.
     let is_long = |domain: &String| domain.chars().count() > DOMAIN;
     match domain.as_ref().is_some_and(is_long) {
         true => (Storage::Unconfirmed, None),

@@ -56,7 +56,7 @@ impl Connection {
             let session = NatsSession::open(live, None, signals, inbox, outlet, None);
             return Ok(Self::core(session.await?, None));
         };
-        // Confirmations are listened for before the link is up: the first message that is sent wants its own already.
+        // Listen for confirmations before the link is up: already the first message that is sent waits for its confirmation.
         let listener = listen(&mut live, &mailbox, &outlet).await?;
         let why = match ask(&live.client, &mailbox).await {
             Ok(standing) => {

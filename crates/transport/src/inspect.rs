@@ -61,7 +61,7 @@ pub struct StoreUse {
 pub async fn inspect(config: &ConnectionConfig, inboxes: &[String]) -> Result<Inspection, Error> {
     let refusals = Refusals::default();
     let (server, client) = reach(config, &refusals).await?;
-    // The subscription is dropped at once: it is made only to see whether the server refuses it.
+    // Drop the subscription at once: it only serves to see whether the server refuses it.
     drop(client.subscribe(config.inbox.clone()).await);
     let mailbox = match &config.mailbox {
         Some(mailbox) => Some(held(&client, mailbox).await),
@@ -130,8 +130,7 @@ async fn stores(
 ) -> (Option<StoreUse>, Option<StoreUse>) {
     let context = ContextBuilder::new().timeout(LIMIT).build(client.clone());
     let Some(mailbox) = mailbox else {
-        // Without a mailbox nothing else is asked of the server, so wait here: the server has this long to refuse the
-        // subscription.
+        // Give the server time to refuse the subscription: without a mailbox there is no other request to wait for.
         tokio::time::sleep(REFUSAL).await;
         return (None, None);
     };

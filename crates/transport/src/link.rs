@@ -56,11 +56,11 @@ impl Supervisor {
 
     pub(crate) async fn run(mut self) {
         let end = self.keep_connected().await;
-        // The link closes before the inbox ends: nothing is published whose answer nobody could hear.
+        // Close the link before the inbox ends, so that nothing more is published whose answer nobody could receive.
         self.outlet.link.send_replace(ConnectionState::Closed);
         drop(self.outlet);
         if let GaveUp::Asked(done, outcome) = end {
-            // Whoever asked for the end may have stopped waiting.
+            // The task that asked for the end may have stopped waiting: it does not matter that the sending then fails.
             let _ = done.send(outcome);
         }
     }
@@ -80,7 +80,8 @@ impl Supervisor {
             if connection.stopped() {
                 return self.closed().await;
             }
-            // A server that takes logins and gives nothing more is asked ever more slowly.
+            // Reset the pause only if the connection has worked: a server that accepts logins and nothing more is tried
+            // ever more slowly.
             if connection.proved() {
                 self.backoff.reset();
             }
@@ -153,7 +154,7 @@ impl Supervisor {
         let options = self
             .config
             .options()?
-            // 0 would mean without end to the client library.
+            // The client library takes 0 as "without limit", so 1 is the lowest limit.
             .max_reconnects(1)
             .event_callback(move |event| {
                 heard.hear(event);
@@ -186,7 +187,7 @@ impl Supervisor {
             let what = error.to_string();
             self.outlet.send(Arrival::Refused(what)).await;
         } else if told.as_ref().is_some_and(refused) {
-            // The trouble is another one now: `Disconnected` takes back the refused login that was told before.
+            // The trouble is no longer a refused login: `Disconnected` takes back the refused login that was reported before.
             self.outlet.send(Arrival::Disconnected).await;
         }
         *told = Some(error);

@@ -50,8 +50,7 @@ impl MailboxSession {
         outlet: Outlet,
         listener: Option<ConfirmationTask>,
     ) -> Result<Self, String> {
-        // Each connection has a reply subject of its own: what the server says of pulls of a lost one does not come
-        // here.
+        // Each connection has its own reply subject, so that answers to the pulls of a lost connection do not come here.
         let (inbox, now) = (live.client.new_inbox(), Instant::now());
         let pulled = live.client.subscribe(inbox.clone()).await;
         let pulled = pulled.map_err(|e| e.to_string())?;
@@ -69,7 +68,7 @@ impl MailboxSession {
             certain: now,
             _listener: listener,
         };
-        // Ask for what is missing before the first pull, so that it comes before new messages.
+        // Ask for the missing messages before the first pull, so that they come before new messages.
         session.ask_again(missing, standing.deliveries).await;
         Ok(session)
     }
@@ -99,7 +98,8 @@ impl MailboxSession {
                 continue;
             }
             let silence = self.heard + SILENCE;
-            // The order counts (`biased`): no flood of mail delays a stop or a word of what the server refused.
+            // `biased` tries the arms in this order: so no flood of mail delays a stop, or the report of what the
+            // server refused.
             step = tokio::select! {
                 biased;
                 stop = stops.recv() => match stop {
@@ -135,7 +135,7 @@ impl MailboxSession {
         if step == Flow::On {
             step = self.tell_drained().await;
         }
-        // A loss that was told before the link was up found nothing there to take down; it is noticed here.
+        // A loss that was noticed before the link was up could not take the link down: check for it now.
         if self.signals.lost() {
             Flow::Lost
         } else {
@@ -179,7 +179,7 @@ impl MailboxSession {
         if sent.await.is_err() {
             return Flow::Lost;
         }
-        // Silence is counted from a pull on: without one the server owes no sign of life.
+        // Measure the server's silence from this pull on: without an open pull the server owes no sign of life.
         if self.pulls.asked() == 0 {
             self.heard = now;
         }
@@ -246,7 +246,8 @@ impl MailboxSession {
     }
 
     async fn hear(&mut self, message: &Message) -> Flow {
-        // Without a status it is no word of the server's: whoever may publish to the reply prefix can send one.
+        // Ignore a message without a status, which is not the server's: anybody who may publish to the reply prefix can
+        // send one.
         let Some(said) = PullStatus::read(message) else {
             return Flow::On;
         };
@@ -283,8 +284,8 @@ impl MailboxSession {
         self.pulls.forget();
         self.heard = Instant::now();
         match ask(&self.live.client, &self.mailbox).await {
-            // A mailbox that was made anew is left like a lost one: the next connect compares, and tells that the
-            // store was lost.
+            // A mailbox with another creation time was made anew: treat it as lost, so that the next connect reports
+            // the lost store.
             Ok(standing) if standing.created == self.drained.created() => {
                 self.certain = Instant::now();
                 Flow::On
@@ -338,11 +339,11 @@ impl MailboxSession {
     /// What is not handed over is left to the mailbox, and at once: a next start does not wait for it.
     async fn stop_reading(&mut self) -> Flow {
         if let Some(mut pulled) = self.pulled.take() {
-            // Where this fails the connection is gone, and the mailbox keeps what was still to come.
+            // If this fails the connection is gone, and the mailbox keeps the messages that were still to come.
             let _ = pulled.unsubscribe().await;
             while let Some(Some(message)) = unconstrained(pulled.next()).now_or_never() {
                 if let Some(reply) = message.reply
-                    // Only a delivery is given back: the server's words about pulls have no such reply subject.
+                    // Give back only deliveries: the server's notices about pulls have no such reply subject.
                     && reply.starts_with("$JS.ACK.")
                 {
                     let later = Settlement::Nak(Duration::ZERO).payload();

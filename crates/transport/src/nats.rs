@@ -52,7 +52,7 @@ impl Nats {
     /// # Errors
     /// [`Error::Setting`] and [`Error::LoginFile`]: what no later try could mend.
     pub async fn connect(config: ConnectionConfig) -> Result<(Self, NatsInbox), Error> {
-        // The settings are looked at before anything runs: a fault that no later try could mend is told at once.
+        // Check the settings before any task runs, so that a fault that no later try could mend is reported at once.
         config.options()?;
         let least = if config.mailbox.is_some() { PULLED } else { 1 };
         let (arrived, arrivals) = backlog(config.capacity.max(least), config.capacity_bytes);
@@ -125,7 +125,7 @@ impl Nats {
             confirmations,
             ..
         } = self.live()?;
-        // The server may take less than this side; a message over its limit would end the connection.
+        // The server's limit may be lower than ours, and it would end the connection over a larger message.
         let limit = self.max_bytes.min(client.max_payload());
         let length = bytes.len();
         if length > limit {
@@ -136,7 +136,7 @@ impl Nats {
         }
         let (sent, confirmation) = match confirmations {
             Some(confirmations) => {
-                // A place is kept before the message is sent: its confirmation may be back before `publish` returns.
+                // Expect the confirmation before the message is sent: it may be back before `publish` returns.
                 let (reply, confirmation) = confirmations.expect(&subject);
                 let sent = client.publish_with_reply(subject.clone(), reply, bytes);
                 (self.while_up(sent).await?, confirmation)
@@ -176,7 +176,8 @@ impl Nats {
         let told = async {
             let mut outcome = Ok(());
             for (handle, settlement) in settled {
-                // In a new store the numbers begin anew: the word would settle another message.
+                // The store was lost since this delivery, and its numbers began anew: the settlement would settle
+                // another message.
                 if handle.era() != era {
                     outcome = Err(Error::Stale);
                     continue;
@@ -226,7 +227,7 @@ impl Nats {
         let (done, outcome) = oneshot::channel();
         let stop = self.stop.send(Stop::Closing(done)).await;
         stop.map_err(|_| Error::Closed)?;
-        // The session gives up by itself after DRAIN_LIMIT; GRACE is for its word about that.
+        // The session gives up by itself after DRAIN_LIMIT. Wait GRACE longer, so that its answer still arrives.
         match tokio::time::timeout(DRAIN_LIMIT + GRACE, outcome).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) | Err(_) => Err(Error::Undrained),
@@ -244,7 +245,8 @@ impl Nats {
     /// `work`, unless the connection goes down first.
     async fn while_up<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
         let mut link = self.link.clone();
-        // Where the client's queue is full a publish waits for room, which on a connection that is gone never comes.
+        // While the client's queue is full, a publish waits for room. On a lost connection that never comes, so stop
+        // waiting when the link goes down.
         tokio::select! {
             biased;
             done = work => Ok(done),
@@ -264,7 +266,7 @@ async fn answering(mut probes: mpsc::Receiver<oneshot::Sender<()>>, run: impl Fu
     loop {
         tokio::select! {
             () = &mut run => return,
-            // Whoever asked may have stopped waiting.
+            // The task that asked may have stopped waiting: it does not matter that the sending then fails.
             Some(probe) = probes.recv() => drop(probe.send(())),
         }
     }

@@ -54,7 +54,7 @@ impl Outlet {
         let head = payload.get(..HEAD).unwrap_or(&payload);
         Arrival::Oversized {
             length: payload.len(),
-            // The head is copied: a slice would hold all of the message in memory.
+            // Copy the head: a slice of the payload would keep the whole message in memory.
             head: Bytes::copy_from_slice(head),
             handle,
         }

@@ -96,7 +96,7 @@ impl Pulls {
         }
         self.in_vain = self.in_vain.saturating_add(1);
         self.next = now + self.pause();
-        // The count is compared for equality: a row of such pulls is told once.
+        // Compare for equality, so that a series of pulls that end at once is reported only once.
         self.in_vain == FREE + DOUBLINGS
     }
 

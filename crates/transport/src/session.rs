@@ -128,7 +128,7 @@ impl NatsSession {
                 step = self.outlet.send(arrival).await;
             }
         }
-        // A loss that was told before the link was up found nothing there to take down; it is noticed here.
+        // A loss that was noticed before the link was up could not take the link down: check for it now.
         if self.signals.lost() {
             Flow::Lost
         } else {
@@ -144,7 +144,7 @@ impl NatsSession {
             if step != Flow::On {
                 break;
             }
-            // `unconstrained`: tokio's budget of a task would say that nothing is there while messages wait.
+            // `unconstrained`: once the task's budget is used up, tokio would otherwise report no message although some wait.
             match unconstrained(self.subscriber.next()).now_or_never() {
                 Some(Some(message)) => step = self.deliver(message).await,
                 Some(None) => step = Flow::Lost,
@@ -159,7 +159,7 @@ impl NatsSession {
         if self.prove().await == Flow::Unwanted {
             return Flow::Unwanted;
         }
-        // A round trip of an earlier connection may come late; it is nobody's mail either.
+        // A message with our mark is a round trip and no mail. An earlier connection's may come late and is dropped.
         if message.payload.starts_with(self.mark.as_bytes()) {
             return if message.payload == self.marker {
                 Flow::Returned
@@ -168,7 +168,7 @@ impl NatsSession {
             };
         }
         let message = self.outlet.cap(message, None);
-        // While it drains, messages wait for room: nothing that the stop promised to hand over is dropped.
+        // While the session drains, wait for room instead of dropping a message: a stop promises to hand over all of them.
         if self.draining {
             return self.outlet.send(message).await;
         }
@@ -211,7 +211,7 @@ impl NatsSession {
 
     /// Hands over what is under way to us, then says that this was all.
     async fn stop_reading(&mut self) -> Flow {
-        // Messages that do not come within the limit are lost: core NATS keeps none.
+        // Messages that do not come within the limit are lost, because core NATS does not keep messages.
         let _ = timeout(DRAIN_LIMIT, self.drain()).await;
         self.tell_gap().await;
         self.stopped = true;
@@ -231,8 +231,7 @@ impl NatsSession {
     /// Everything published stands before the marker on its way to the server, everything that was under
     /// way to us before it on its way back. A full subscription can drop a marker: hence the repeats.
     async fn drain(&mut self) -> Result<(), Error> {
-        // The session counts as proved from here on: its first message does not tell of a connection that is about to
-        // close.
+        // Count the session as proved: otherwise its next message would report a new connection just before this one closes.
         (self.proved, self.draining) = (true, true);
         self.round_trip().await.map_err(|_| Error::Disconnected)?;
         let mut again = Instant::now() + MARKER_REPEAT;

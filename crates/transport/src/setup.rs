@@ -99,7 +99,7 @@ async fn reach(config: &ConnectionConfig) -> Result<(String, Client), Error> {
             Err(error) => failed = error,
         }
     }
-    // With no server in the settings the loop tried none: `options` then returns the error that names the setting.
+    // Without a server in the settings the loop tried nothing: then `options` returns the error that names the setting.
     config.options()?;
     Err(failed)
 }
@@ -135,7 +135,8 @@ async fn make_stream(
             .map(|made| (SetupStep::Created, made.cached_info().config.clone())),
         Some(is) if stream_differences(&asked, is).is_empty() => Ok((SetupStep::Kept, is.clone())),
         Some(is) => context.update_stream(&asked).await.map(|made| {
-            // A server that does not know a setting answers with what it had: then nothing was updated.
+            // A server that does not know a setting ignores it and answers with the old configuration: then nothing was
+            // updated.
             let same = stream_differences(&made.config, is).is_empty();
             let done = match same {
                 true => SetupStep::Kept,
@@ -164,7 +165,7 @@ async fn make_stream(
 /// The inboxes of the stream, and those of `places`.
 fn inboxes(found: Option<&Stream>, places: &[AgentPlace]) -> Vec<String> {
     let mut subjects = found.map_or_else(Vec::new, |config| config.subjects.clone());
-    // Subjects with a wildcard are dropped: under a wildcard an invented inbox could fill the stream.
+    // Drop subjects with a wildcard: under a wildcard, invented inboxes could fill the stream.
     subjects.retain(|subject| !subject.contains(['*', '>']));
     subjects.extend(places.iter().map(|place| place.inbox.clone()));
     subjects.sort_unstable();
@@ -181,13 +182,13 @@ async fn no_room(
     error: &CreateStreamError,
 ) -> Error {
     let bytes = |signed: i64| u64::try_from(signed).unwrap_or(0);
-    // Old servers do not say how much an account has reserved: the limits of its streams are added up instead.
+    // Old servers do not say how much storage an account has reserved: add up the limits of its streams instead.
     let streams: Result<Vec<_>, _> = context.streams().try_collect().await;
     let reserved = streams.ok().map(|streams| {
         let each = streams.iter().map(|stream| bytes(stream.config.max_bytes));
         each.sum()
     });
-    // Only the error's words need these numbers: a login that may not ask is told without them.
+    // These numbers only make the error clearer, so a login that may not ask for them gets the error without them.
     let account = context.query_account().await.ok();
     let limit = account.and_then(|account| account.limits.max_storage);
     Error::NoRoom {

@@ -96,7 +96,7 @@ impl Signals {
         if self.lost.swap(true, Ordering::AcqRel) {
             return;
         }
-        // Only a link that is up goes down: `Closed` stays, and so does the reason of an earlier trouble.
+        // Take down only a link that is up: `Closed` has to stay, and so has the reason of an earlier trouble in `Down`.
         self.link.send_if_modified(|link| {
             let up = matches!(link, ConnectionState::Up(_));
             if up {

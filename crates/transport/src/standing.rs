@@ -45,7 +45,7 @@ pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<ConsumerIn
     let asked = context.get_consumer_from_stream::<pull::Config, _, _>(consumer, stream);
     let found = asked.await.map_err(|error| match error.kind() {
         ConsumerErrorKind::TimedOut => Absent::Silent,
-        // A cluster that is electing a leader cannot say whether the consumer exists: that counts as silence.
+        // A cluster that is electing a leader cannot say whether the consumer exists: treat that as no answer.
         ConsumerErrorKind::JetStream(error)
             if error.error_code() == ErrorCode::CLUSTER_NOT_AVAILABLE =>
         {

@@ -57,7 +57,8 @@ impl MailboxStore {
             .replace(created)
             .is_some_and(|before| before != created);
         if lost {
-            // The loss is told once: lower numbers from here on are those of the new store.
+            // Forget the numbers of the old store: otherwise the lower numbers of the new store would be reported as a
+            // second loss.
             self.confirmed().clear();
             *self.caution() = Caution::default();
             self.era.fetch_add(1, Ordering::AcqRel);

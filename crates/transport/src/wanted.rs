@@ -47,7 +47,7 @@ pub(crate) fn stream(
     let found = found.cloned().unwrap_or_default();
     let max_bytes = room(subjects.len(), share.unwrap_or(INBOX_BYTES));
     let max_bytes = match (share, found.max_bytes) {
-        // Where there is no stream, `found` is the default, whose limit says nothing.
+        // Keep a larger limit that the stream already has. Without a stream `found` is the default, whose limit means nothing.
         (None, has) if !found.name.is_empty() && (has < 0 || has > max_bytes) => has,
         _ => max_bytes,
     };
@@ -63,18 +63,18 @@ pub(crate) fn stream(
         max_consumers: -1,
         max_bytes,
         max_age: Duration::from_secs(30 * 24 * 3600),
-        // The limit holds a message of 240 KiB and the headers that a server adds.
+        // The limit leaves room for a message of 240 KiB and for the headers that a server adds.
         max_message_size: 256 * 1024,
         num_replicas: found.num_replicas.max(1),
         no_ack: false,
         sealed: false,
         deny_delete: true,
         deny_purge: true,
-        // With roll-ups a header of any sender's message would empty the inbox that it goes to.
+        // No roll-ups: with them a header of any sender's message would empty the inbox that the message goes to.
         allow_rollup: false,
         allow_direct: false,
-        // Nobody sends a `Nats-Msg-Id` here. The window is short so that nobody can suppress another's message by such
-        // an id for long.
+        // signet sends no `Nats-Msg-Id`. The window is short, so that nobody can suppress another's message by such an
+        // id for long.
         duplicate_window: Duration::from_millis(100),
         republish: None,
         mirror: None,
@@ -102,16 +102,17 @@ pub(crate) fn consumer(place: &AgentPlace, found: Option<&pull::Config>) -> pull
         replay_policy: ReplayPolicy::Instant,
         ack_wait: Duration::from_secs(30),
         backoff: backoff.to_vec(),
-        // A message that breaks each connection that it comes by is given up after ten deliveries, in some three
-        // hours.
+        // Give up a message after ten deliveries, in some three hours: it may be one that breaks every connection that
+        // delivers it.
         max_deliver: 10,
         max_ack_pending: 1024,
         max_waiting: 512,
         headers_only: false,
-        // 0 is no limit: one below what a pull asks for would end every pull.
+        // 0 means no limit: a limit lower than what a pull asks for would end every pull.
         max_batch: 0,
         max_bytes: 0,
-        // An agent may be away for months and has to find its mailbox again.
+        // Zero means that the server never deletes an unused consumer: an agent may be away for months and needs its
+        // mailbox again.
         inactive_threshold: Duration::ZERO,
         memory_storage: false,
         ..found.cloned().unwrap_or_default()
@@ -134,7 +135,7 @@ macro_rules! differences {
 
 pub(crate) fn stream_differences(asked: &Stream, is: &Stream) -> Vec<SettingDifference> {
     let mut is = is.clone();
-    // The asked subjects are sorted: another order alone is no difference.
+    // Sort the subjects as those of `asked` are: another order alone is no difference.
     is.subjects.sort_unstable();
     differences!(
         asked, is,
