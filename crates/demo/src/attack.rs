@@ -99,7 +99,7 @@ fn impostor(agent: &str, victim: &str) -> Result<Vec<u8>, DemoError> {
             signing_key: key.public().clone(),
             layers: Layers::of(&[0, 1, 2, 3]),
             versions: vec![Version::CURRENT],
-            // The serial is higher than any real one, so that nothing but the root key is at fault.
+            // The serial is higher than any real serial, so that only the root key is wrong.
             serial: 1_000,
             not_before: now.saturating_sub(Duration::from_secs(60)),
             not_after: now.saturating_add(Duration::from_secs(3600)),
@@ -110,7 +110,8 @@ fn impostor(agent: &str, victim: &str) -> Result<Vec<u8>, DemoError> {
         .sign(&root)
         .map_err(|error| missed(&error))?;
     let other = fresh_key()?;
-    // The impostor's node has to know whom it announces itself to; under which key does not matter for an announce.
+    // The impostor's node has to know its victim to write an announce. Any key will do for the victim, since an
+    // announce does not use it.
     let known = request(&victim, "bob", &other)?
         .sign(&other)
         .map_err(|error| missed(&error))?;
@@ -135,7 +136,7 @@ pub(crate) fn announce_as(identity: Identity, peer: &Certificate) -> Result<Vec<
     let mut node = Node::new(identity, Policy::default(), seed);
     let at = At {
         now: now(),
-        // This node says one thing, at once, and paces nothing: its running time may stay 0.
+        // This node makes a single message and is then dropped, so its running time may stay 0.
         elapsed: Duration::ZERO,
         head: None,
     };

@@ -56,7 +56,7 @@ pub(crate) fn hand_on(house: &Household) -> Result<String, DemoError> {
         note: None,
         result: Some(result.clone()),
     };
-    // The reports go back the way that the task came: a holder reports to its giver alone.
+    // Report from the last agent back to the first: each holder of the task reports only to the agent that gave it the task.
     for (holder, giver) in [(carol, bob), (bob, alice)] {
         holder.call(&report)?;
         reported(giver, holder, &result)?;
@@ -81,7 +81,7 @@ pub(crate) fn steal(
     let Household {
         bob, helper, carol, ..
     } = house;
-    // Without a session the forged handoff would be refused before anybody looks at its mandate.
+    // Make a session first: without one the forged handoff would be refused before its mandate is looked at.
     acquaint(helper, carol)?;
     let stolen = bob.wait_line("bob's log holds the handoff", |line| {
         text(line, "kind") == "handoff" && text(line, "dir") == "in" && text(line, "task") == task
@@ -184,7 +184,7 @@ fn forge(thief: &Member, victim: &Member, first: &Value) -> Result<Vec<u8>, Demo
     let body = json!({"task": task.to_string(), "goal": GOAL, "chain": [first, spun_on]});
     let id = message_id()?;
     let mut draft = Draft::call(Method::Handoff, parsed(&victim.id)?, id, body);
-    // The conversation of a handoff is its task; otherwise the message would be refused for that.
+    // A handoff has its task as its conversation: a message with another conversation would be refused for that.
     draft.conversation_id = Some(parsed::<ConversationId>(text(mandate, "task"))?);
     sign(draft, &identity, thief, victim)
 }

@@ -92,7 +92,7 @@ fn init(
     signet.output(&args)?;
     let path = signet.home().join("config.toml");
     let text = std::fs::read_to_string(&path).map_err(DriverError::io(&path))?;
-    // A path as a text of JSON is one of TOML as well, whatever quotes are in it.
+    // Write the path as a JSON string: that is a TOML string too, whatever quotes the path contains.
     let dir = format!("[audit]\ndir = {}\n", json!(audit));
     let text = text.replacen("[audit]\n", &dir, 1);
     let offer = "\n[[capability]]\nname = \"calendar.free-busy\"\n";

@@ -108,9 +108,9 @@ pub fn run(program: &Path, audit: &Path) -> Result<(), DemoError> {
     decrees::pause(&house)?;
     decrees::revoke(&house, &mut attacker)?;
     let alice_log = house.alice.log_file()?;
-    // A clean stop covers the last lines by a checkpoint, so that the proof below reaches to the end.
+    // Stop cleanly first: a clean stop makes a checkpoint of the last lines, so that the proof below covers them.
     house.stop()?;
-    // The server stops last: a daemon asks the server at its stop whether everything has arrived.
+    // Stop the server last: a daemon that stops asks the server whether everything has arrived.
     nats.stop();
     prove(audit)?;
     say(&format!(
@@ -184,7 +184,7 @@ fn say(text: &str) -> Result<(), DemoError> {
     let mut out = anstream::stdout().lock();
     let said = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match said {
-        // Whoever closed the pipe has seen enough; the demonstration goes on and proves its logs.
+        // The reader may have closed the pipe. Ignore that, so that the demonstration still ends with the proof of its logs.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         said => said.map_err(DemoError::Output),
     }

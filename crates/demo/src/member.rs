@@ -73,7 +73,7 @@ impl Member {
     /// Answers the next request that arrives, as an agent would.
     pub(crate) fn answer_next(&self, body: Value) -> Result<Answering, DemoError> {
         let mut client = self.client()?;
-        // The inbox is followed before this returns: the request may be sent at once then.
+        // Follow the inbox before returning, since the caller may send the request at once: so no request is missed.
         client.call(&FollowInbox {})?;
         Ok(Answering(std::thread::spawn(move || {
             let arrived = client.notifications().next().transpose()?;
@@ -99,7 +99,7 @@ impl Member {
     ) -> Result<R::Answer, DemoError> {
         wait_for(what, PATIENCE, || match self.client()?.call(request) {
             Ok(answer) => Ok(Some(answer).filter(&is)),
-            // The daemon refuses to show what is not there yet: that is asked for again.
+            // The daemon refuses to show what does not exist yet: ask again.
             Err(ClientError::Refused(_)) => Ok(None),
             Err(error) => Err(error.into()),
         })
@@ -210,8 +210,7 @@ impl Member {
     }
 
     fn client(&self) -> Result<Client, ClientError> {
-        // The time is longer than any wait within a call, so that the daemon's answer is heard and not a timeout
-        // here.
+        // Wait longer than any call waits within the daemon: otherwise our own timeout would hide the daemon's answer.
         self.signet.client(PATIENCE + Duration::from_secs(5))
     }
 
@@ -220,7 +219,7 @@ impl Member {
         let file = std::fs::File::open(&path).map_err(DriverError::io(&path))?;
         let lines = BufReader::new(file).lines().map_while(Result::ok);
         Ok(lines
-            // The daemon may be in the midst of the last line.
+            // The daemon may still be writing the last line: leave it out.
             .map_while(|line| serde_json::from_str(&line).ok())
             .collect())
     }

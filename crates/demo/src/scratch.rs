@@ -14,7 +14,7 @@ impl Scratch {
         let parent = std::env::temp_dir();
         let name: [u8; 8] = random().map_err(DriverError::io(&parent))?;
         let path = parent.join(format!("signet-demo-{}", HEXLOWER.encode(&name)));
-        // The creation is not `recursive`: a directory that somebody else put there is an error, and gets no secret.
+        // Do not use `recursive`, which accepts an existing directory: secrets must not go into a directory of somebody else.
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)
@@ -29,7 +29,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A directory that cannot be removed now stays among the system's temporary files, readable by nobody else.
+        // Ignore a failure: the directory then stays among the system's temporary files, where nobody else can read it.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

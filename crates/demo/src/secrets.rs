@@ -16,7 +16,7 @@ pub(crate) fn seal(house: &Household) -> Result<(), DemoError> {
     exchange(house, &question, &answer)?;
     for member in [alice, bob] {
         let log = member.log_text()?;
-        // The search itself is tried first: it finds what went in clear.
+        // Try the search on a word that was sent in clear: a search that finds nothing at all would prove nothing.
         expect(log.contains(WEEK), "a search finds what is in clear")?;
         expect(
             WORDS.iter().all(|word| !log.contains(word)),

@@ -19,7 +19,7 @@ pub fn now() -> Timestamp {
 /// What the system said.
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
-    // getrandom(2) gives up to 256 bytes whole, or fails.
+    // getrandom(2) fills up to 256 bytes whole or fails, so no loop is needed.
     getrandom(&mut bytes[..], GetRandomFlags::empty())?;
     Ok(bytes)
 }

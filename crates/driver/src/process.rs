@@ -56,7 +56,7 @@ impl Process {
     /// # Errors
     /// `Process` where it did not end well.
     pub fn stop(mut self) -> Result<(), DriverError> {
-        // The process may have ended by itself, so that the signal fails: its exit status tells.
+        // The process may have ended by itself, and the signal then fails: the exit status below shows how it ended.
         let _ = send_signal(self.id(), Signal::TERM);
         let ended = self.child.wait();
         let status = ended.map_err(|error| failed(&self.what, &error.to_string()))?;

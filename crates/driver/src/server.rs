@@ -76,7 +76,7 @@ impl NatsServer {
 
     /// Asks it to stop, and waits until it has.
     pub fn stop(mut self) {
-        // How the server ended is not looked at: its exit status on SIGTERM differs between versions.
+        // Ignore how the server ended: its exit status after SIGTERM differs between versions.
         let _ = self.process.take().map(Process::stop);
     }
 
@@ -116,7 +116,7 @@ impl NatsServer {
 
     /// The port that it has written into `<program>_<its process id>.ports`, as it does once it listens.
     fn announced(&self, id: u32) -> Option<u16> {
-        // The id is part of the name: the file of an earlier server may still lie there.
+        // Look for the file with this process id: the file of an earlier server may still be in the folder.
         let ending = format!("_{id}.ports");
         let files = std::fs::read_dir(&self.dir).ok()?;
         let mut files = files.flatten().map(|entry| entry.path());

@@ -127,7 +127,7 @@ impl Signet {
         match status {
             Ok(status) => Ok(status.connected.then_some(())),
             Err(ClientError::Malformed) => Err(ClientError::Malformed.into()),
-            // A daemon that fails to answer may have only begun: it is not connected yet.
+            // A daemon that does not answer may be just starting: count it as not connected yet.
             Err(_) => Ok(None),
         }
     }

@@ -24,7 +24,7 @@ pub enum ReadFault {
 /// [`ReadFault`]; `Io` also where it is no plain file, or no UTF-8.
 pub fn read(path: &Path, most: u64, closed_to: u32) -> Result<String, ReadFault> {
     let file = open_plain(path)?;
-    // The mode is asked of the open file: behind a look at the path another file could be put there.
+    // Ask the open file for its mode, not the path: after a look at the path, somebody could put another file there.
     let mode = file.metadata()?.mode() & 0o7777;
     if mode & closed_to != 0 {
         return Err(ReadFault::Writable(mode));

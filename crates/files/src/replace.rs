@@ -26,7 +26,7 @@ pub fn replace(
         _ => {}
     }
     let mut options = OpenOptions::new();
-    // `create_new` follows no link: somebody may have put one there since the removal.
+    // `create_new` follows no link: somebody may have put a link there since the removal above.
     let options = options.write(true).create_new(true).mode(mode);
     let mut file = options.open(beside)?;
     let replaced = prepare(&file)
@@ -34,7 +34,7 @@ pub fn replace(
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(beside, path));
     if replaced.is_err() {
-        // On a full disk the half that was written would take the room that the next try needs.
+        // Remove the half-written file: on a full disk it would take the room that the next try needs.
         let _ = fs::remove_file(beside);
     }
     replaced?;

@@ -78,19 +78,19 @@ impl<'a> TomlFile<'a> {
     pub(crate) fn told(&self, error: &Error) -> SettingFault {
         let (span, message) = (error.span().unwrap_or_default(), error.message());
         let keys = keys_of(self.root.get_ref());
-        // The text is split at the last of these words: the value that serde repeats before them may hold the same.
+        // Split at the last `, expected `: the value that serde repeats before it may contain the same words.
         let (said, expected) = message.rsplit_once(", expected ").unwrap_or((message, ""));
         let quoted = || said.split('`').nth(1).unwrap_or_default();
         if said.starts_with("unknown field") {
             let key = keys.iter().find(|key| key.at == span);
-            // The keys of an earlier release, spelt with an underscore, are still read, but not recommended.
+            // Leave out keys spelt with an underscore: an earlier release wrote them, they are still read, but not recommended.
             let known = expected.split('`').skip(1).step_by(2);
             let known: Vec<&str> = known.filter(|name| !name.contains('_')).collect();
             return self.unknown(key.map_or(quoted(), |key| &key.path), &known, "");
         }
         if said.starts_with("missing field") {
-            // The first table of an array has the same place as the array itself: `rfind` takes the table, which is
-            // meant.
+            // The first table of an array has the same span as the array itself: `rfind` finds the table, in which the
+            // field is missing.
             let table = keys.iter().rfind(|key| key.value == span);
             let table = table.map_or("", |table| &table.path);
             let path = format!("{table}.{}", quoted());

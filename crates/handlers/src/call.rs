@@ -41,7 +41,7 @@ where
     R: Request + Send + 'static,
     R::Answer: Send,
 {
-    // The client goes to the other thread and comes back: nothing can be lent to a blocking task.
+    // Move the client to the blocking thread and back: a blocking task cannot borrow the client.
     blocking(move || match client.call(&request) {
         Ok(answer) => Ok((client, Ok(answer))),
         Err(error @ ClientError::Refused(_)) => Ok((client, Err(error))),

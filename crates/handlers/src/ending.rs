@@ -72,8 +72,7 @@ impl Ending<'_> {
         };
         let is_more = body.is_some();
         let (mut client, mut told) = try_call(self.client, answer(body)).await?;
-        // Try again without the body: the sender waits for the words, and the body beside them may be too large for a
-        // message.
+        // Try again without the body, which may make the message too large: the sender at least gets the text of the refusal.
         if is_more && told.as_ref().is_err_and(never_leaves) {
             (client, told) = try_call(client, answer(None)).await?;
         }

@@ -111,7 +111,7 @@ pub fn look_up(program: &OsStr) -> Result<(), Fault> {
     let runs = |path: &Path| match (path.is_file(), access(path, Access::EXEC_OK)) {
         (true, Ok(())) => Ok(()),
         (true, Err(_)) => Err(io::ErrorKind::PermissionDenied),
-        // A directory is answered as the system does when it is to start one.
+        // For a directory give the error that the system gives when it is asked to start one.
         (false, _) if path.is_dir() => Err(io::ErrorKind::PermissionDenied),
         (false, _) => Err(io::ErrorKind::NotFound),
     };
@@ -144,7 +144,7 @@ fn input_of(attempt: &Attempt<'_>) -> Result<Vec<u8>, Fault> {
     };
     // `to_value` cannot fail here: a message holds nothing that JSON cannot express.
     let value = serde_json::to_value(given).map_err(|_| Fault::Pipes)?;
-    // A command may print its input: no hidden character of a stranger's reaches the terminal so.
+    // Escape hidden characters: if the command prints its input, characters of the peer must not control the terminal.
     Ok(format!("{}\n", visible(&value.to_string())).into_bytes())
 }
 
@@ -205,11 +205,10 @@ pub struct ProcessGroup(
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // A child has an id only as long as nobody has waited for it, so the id cannot belong to another process by
-        // now.
+        // tokio gives the id of a child only until the child was waited for, so this id cannot belong to another process yet.
         let leader = self.0.id().and_then(|id| i32::try_from(id).ok());
         if let Some(leader) = leader.and_then(Pid::from_raw) {
-            // The process group may have ended by itself meanwhile: that the signal fails does not matter.
+            // The process group may have ended by itself: it does not matter that the signal then fails.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
@@ -217,27 +216,26 @@ impl Drop for ProcessGroup {
 
 /// Tells the command its message, hears it out to the end of its output, and waits for its end.
 async fn converse(child: &mut Child, input: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
-    // The pipe is taken out of the child, so that it closes behind the message: many commands read to the end of
-    // their input.
+    // Take the pipe out of the child, so that it is closed after the message: many commands read their input to the end.
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let tell = async {
         if let Some(mut stdin) = stdin {
-            // A command may end without having read all of its input: that the writing fails does not matter.
+            // A command may end without reading all of its input: it does not matter that the writing then fails.
             let _ = stdin.write_all(input).await;
         }
     };
     let hear = async {
         let mut answer = Vec::new();
         match stdout {
-            // One byte more shows that it is too much; then the pipe closes, which ends a command that would print
-            // for ever.
+            // Read one byte beyond the limit, which shows that the answer is too large. The pipe then closes, which
+            // ends a command that would print for ever.
             Some(stdout) => stdout.take(LARGEST + 1).read_to_end(&mut answer).await,
             None => Ok(0),
         }
         .map(|_| answer)
     };
-    // Telling and hearing go on at once: a command that prints before it has read all would wait for us while we wait
-    // for it.
+    // Write and read at the same time: otherwise a command that prints before it has read all would wait for us while
+    // we wait for the command.
     let ((), answer) = tokio::join!(tell, hear);
     Ok((child.wait().await?, answer?))
 }

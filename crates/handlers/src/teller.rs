@@ -73,7 +73,7 @@ impl Teller {
             pieces.bytes += size;
             pieces.parts.push_back((name, part));
         }
-        // The word stays as it is: this call wakes whoever passes on the pieces.
+        // Do not change the word: this call only wakes `pass_on`, which then takes the pieces.
         self.word.send_modify(|_| {});
     }
 }
@@ -129,18 +129,19 @@ pub(crate) async fn pass_on(
                 part,
             };
             let (client, done) = try_call(client, told).await?;
-            // The index rises only when the part was passed on: a gap in the numbers would leave whoever asked waiting.
+            // Raise the index only if the part was passed on: with a gap in the indices the requester would wait for
+            // the missing part.
             if let (Some(name), Ok(_)) = (shows, done) {
                 *indices.entry(name).or_default() += 1;
             }
             last = word;
             *free = Some(client);
         }
-        // The connection is free during the pause, so that the end of the try need not wait for it.
+        // Release the connection before the pause, so that the end of the try need not wait for the pause.
         drop(free);
         tokio::time::sleep(PACE).await;
     }
-    // This future never ends by itself: it is dropped when the try beside it has ended.
+    // This future must never end by itself: the caller drops it when the try that runs beside it has ended.
     std::future::pending().await
 }
 

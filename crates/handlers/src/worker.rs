@@ -98,7 +98,7 @@ pub fn work_all(workers: Vec<Worker>) -> io::Result<Result<(), Stopped>> {
             _ = terminate.recv() => told(),
         })
     });
-    // End without waiting for blocked threads: a call that only waits for new messages has nothing to lose.
+    // Do not wait for blocked threads: each is in a call that only waits for new messages, and loses nothing.
     runtime.shutdown_background();
     ended
 }
@@ -127,10 +127,10 @@ impl Worker {
 
     async fn serve(&mut self) -> Result<usize, Stopped> {
         let (mut absent, mut shift) = (Absence::default(), Shift::default());
-        // Wait until the handler can begin, then offer: a capability that nothing serves is not offered.
+        // Offer the capability only when the handler can begin: a capability that nothing serves must not be offered.
         self.ready(&mut absent).await?;
         let socket = self.socket.clone();
-        // A call that waits for messages takes WAIT by itself, and what the daemon does then comes on top.
+        // The timeout is longer than WAIT: a call waits up to WAIT for messages, and the daemon then needs time to answer.
         let mut client = blocking(move || Client::connect(&socket, PROMPT + WAIT)).await?;
         if let Some(offer) = self.offer.clone() {
             client = offer_again(client, offer).await?;
@@ -145,7 +145,8 @@ impl Worker {
                 capabilities: self.capabilities.clone(),
                 wait: wait.as_secs_f64(),
                 lease: Some((self.timeout + MARGIN).as_secs_f64()),
-                // One message comes at a time: none waits under a lease while another is tried.
+                // `None` gives one message at a time: otherwise the lease of a message would run while another message
+                // is tried.
                 limit: None,
             };
             let (back, received) = call(client, receive).await?;
@@ -191,7 +192,7 @@ impl Worker {
             tried = trying => tried,
             Err(stopped) = &mut telling => return Err(stopped),
         };
-        // Wait until a progress word that is on its way has come to its end: the connection takes one call at a time.
+        // The connection takes one call at a time: wait until a progress message that is just being sent is done.
         let client = tokio::select! {
             mut free = line.lock() => free.take(),
             Err(stopped) = &mut telling => return Err(stopped),
@@ -214,8 +215,7 @@ impl Worker {
             }
             Err(fault @ Fault::Unsendable(_)) => match leased.message.is_request() {
                 true => (ending.end_unsendable(&fault.to_string()).await?, None),
-                // The message is no request, so nobody waits for an answer: the answer would be thrown away in any
-                // case.
+                // The message is no request, so nobody waits for an answer: it does not matter that the answer cannot be sent.
                 false => (ending.conclude(Done::Nothing).await?, None),
             },
             Err(fault) => (ending.fail(&fault.to_string()).await?, Some(fault)),

@@ -70,7 +70,7 @@ impl Bench {
 
     fn take(&mut self, what: String, value: f64, limit: Option<Limit>) {
         assert!(value.is_finite(), "{}: {what} is {value}", self.name);
-        // Limits apply only where Cargo runs this to measure: smaller numbers in another profile say nothing.
+        // Apply limits only where Cargo runs the bench with `--bench`: figures of another build profile mean nothing.
         let limit = limit.filter(|_| self.measures);
         let figure = Figure { what, value, limit };
         println!("{}", figure.said());
@@ -90,7 +90,8 @@ impl Bench {
         let missed: Vec<String> = missed.map(Figure::said).collect();
         if !missed.is_empty() {
             println!("\n{name} missed:\n{}", missed.join("\n"));
-            // Its rows are kept: dropped before the unwinding begins, it does not call itself broken off.
+            // The rows are kept already. Drop the bench before the unwinding begins: dropped during it, the bench would
+            // add a row that says it broke off.
             drop(self);
             std::panic::resume_unwind(Box::new("a limit was missed"));
         }

@@ -56,14 +56,14 @@ impl Watch {
         let subscribed: String = subjects.iter().enumerate().map(subscribe).collect();
         write!(out, "CONNECT {{\"verbose\":false}}\r\n{subscribed}PING\r\n").unwrap();
         let mut line = String::new();
-        // The server answers in order: when the PONG is back, the subscriptions stand.
+        // The server answers in order: once its PONG is here, it has taken the subscriptions above.
         while line != "PONG\r\n" {
             line.clear();
             assert!(back.read_line(&mut line).unwrap() > 0);
         }
         let seen = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&seen);
-        // Nobody joins this thread: it ends with its connection, when the server of the house does.
+        // This thread need not be joined: it ends with its connection, when the NATS server of the test ends.
         std::thread::spawn(move || while take(&mut back, &mut out, &kept).is_some() {});
         Self { seen }
     }
@@ -118,7 +118,7 @@ fn take(
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
-        // A client that does not answer a PING is dropped.
+        // Answer the server's PING, or the server closes the connection.
         ["PING"] => out.write_all(b"PONG\r\n").ok()?,
         ["MSG", subject, .., length] => {
             let mut payload = vec![0; length.parse::<usize>().ok()? + 2];

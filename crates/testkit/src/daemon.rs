@@ -40,7 +40,7 @@ impl Home {
     pub fn spawn(&mut self, mut command: Command) {
         assert!(self.child.is_none(), "{} runs already", self.agent);
         let kept = |name: &str| {
-            // The files are appended to: what the daemon said before a restart is told with a failing test as well.
+            // Append to the files, so that a failing test also shows what the daemon printed before a restart.
             let mut file = File::options();
             file.create(true)
                 .append(true)
@@ -110,7 +110,7 @@ impl Home {
     /// Nanoseconds on a processor, of all its threads.
     pub fn cpu(&self) -> f64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
-        // A thread may end between the list and the look at it.
+        // A thread may end after it was listed: pass over it.
         let spent = |task: std::io::Result<std::fs::DirEntry>| {
             let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
             text.split(' ').next()?.parse::<f64>().ok()

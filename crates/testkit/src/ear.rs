@@ -22,7 +22,7 @@ impl Ear {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(dir.path().join("notify")).unwrap();
-        // Silence is an answer here, too: `during` has to come back when nothing is said.
+        // Reading must not block: `during` has to return even when the daemon says nothing.
         socket.set_nonblocking(true).unwrap();
         let heard = VecDeque::new();
         Self { socket, dir, heard }
@@ -91,7 +91,7 @@ impl Ear {
         let mut text = [0; 8192];
         while let Ok(length) = self.socket.recv(&mut text) {
             let text = String::from_utf8_lossy(&text[..length]).into_owned();
-            // One datagram may hold several words.
+            // One datagram may hold several notifications, one a line.
             self.heard.extend(text.lines().map(str::to_owned));
         }
     }

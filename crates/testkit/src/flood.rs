@@ -45,7 +45,7 @@ pub fn pour(
             owed -= 1.0;
             sent += 1;
         }
-        // The server has these messages before more are sent: it drops a sender that does not wait for it.
+        // Wait until the server has these messages before more are sent: it drops a client that runs too far ahead.
         sender.flush();
     }
     sent
@@ -97,7 +97,7 @@ impl Home {
             let accounts = Accounts::of(&self.log());
             let arrived = accounts.arrived();
             let still = before.replace(arrived) == Some(arrived);
-            // The log writes a `flood` line a second after the messages that the line counts.
+            // Wait for more than a second: the daemon logs a `flood` line a second after the messages that the line counts.
             sleep(Duration::from_millis(1_200));
             still.then_some(accounts)
         })

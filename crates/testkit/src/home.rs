@@ -38,7 +38,7 @@ impl Home {
         };
         let args = ["init", "--agent", agent, "--principal", principal];
         home.done(&[&args[..], more].concat());
-        // Tests send faster than people: the limits per minute are raised out of their way.
+        // Tests send faster than people do: raise the limits per minute, so that they stop no test.
         for (key, default) in [
             ("messages-per-minute", 120),
             ("conversation-messages-per-minute", 60),

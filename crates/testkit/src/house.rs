@@ -58,7 +58,7 @@ impl House {
         let root = of.dir.join("keys/root.pem");
         let root = ["--root", root.to_str().unwrap()];
         let home = self.made(name, &format!("agent-{name}"), &of.principal, &root);
-        // The person's control key stays in the first home: this home cannot sign with it.
+        // The person's control key stays in the first home, so this home must not be set to sign with it.
         home.configure("# sign = \"all\"", "sign = \"none\"");
         home
     }
@@ -77,7 +77,7 @@ impl House {
     }
 
     fn furnished(&self, home: Home) -> Home {
-        // Some tests watch the bus, where they would see every question for a mailbox: there, homes have none.
+        // A test that watches the bus would see every request about a mailbox as well: there, the homes have no mailboxes.
         if !self.mailboxes {
             home.configure("# mailbox = \"jetstream\"", "mailbox = \"core\"");
         }

@@ -84,12 +84,11 @@ impl Home {
         assert_eq!(files.len(), 1, "one month");
         let file = &files[0];
         std::fs::write(file, &bytes[..end + 20]).unwrap();
-        // The torn line was never durable, so it was never anchored either: the anchor is written anew for the line
-        // before.
+        // The daemon anchors only durable lines, so the torn line cannot be anchored: write an anchor for the line before it.
         let seq = serde_json::from_slice::<Value>(line).unwrap()["seq"].clone();
         let name = file.file_name().unwrap().to_str().unwrap();
         let hash = Digest::of(&[line]).to_hex();
-        // The anchor says that no line has a checkpoint, so that the start misses none.
+        // The 0 at the end says that no line has a checkpoint, so that the start demands no checkpoint.
         let anchor = format!("signet-anchor/1 1 writing {name} {end} {seq} {hash} 0 ");
         let sum = Digest::of(&[anchor.as_bytes()]).to_hex();
         let slot = format!("{:<511}\n", anchor + &sum);
@@ -159,7 +158,7 @@ pub fn unfinished(log: &[Value], pings: bool) -> BTreeSet<String> {
         )
     };
     let of = |line: &Value| header(line, "message-id").to_owned();
-    // The answer to a ping goes to whoever waits for it and is in no inbox: it is not counted as open.
+    // The answer to a ping goes to the call that waits for it and not into the inbox, so it is not counted as open.
     let pinged: BTreeSet<String> = messages(log, "out", "sent")
         .filter(|line| is_ping(line))
         .map(of)

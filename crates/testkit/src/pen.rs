@@ -160,7 +160,7 @@ impl Pen {
             "not-after": time(DAY), "issued-at": time(0),
         });
         if let Some(parent) = parent {
-            // A mandate that outlasts its parent would be refused for that.
+            // End with the parent mandate: a mandate that outlasts its parent would be refused for that alone.
             mandate["not-after"] = parent["not-after"].clone();
             mandate["parent"] = Digest::of(&[&canonical(parent)]).to_string().into();
         }
@@ -217,7 +217,7 @@ impl Pen {
     /// The whole handshake with a daemon, as initiator, and a ping that confirms it under sequence 1.
     /// Gives the session.
     pub fn meet(&self, sender: &mut Sender, watch: &Watch, to: &Home) -> String {
-        // The mark is taken before anything is sent: an answer may be on the bus before `find` looks.
+        // Take the mark before anything is sent: the answer may already be on the bus before `find` looks for it.
         let mark = watch.mark();
         let first = self.sign(self.announce(&to.agent));
         sender.send(&to.subject(), &first);
@@ -280,7 +280,7 @@ pub fn in_session(message: Value, session: &str, sequence: u64) -> Value {
 }
 
 fn flight(message: Value) -> Value {
-    // A flight lives five minutes at most.
+    // Stay below five minutes: a flight that is valid for longer is refused.
     with(message, "expires-at", time(290_000))
 }
 

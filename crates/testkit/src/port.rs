@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 /// listens there, another test's server would get one of those and take the program's calls.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Each process begins elsewhere, since those of other tests look for ports at the same time.
+    // Each process begins at another port, since the processes of other tests look for free ports at the same time.
     let first = std::process::id() * 64;
     loop {
         let step = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));

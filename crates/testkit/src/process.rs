@@ -48,8 +48,8 @@ fn has_stopped(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
     tasks.into_iter().flatten().flatten().all(|task| {
         let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        // The state follows the last `) `, as the name before it may hold parentheses too. A task that has no state has
-        // ended.
+        // The state comes after the last `) `, since the name before it may contain parentheses too. A task without a
+        // state has ended.
         let state = stat.rsplit_once(") ");
         state.is_none_or(|(_, state)| state.starts_with(['T', 't', 'Z', 'X']))
     })
@@ -61,7 +61,7 @@ pub struct Loose(pub u32);
 impl Drop for Loose {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The daemon may have ended by itself.
+            // The daemon may have ended by itself: it does not matter that the signal then fails.
             let _ = send_signal(self.0, Signal::KILL);
         }
     }

@@ -33,7 +33,7 @@ impl Proxy {
         std::thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 let port = behind.load(Ordering::Relaxed);
-                // Nobody listens behind the proxy: `near` is dropped, and the caller sees its connection closed.
+                // If nobody listens behind the proxy, drop `near`: the caller then sees its connection closed.
                 let Ok(far) = TcpStream::connect(("127.0.0.1", port)) else {
                     continue;
                 };
@@ -41,8 +41,8 @@ impl Proxy {
                     (near.try_clone().unwrap(), far.try_clone().unwrap()),
                     (far.try_clone().unwrap(), near.try_clone().unwrap()),
                 ] {
-                    // One thread reads and another waits out the delay: a long line is slow to arrive, and carries no
-                    // less.
+                    // Read in one thread and wait out the delay in another: so the delay adds latency and does not
+                    // lower the throughput.
                     let (read, passed) = mpsc::channel();
                     std::thread::spawn(move || read_from(from, delay, &read));
                     std::thread::spawn(move || pass_to(to, &passed));
@@ -87,7 +87,7 @@ fn read_from(mut from: TcpStream, delay: Duration, read: &mpsc::Sender<ProxiedBy
             break;
         }
     }
-    // The connection is closed both ways, so that the threads of the other way end as well.
+    // Close both directions of the connection, so that the threads of the opposite direction end as well.
     let _ = from.shutdown(Shutdown::Both);
 }
 

@@ -66,7 +66,7 @@ impl Home {
             .arg("--")
             .arg(run.get_program())
             .args(run.get_args());
-        // strace hands its own environment on, so it is given what the daemon's command would have.
+        // strace passes its own environment on to the daemon: give strace the environment that the daemon's command has.
         command.env_clear();
         let path = std::env::var_os("PATH");
         command.envs(path.map(|path| ("PATH", path)));

@@ -42,7 +42,7 @@ impl LogTail {
         let Some(end) = self.unread.iter().rposition(|byte| *byte == b'\n') else {
             return Vec::new();
         };
-        // The daemon may be in the midst of a line, whose beginning then waits for its end.
+        // The daemon may have written only part of the last line: keep that part until the rest comes.
         let rest = self.unread.split_off(end + 1);
         let whole = std::mem::replace(&mut self.unread, rest);
         let lines = whole
@@ -61,7 +61,7 @@ impl LogTail {
             return accepted;
         };
         for line in self.unread[..end].split(|byte| *byte == b'\n') {
-            // The members that are asked for stand at a line's beginning; what a message says is not searched.
+            // Search only the beginning of a line, where these members are: a message's own text might contain the same words.
             let start = &line[..line.len().min(220)];
             let has = |part: &str| {
                 start

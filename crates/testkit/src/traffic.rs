@@ -10,7 +10,7 @@ use crate::{Home, eventually};
 
 /// Answers what wants an answer, declines every seventh, and takes the rest.
 pub fn finish(home: &Home) {
-    // The daemon may be killed at any moment: what is left over waits for the next call.
+    // A test may kill the daemon at any moment: the next call of `finish` does what is left.
     let Ok(page) = home.call("inbox.list", &json!({})) else {
         return;
     };
@@ -109,7 +109,7 @@ pub fn receipts_taken_hold(receiver: &Home, peer: &Home) -> usize {
 fn every_receipt_holds(said: Vec<Value>, receiver: &Home) -> usize {
     let log = receiver.log();
     let mut has: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
-    // Lines of refused messages count as well: a receipt says of each number that it has a line.
+    // Count lines of refused messages as well: a receipt promises a line for every number, accepted or refused.
     for line in log.iter().filter(|line| line["dir"] == "in") {
         if let Some(number) = envelope(line)["headers"]["sequence"].as_u64() {
             has.entry(header(line, "session"))

@@ -8,7 +8,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 /// Appends the finished JSON text `line` to `out`, with every hidden character as `\uXXXX`
 /// (a surrogate pair beyond the BMP). They can only stand inside strings, so the value is the same.
 pub fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
-    // Both look at many bytes at once.
+    // Most lines need no escape, and these two checks are fast: each looks at many bytes at once.
     if line.is_ascii() && !line.contains(&DEL) {
         return out.extend_from_slice(line);
     }
@@ -35,7 +35,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|character| marks.hides(character)) {
         return Cow::Borrowed(text);
     }
-    // The marks are counted anew: the look above has used up the first count.
+    // Count the marks from zero again: the check above has changed the first counter.
     let (mut out, mut marks) = (Vec::with_capacity(text.len() + 16), Marks::default());
     for character in text.chars() {
         let (mut utf8, mut units) = ([0; 4], [0; 2]);
