@@ -74,7 +74,7 @@ pub struct Unfit(&'static str);
 /// What the whole text is answered with, under the id `null`.
 pub fn read(bytes: &[u8], batch_max: usize) -> Result<Incoming, ApiError> {
     let whole = raw(bytes)?;
-    // A raw value begins with its first character: white space before it is gone.
+    // A raw value has no white space before it, so its first character tells whether it is an array.
     if !whole.get().starts_with('[') {
         return Ok(Incoming::One(Item::read(whole)));
     }

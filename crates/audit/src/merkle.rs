@@ -104,7 +104,7 @@ impl Levels {
         let mut index = usize::try_from(index).unwrap_or(usize::MAX);
         let mut path = Vec::new();
         for level in &self.0 {
-            // At the right edge a node may have no neighbour; the proof then has no hash of this level.
+            // At the right edge of the tree a node may have no neighbour: then the path has no hash for this level.
             path.extend(level.get(index ^ 1));
             index >>= 1;
         }
@@ -127,8 +127,8 @@ pub(crate) fn root_from(leaf: Digest, index: u64, size: u64, path: &[Digest]) ->
         }
         if place & 1 == 1 || place == last {
             root = node(neighbour, &root);
-            // At the right edge a node rises without a neighbour until it is a right child; the proof has no hash for
-            // these steps.
+            // At the right edge of the tree the node has no neighbour on some levels. The path has no hash for them, so
+            // pass over them.
             let rises = if place == 0 {
                 0
             } else {

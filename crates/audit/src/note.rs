@@ -51,8 +51,8 @@ impl Checkpoint {
             size: size.parse().ok()?,
             root: Digest(BASE64.decode(root.as_bytes()).ok()?.try_into().ok()?),
         };
-        // A text that reads as the same checkpoint but is spelt otherwise, such as with leading zeros, is refused:
-        // the signature is over the spelling.
+        // Refuse a text that means the same checkpoint but is spelt otherwise, such as with leading zeros: the
+        // signature covers the spelling.
         (lines.next().is_none() && !origin.is_empty() && found.text() == text).then_some(found)
     }
 }

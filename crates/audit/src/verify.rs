@@ -225,7 +225,7 @@ fn hear(logs: &mut [LogReport], testimonies: &[(Testimony, Vec<PathBuf>)]) {
             }
             let mut statement = ours.ask(other, &HashSet::new());
             if statement.unknown_count > 0 {
-                // Ask again with the lines that were written since this log was read: the other log may remember those.
+                // The other log may remember lines that were written since this log was read: ask again with those lines.
                 statement = ours.ask(other, &grown(files, log.lines));
             }
             hear_one(log, files, other.agent.as_ref(), statement);

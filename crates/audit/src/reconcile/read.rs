@@ -128,7 +128,7 @@ fn hear(report: &mut LogReport, ours: &Side, witness: &Side, unproven: &[u64]) {
     };
     let mut statement = ask(&HashSet::new());
     if statement.unknown_count > 0 {
-        // Ask again with the lines that were written since the log was read: the witness may remember those.
+        // The witness may remember lines that were written since the log was read: ask again with those lines.
         statement = ask(&grown(&ours.files, ours.lines.len() as u64));
     }
     hear_one(report, &ours.files, witness.agent.as_ref(), statement);

@@ -79,7 +79,7 @@ impl KnownTrust {
         certificate: &Certificate,
     ) -> Result<(), &'static str> {
         match change {
-            // These changes bind no certificate: they note a stranger's claim, or end a binding.
+            // These changes make no certificate known: they note a stranger's claim, or end the trust in an agent.
             TrustChange::Pending
             | TrustChange::Refused
             | TrustChange::RootChanged
