@@ -153,7 +153,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         ([198, 18, 0, 0], 15),
         ([198, 51, 100, 0], 24),
         ([203, 0, 113, 0], 24),
-        // Multicast (224.0.0.0/4), and the reserved addresses above it.
+        // This range holds multicast (224.0.0.0/4) and the reserved addresses above it.
         ([224, 0, 0, 0], 3),
     ];
     !special

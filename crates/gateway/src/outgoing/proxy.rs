@@ -113,7 +113,7 @@ impl HttpProxy {
             format!("Basic {}", BASE64.encode(pair.as_bytes()))
         });
         Ok(Self {
-            // `TcpStream::connect` takes an address of version 6 without brackets.
+            // `TcpStream::connect` takes an IPv6 address without brackets.
             host: host.trim_matches(['[', ']']).to_owned(),
             port: url.port().unwrap_or(80),
             authorization: user,

@@ -193,7 +193,7 @@ impl Channel {
             .request(method, &url, headers, body, &HOW)
             .await
         else {
-            // The address of a file is not Discord's API, so only other failed requests show that Discord does not answer.
+            // A posted file may lie on any server, so a failure to fetch it does not count as a fault of Discord's.
             if route != RequestKind::File {
                 self.limits.locked().note_fault(Instant::now());
             }
@@ -228,7 +228,7 @@ fn said(answer: &HttpAnswer) -> RateLimitHeaders {
     };
     let number = |name: &'static str| header(name).and_then(|text| text.trim().parse().ok());
     let limited: Limited = match answer.status.as_u16() {
-        // A 429 need not have Discord's JSON as its body: the headers then say how long to wait.
+        // A 429 may come without Discord's JSON as its body: the headers alone then say how long to wait.
         429 => serde_json::from_slice(&answer.body).unwrap_or_default(),
         _ => Limited::default(),
     };

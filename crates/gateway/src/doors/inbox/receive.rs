@@ -61,7 +61,7 @@ async fn taken(
         return Err(InboxRefusal::Nobody);
     }
     admit_type(request.headers())?;
-    // Charge one envelope before the body is read: from an address that is over its rate, no body is read at all.
+    // Count one envelope against the sender's rate before the body is read: a sender that is over its rate has no body read.
     pass(room, from, 1)?;
     let time = room.context.config.limits.body_time();
     let body = room
@@ -98,8 +98,8 @@ async fn taken(
                 return poll(room, &waits, bytes).await;
             }
             Err(NotWaiting::Full) => return Err(InboxRefusal::Full),
-            // A poll that is no newer than the one that waits goes to the daemon like any envelope; the daemon counts
-            // it as a copy.
+            // This poll is no newer than one that already waits: give it to the daemon like any envelope, and the
+            // daemon counts it as a copy.
             Err(NotWaiting::Older) => {}
         }
     }

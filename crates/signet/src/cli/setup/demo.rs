@@ -19,7 +19,7 @@ pub(crate) struct DemoArgs {
 }
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
-    // The agents of the demonstration are daemons of this very program.
+    // The demo starts its agents as daemons of this very program.
     let program = this_program()?;
     signet_demo::run(&program, &args.audit).map_err(|error| match error {
         DemoError::Output(error) => CliError::output(error),

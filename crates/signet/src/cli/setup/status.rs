@@ -38,7 +38,7 @@ pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), CliErro
     });
     let known = known.as_ref();
     let uses_nats = known.is_none_or(|(_, config)| !config.nats.servers.is_empty());
-    // If the configuration cannot be read, the hint names `signet doctor`, which says what is wrong with it.
+    // If the configuration cannot be read, name `signet doctor` in the hint: it says what is wrong with the configuration.
     let mailbox = known.map_or_else(
         || "signet doctor".to_owned(),
         |(home, config)| doctor::broker::next_for_mailbox(home, config),

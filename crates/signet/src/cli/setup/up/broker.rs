@@ -166,7 +166,7 @@ impl FoundServer<'_> {
             let next = "ask for one for this agent, which `invite --login ID` makes on the server's machine";
             return Err(CliError::refused(what, next));
         }
-        // Write the servers first, because that can fail: the home then still has its old login, which works.
+        // Write the server addresses first, because that can fail: the home then still has its old login, which works.
         set_servers(home, &login.servers)?;
         let seed = home.nats_seed();
         match seed.exists() {
