@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 /// The peers by their next times.
 #[derive(Debug, Default)]
 pub(in crate::node) struct Agenda {
-    // Two orders: one clock may be set, so that its times cannot stand in a row with the other's.
+    // Times of the wall clock, which may be set, and times of the monotonic clock cannot be sorted together.
     clocked: BTreeSet<(Timestamp, AgentId)>,
     paced: BTreeSet<(Duration, AgentId)>,
     orders: BTreeSet<(Timestamp, AgentId)>,
@@ -63,7 +63,7 @@ impl Agenda {
 
     /// Enters a peer anew.
     pub(super) fn enter(&mut self, name: &AgentId, dates: Dates) {
-        // Most peers are silent: those of whom nothing is due take no room here.
+        // Most peers have nothing due: store no entry for them.
         let before = match self.entered.get_mut(name) {
             Some(entered) => std::mem::replace(entered, dates),
             None if dates == Dates::default() => return,
@@ -117,7 +117,7 @@ impl Agenda {
         now: Timestamp,
         elapsed: Duration,
     ) -> Option<BTreeSet<AgentId>> {
-        // Whether we may sign has changed since the last look: messages that waited for that may leave to any peer now.
+        // Whether we may sign has changed: look at every peer, since messages that waited for that may leave to any of them.
         if std::mem::take(&mut self.is_all_due) {
             return None;
         }

@@ -33,7 +33,7 @@ impl Peer {
         self.names
             .insert(headers.message_id, hash, headers.expires_at, now);
         for session in &mut self.sessions {
-            // In every session: whichever one it speaks in, the peer is no longer silent.
+            // Tell every session: whichever of them the message belongs to, the peer is no longer silent.
             session.ledger.hear();
         }
         if let Some((id, sequence)) = headers.session.zip(headers.sequence)
@@ -78,12 +78,12 @@ impl Peer {
             let admitted = self.session(id)?.window.admit(sequence, hash);
             Some((id, sequence, admitted))
         });
-        // A message refused as from the future has used up its number, so this form is never taken: the same message
-        // signed anew may bear its message-id.
+        // A message that was refused as from the future has used up its number, and is never taken. Keep its message-id free
+        // for the same message signed anew.
         let may_come_anew = matches!(place, Some((.., Ok(()))))
             && reason == Reason::TimestampInFuture
             && !headers.message_type.is_answered();
-        // The first message under this name keeps it: else a copy of the first would be called another message.
+        // The first message with a message-id keeps it: otherwise a copy of that message would be taken for another message.
         if !may_come_anew && self.names.hash_of(headers.message_id).is_none() {
             self.names
                 .insert(headers.message_id, hash, headers.expires_at, now);
@@ -102,7 +102,7 @@ impl Peer {
             }
             Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
             Err(Reason::Expired) => session.window.note_late(sequence),
-            // A copy has its verdict already, and below the window nothing is remembered.
+            // Note nothing: a copy was judged before, and below the window nothing is remembered.
             Err(_) => {}
         }
     }
@@ -163,7 +163,7 @@ impl Peer {
         let headers = &message.headers;
         let name = headers.message_id;
         let mut anew = false;
-        // The second form may go out in a newer session than the one in which the first was refused.
+        // Look in every session: the message signed anew may leave in a newer session than the one in which it was refused.
         for session in &mut self.sessions {
             anew |= session.ledger.takes_anew(name);
         }
@@ -195,7 +195,7 @@ impl Peer {
         if ledger.is_overtaken(receipt, signed_at, session.began) {
             return ReceiptEffect::Settled(Vec::new());
         }
-        // What the peer says of its own numbers holds, whatever it says of ours.
+        // Take what the peer says about its own numbers first: it is valid even if what it says about ours does not fit.
         if ledger.is_news(signed_at) {
             let floor = receipt.floor;
             session.window.take_floor(floor, &receipt.given_up);
@@ -309,7 +309,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         peer_until: established.peer_until,
         given: established.given.clone(),
         received: established.received.clone(),
-        // Flight 4 confirms the session for A; B waits for A's first word in it (protocol.md, section 6).
+        // Flight 4 confirms the session for A, the initiator; B waits for A's first message in it (protocol.md, section 6).
         confirmed: initiator,
         closed: false,
         retired: false,
@@ -321,7 +321,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         ledger: Ledger::default(),
         last_flight: LastFlight::of(&established.last_flight),
         answers: established.answers,
-        // Only B sends flight 4, so only B sends it again.
+        // Only B, the responder, sends flight 4, so only B sends it again.
         retry: (!initiator).then(|| Retry::from(clock)),
         asked: None,
     }

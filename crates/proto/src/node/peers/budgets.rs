@@ -49,7 +49,7 @@ impl Budgets {
     }
 
     fn keep(&mut self, conversation: ConversationId, bucket: CallBudget) {
-        // The conversation used last goes to the end, so the front is the one that was silent longest.
+        // Move the conversation to the end, so that the one at the front has been silent for the longest time.
         self.conversations.retain(|(id, _)| *id != conversation);
         if self.conversations.len() >= CONVERSATIONS {
             self.conversations.pop_front();
@@ -70,7 +70,8 @@ impl Peer {
         let headers = &message.headers;
         let age = now.since(headers.timestamp);
         let allowance = policy.allowance(&headers.agent_id);
-        // The session's grant, or the configuration where it has become narrower since (protocol.md, Grants).
+        // Use the stricter of the session's grant and the configuration, which may
+        // have become narrower since (protocol.md, Grants).
         let per_minute = stricter(
             session.given.messages_per_minute,
             allowance.messages_per_minute(),
@@ -125,7 +126,7 @@ impl PeersDoor<'_, '_> {
     pub(in crate::node) fn count_call(&mut self, message: &Message, ruling: Ruling) {
         let counts = match ruling {
             Ruling::Accepted => true,
-            // What is refused before V12 costs the peer no call.
+            // A call that V12 refuses counts. One that an earlier check refuses does not.
             Ruling::Rejected(reason) => reason.check() == Reason::BudgetExceeded.check(),
             Ruling::Sent => false,
         };
@@ -143,7 +144,7 @@ impl PeersDoor<'_, '_> {
             return self.note_excess(&headers.agent_id);
         }
         let policy = self.turn.node.me.policy();
-        // V12 asked the same at the same time, and paid nothing: here it is paid.
+        // Check V12 asked for the same charge without paying it: pay it now.
         let charged = peer.charge(self.turn.at.now, policy, session, message);
         let Some((heard, conversation)) = charged else {
             return;

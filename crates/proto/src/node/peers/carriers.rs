@@ -93,7 +93,7 @@ impl Carriers {
     }
 
     pub(super) fn note(&mut self, carrier: &CarrierId, up: bool, since: Duration) {
-        // To hear again that a carrier is up says nothing new: where it was up and drained before, it stays drained.
+        // A carrier that was up and drained stays drained when it is reported as up once more.
         let before = self.known.get(carrier);
         let drained = up && before.is_none_or(|before| before.up && before.drained);
         let condition = Condition { up, drained, since };

@@ -85,14 +85,14 @@ impl Peer {
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
     pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
-        // Only the newest session keeps the peer's offers: offers are for people, who read the newest.
+        // Only the newest session keeps the peer's offers: they are shown to people, who see the newest alone.
         for old in &mut self.sessions {
             old.offered = Vec::new();
         }
-        // `now` is the log's time, which stays ahead after a clock that was ahead is put right: by that time alone the
-        // new session could have ended as well.
+        // After our clock was put back, `now` (the log's time) is ahead of it: take the earlier time, because by `now` alone
+        // the new session could count as ended.
         let now = session.began.min(now);
-        // Most peers have one: room for more, which a vector makes at once, would lie empty.
+        // Most peers have one session: reserve room for exactly one more, since a vector would reserve several.
         self.sessions.reserve_exact(1);
         self.sessions.push(session);
         let over = self.sessions.len().saturating_sub(SESSIONS);
@@ -125,8 +125,8 @@ impl Peer {
                 let calls = has_mail || session.outdated;
                 session.retry.filter(|_| calls)?.stale_at()
             }
-            // A session that is out of date calls for a new one even if no mail waits: our newest certificate, keys,
-            // offers and grants have to reach the peer, as long as anything of the session is remembered.
+            // Replace an outdated session although no mail waits: our newest certificate, keys, offers and grants have to reach
+            // the peer. Once the session's window is over, nothing of it is left to replace.
             Some(session) if session.stale || session.outdated => {
                 let over = session.ends.saturating_add(WINDOW_LIFE);
                 let planned = self.next_announce.filter(|planned| *planned > over);
@@ -135,12 +135,12 @@ impl Peer {
                 }
                 Timestamp::from_millis(0)
             }
-            // This session is not renewed: a new one would end with the same certificate or key statement.
+            // Do not renew this session: a new one would end at the same time, with the same certificate or key statement.
             Some(session) if session.is_open() && !session.can_be_outlasted(own_until) => {
                 has_mail.then_some(session.ends)?
             }
             Some(session) if session.is_open() => {
-                // The initiator renews first, so that both rarely announce at once.
+                // The initiator renews first, so that the two sides rarely announce at the same time.
                 let patience = if session.role == Role::Initiator {
                     Duration::ZERO
                 } else {
@@ -148,7 +148,7 @@ impl Peer {
                 };
                 let renewal = session.renewal().saturating_add(patience);
                 let planned = self.next_announce.unwrap_or(renewal).max(renewal);
-                // A peer that stays silent beyond the session's end is announced to again only for mail.
+                // If the peer stays silent beyond the end of the session, announce to it only for mail.
                 if planned > session.ends && !has_mail {
                     return None;
                 }

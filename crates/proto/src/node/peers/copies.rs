@@ -48,11 +48,11 @@ impl CopiesDoor<'_, '_> {
         };
         let link = self.turn.node.peers.entry(&peer);
         let latest = self.turn.at.now.saturating_add(CLOCK_TOLERANCE);
-        // A session that two wrong clocks dated in the future is not newer than what the peer says now.
+        // Ignore a newest session that began in the future, by two wrong clocks: it must not make this message look old.
         let newest = link.sessions.last();
         let newest = newest.filter(|newest| newest.began <= latest);
         let old = newest.is_some_and(|newest| message.headers.timestamp < newest.began);
-        // A session that was made just now is the answer already.
+        // If a session was made just now, it is the answer: begin no other handshake.
         let answered = newest.is_some_and(|newest| match newest.made {
             Some(made) => self.turn.at.elapsed < made.saturating_add(CLOCK_TOLERANCE),
             None => latest.is_within(CLOCK_TOLERANCE * 2, newest.began),
@@ -94,7 +94,7 @@ impl CopiesDoor<'_, '_> {
                     .handshake
                     .answer_to(message.hash())
                     .map(Arc::clone)
-                    // The handshake is over here, but its last flight has perhaps not arrived: the session keeps that flight.
+                    // The handshake is over here, but the peer may lack its last flight: take the copy that the session keeps.
                     .or_else(|| of_session?.last_flight.open());
                 let stored = stored.filter(|flight| self.turn.at.now < flight.headers.expires_at);
                 if let Some(flight) = stored {
@@ -103,15 +103,15 @@ impl CopiesDoor<'_, '_> {
             }
             KeptIn::Handshake => {
                 link.ways.unheard = true;
-                // The receipt goes into the session that this flight opened: a newer session may be unknown to the
-                // peer, which has perhaps not got our flight 4 for it.
+                // Send the receipt in the session that this flight opened: the peer may not know a newer session, since our
+                // flight 4 for that may have been lost.
                 let mut sessions = link.sessions.iter();
                 let opened = sessions.find(|session| session.answers_flight(message));
                 if let Some(id) = opened.map(|session| session.id) {
                     self.turn.receipts().send(&peer, id);
                 }
             }
-            // A receipt is not receipted, and a copy of it neither.
+            // No receipt is sent for a receipt, so none is sent for a copy of one either.
             KeptIn::Receipts | KeptIn::Nowhere => {}
             KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Orders => {
                 if let Some(session) = message.headers.session.and_then(|id| link.session_mut(id)) {

@@ -40,12 +40,13 @@ impl AlarmsDoor<'_, '_> {
             return self.note_clock(flight);
         }
         let carriers = &self.turn.node.peers.carriers;
-        // What waited in our mailbox is late without anybody's clock being wrong.
+        // Judge the age only after our mailbox was read to its end: a flight that
+        // waited there is late although no clock is wrong.
         let drained = carriers.are_drained(self.turn.at.elapsed);
         let age = self.turn.at.now.since(signed_at);
         let link = self.turn.node.peers.entry(&flight.headers.agent_id);
         let (last, times) = link.clock.late.unwrap_or((signed_at, 0));
-        // Copies of one flight count once: an announce goes out again byte for byte while nobody answers.
+        // Count copies of one flight once: an announce is sent again byte for byte while nobody answers.
         if age > CLOCK_TOLERANCE && drained && (times == 0 || last != signed_at) {
             link.clock.late = Some((signed_at, times.saturating_add(1)));
             if times >= 2 || (times == 1 && age > FLIGHT_LIFE + CLOCK_TOLERANCE) {
@@ -97,8 +98,8 @@ impl Peer {
         let Some(newest) = sessions.next() else {
             return false;
         };
-        // A session in which the peer never spoke does not count: the peer perhaps refused it, for its time or for a
-        // crash. Nor does one that certificates or keys end within the hour: others soon follow it.
+        // Skip a session in which the peer never spoke: the peer may have refused it, for its time or after a crash. Skip one
+        // that a certificate or key ends within an hour: others soon follow it.
         let alike = sessions
             .filter(|old| old.confirmed && old.ends >= old.began.saturating_add(HOUR))
             .take_while(|old| {
@@ -114,7 +115,7 @@ impl Peer {
     ) -> impl Iterator<Item = (SessionId, u64, u64)> {
         let holes = self.sessions.iter_mut().filter_map(move |session| {
             let hole = session.window.hole()?;
-            // A message lives seven days at most: until then the missing one may still come.
+            // Wait for seven days, the longest life of a message: until then a missing one may still come.
             if now <= hole.next_signed_at.saturating_add(WINDOW_LIFE) {
                 return None;
             }

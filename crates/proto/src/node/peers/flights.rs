@@ -51,8 +51,7 @@ impl FlightsDoor<'_, '_> {
     pub(in crate::node) fn announce(&mut self, peer: &AgentId) {
         let context = self.turn.node.context();
         if !(self.turn.node.alarms).held_by(context, peer).is_empty() {
-            // An alarm holds the announce back. Try again at the earliest after the life of a flight, not at each
-            // timer.
+            // An alarm holds the announce back. Try again after the life of a flight at the earliest, and not at each timer.
             let later = self.turn.at.now.saturating_add(FLIGHT_LIFE);
             self.turn.node.peers.entry(peer).next_announce = Some(later);
             return;
@@ -60,7 +59,7 @@ impl FlightsDoor<'_, '_> {
         let announced = self.turn.node.peers.get(peer);
         let announced = announced.and_then(|peer| peer.announced);
         let signed_at = after(self.turn.at.now, announced);
-        // No peer takes what is signed outside of our certificate's dates, and the log would show it for ever.
+        // Sign nothing outside of our certificate's dates: no peer would take it, and it would stay in the log for ever.
         if !self.turn.node.me.may_sign(signed_at) {
             let later = self.turn.at.now.saturating_add(FLIGHT_LIFE);
             let begins = self.turn.node.me.may_sign_at(self.turn.at.now);
@@ -98,7 +97,8 @@ impl FlightsDoor<'_, '_> {
                         self.turn.alarms().suspect_clock(flight);
                         self.send_capability(&peer);
                     }
-                    // The versions have nothing in common: the handshake has ended, and what waited for it can never leave.
+                    // The agents have no version in common: the handshake has ended, and
+                    // the drafts that waited for it can never leave.
                     _ => self
                         .turn
                         .drafts()
@@ -115,7 +115,7 @@ impl FlightsDoor<'_, '_> {
                     self.turn.receipts().send(&peer, id);
                     self.turn.drafts().release(&peer);
                 }
-                // No session came of flight 4: the peer's decision was `refused`.
+                // Flight 4 opened no session: the peer's decision was `refused`.
                 _ => self.turn.drafts().refuse_all(&peer, Reason::PeerRefused),
             },
         }
@@ -168,7 +168,7 @@ impl FlightsDoor<'_, '_> {
         let link = link.filter(|_| method == Method::Announce);
         let announced = link.and_then(|link| link.announced);
         let stamp = Stamp {
-            // A peer takes an announce only with a later timestamp than the last one.
+            // A peer takes an announce only if its timestamp is later than that of our last one.
             now: after(self.turn.at.now, announced),
             session: None,
             sequence: None,
@@ -184,7 +184,7 @@ impl FlightsDoor<'_, '_> {
                 }
                 self.turn.write_sent(signed);
             }
-            // The flight did not leave: a handshake that awaits its answer would only hold up the next one.
+            // The flight did not leave: give up the handshake, which would wait for an answer and hold up the next one.
             None => self.turn.node.peers.entry(peer).handshake.give_up(),
         }
     }
@@ -212,19 +212,18 @@ impl FlightsDoor<'_, '_> {
     /// Lets flights go out again that nobody answered, and ends the handshakes whose time is over.
     pub(super) fn resend(&mut self, peer: &AgentId) {
         let link = self.turn.node.peers.entry(peer);
-        // After our clock was set back, `next_announce` may lie too far ahead: it is pulled to `LONGEST_SILENCE` from
-        // now.
+        // After our clock was set back, `next_announce` may be too far ahead: cap it at `LONGEST_SILENCE` from now.
         let latest = self.turn.at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
-        // Asked for what asking does: the budget works off what time has given back, and can then say when it has room.
+        // Called to bring the budget up to the present time, so that it can say when it has room; the answer is not needed.
         link.budgets.bytes.may_tell(self.turn.at.now);
         let mut again = Vec::new();
         match link.handshake.overdue(self.turn.at.now) {
             Overdue::Nothing => {}
             Overdue::Resend(flight) => again.push(flight),
             Overdue::Over => {
-                // A silent peer is tried again ever more rarely; one that fell silent between flight
-                // 2 and 4 has perhaps restarted, and is tried again at once, then more rarely too.
+                // Try a silent peer again ever more rarely. A peer that fell silent between flights 2 and 4 may have restarted:
+                // try it again at once, and more rarely only after that.
                 let doubled = link.silence * 2;
                 match link.handshake {
                     Handshake::AwaitVerify(_) => {

@@ -22,8 +22,8 @@ const FEW: usize = 16;
 /// The peers, by name.
 #[derive(Debug, Default)]
 pub(in crate::node) struct KnownPeers {
-    // Boxed, because a node of the tree has room for eleven and stays half empty where names come in order: an empty place then
-    // costs a pointer, and not a peer.
+    // Boxed, because a B-tree's node has room for eleven entries and often stays half empty: an empty place then costs a
+    // pointer, and not a whole `Peer`.
     peers: BTreeMap<AgentId, Box<Peer>>,
     changed: ChangedPeers,
     agenda: Agenda,
@@ -126,7 +126,7 @@ impl KnownPeers {
             ChangedPeers::All => self.names().filter(is_half_open).count() >= many,
             ChangedPeers::These(names) => {
                 let entered = self.agenda.half_open();
-                // Nobody is asked as long as there cannot be so many, which is nearly always.
+                // While there cannot be so many, which is nearly always, answer without a look at any peer.
                 if entered.len() + names.len() < many {
                     return false;
                 }
@@ -180,7 +180,7 @@ impl KnownPeers {
         let ChangedPeers::These(names) = &mut self.changed else {
             return;
         };
-        // One message asks for its peer several times in a row: the name is noted once.
+        // One input looks up its peer several times in a row: note the name once.
         if names.last() == Some(name) {
             return;
         }

@@ -56,7 +56,7 @@ struct NotHandedOn {
 
 impl NotHandedOn {
     fn wait(&self) -> Duration {
-        // The shift stops far above LONGEST, and within the number.
+        // Cap the shift at 8, so that it cannot overflow: the wait is far above `LONGEST` by then.
         FIRST.saturating_mul(1 << self.times.min(8)).min(LONGEST)
     }
 }
@@ -200,8 +200,7 @@ impl ReceiptsDoor<'_, '_> {
         let (last, Some(session)) = (peer.receipts.signed_at, peer.session_mut(id)) else {
             return;
         };
-        // The receipt waits until the budget has room for one more, and until it can be signed by a key that the peer
-        // takes.
+        // Send the receipt later if the budget has no room for it, or if no key that the peer takes can sign it now.
         let Some(signer) = signer.filter(|_| has_room) else {
             return session.window.owe();
         };
@@ -225,7 +224,7 @@ impl ReceiptsDoor<'_, '_> {
         );
         let key = own.signer(signer);
         let Some(signed) = key.and_then(|key| draft.sign_by(key, own, stamp).ok()) else {
-            // A receipt that cannot be signed, or fits into no message, counts as sent: it must not be tried for ever.
+            // A receipt that cannot be signed, or is too large, counts as sent: otherwise it would be tried for ever.
             return session.window.reported();
         };
         peer.note_receipt(may_be_refused.then(|| signed.clone()));
@@ -269,7 +268,7 @@ impl ReceiptsDoor<'_, '_> {
         if due > at.elapsed {
             return;
         }
-        // The receipt is not tried again before the carrier answers: until then the next try is put off.
+        // Put off the next try, so that the receipt is not sent again before the carrier has answered this try.
         refused.due = Some(at.elapsed.saturating_add(LONGEST));
         let ways = carriers.ways_to(name);
         if let Some(carrier) = ways.next(Some(&refused.by), |_| false) {
@@ -292,15 +291,15 @@ impl ReceiptsDoor<'_, '_> {
         }
         let known = self.turn.node.peers.entry(&peer);
         let lately = self.turn.at.elapsed < known.receipts.pace.answer_at();
-        // Two closed halves of a session never agree again: they would answer each other for ever.
+        // Do not answer in a closed session: two closed halves never agree again, and would answer each other for ever.
         let session = known.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };
-        // The peer waits for numbers that never come: it has to hear our floor.
+        // If the peer waits for numbers below our floor, which will never come, it has to learn our floor.
         let behind = receipt.through + 1 < session.ledger.floor();
         if !behind && receipt.except.is_empty() {
             return;
         }
-        // Two sides that answer each other's receipts at once would never be quiet.
+        // If we have answered lately, owe the receipt: otherwise two sides would answer each other's receipts without end.
         if lately {
             session.window.owe();
         } else {

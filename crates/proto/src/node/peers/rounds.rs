@@ -22,7 +22,7 @@ pub(in crate::node) fn next_due(node: &Node, now: At) -> Option<Timestamp> {
         ChangedPeers::These(_) | ChangedPeers::All => return next_due_by_walk(node, now),
     };
     let mut next = Next::new(node, now);
-    // What the agenda says of changed peers may be too late: they are asked in any case.
+    // The agenda's times of changed peers may be too late: ask these peers in any case.
     for name in changed {
         next.ask(name);
         next.ask_orders(name);
@@ -102,7 +102,7 @@ fn dates_of(node: &Node, at: &At, name: &AgentId) -> Dates {
     let own = node.me.identity();
     let mail_waits = node.sent.drafts().next(name).is_some();
     let receipt = peer.receipt_from(at.now, own);
-    // Where the budget has no room, the receipt waits for that as well: the later of the two times holds.
+    // A receipt that is due also waits for room in the budget: the later of the two times counts.
     let room = receipt.and_then(|from| {
         peer.receipts_have_room_at()
             .filter(|room| *room > at.when(from))
@@ -134,7 +134,7 @@ impl PeersDoor<'_, '_> {
             node.peers.known.note_all();
         }
         node.peers.known.agenda_mut().uphold(at.now, may_sign);
-        // Asking a peer reads the other parts as well, so the agenda is written when that is done.
+        // Compute the dates first, which needs the whole node, and borrow the agenda for writing after that.
         for name in node.peers.known.take_changed() {
             let dates = dates_of(node, &at, &name);
             node.peers.known.agenda_mut().enter(&name, dates);
@@ -150,7 +150,7 @@ impl PeersDoor<'_, '_> {
             Some(due) => due,
             None => peers.known.names().cloned().collect(),
         };
-        // The agenda does not know when drafts end: the drafts have an order of their own.
+        // Add the peers that have a draft due: the agenda does not know when drafts end.
         due.extend(sent.drafts().due_by(now).cloned());
         for peer in due {
             self.turn.flights().resend(&peer);
@@ -160,7 +160,7 @@ impl PeersDoor<'_, '_> {
             self.turn.receipts().send_due(&peer);
             self.turn.receipts().resend(&peer);
             self.turn.offers().tell_offers(&peer);
-            // Last: whether a session is sought hangs on the handshake and the drafts that have ended above.
+            // Seek a session last: whether one is needed depends on the handshakes and drafts that ended above.
             self.turn.flights().seek_session(&peer);
         }
     }
@@ -179,12 +179,12 @@ impl PeersDoor<'_, '_> {
                 self.turn.receipts().send(peer, id);
             }
             self.turn.drafts().end_lost(peer);
-            // After a start no program is connected yet: an offer that does not outlive its program has ended, and the
-            // peer is told.
+            // After a start no program is connected yet: an offer that does not
+            // outlive its program has ended, so tell the peer.
             self.turn.offers().mark_offers(peer);
             self.turn.offers().tell_offers(peer);
             match unsent {
-                // The log has the peer's flight and not our answer to it: we stopped between the two lines.
+                // The log has the peer's flight but not our answer to it: we stopped between the two lines.
                 Some(Method::Verify) => self.turn.flights().send_verify(peer),
                 Some(_) => self.turn.flights().send_trust(peer),
                 None => self.turn.flights().renew_grant(peer),

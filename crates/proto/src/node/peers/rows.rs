@@ -183,10 +183,11 @@ impl Peers {
             self.entry(&name).handshake = half;
         }
         let mut sessions = tables.read::<(AgentId, SessionId), SessionRow>(SESSIONS)?;
-        // Keys go by the sessions' ids, which say nothing of age: the newest has to be the last one here.
+        // Rows come in the order of the sessions' ids, which says nothing of their
+        // age: the newest session has to be the last one.
         sessions.sort_by_key(|(_, row)| row.place);
         for ((peer, _), SessionRow { mut session, .. }) in sessions {
-            // A has not spoken in it yet, and perhaps has no flight 4: it goes out again.
+            // The initiator has not spoken in this session yet, and may lack flight 4: send flight 4 again.
             let waits = session.role == Role::Responder && !session.confirmed;
             session.retry = waits.then(|| Retry::from(session.began));
             let sessions = &mut self.entry(&peer).sessions;
@@ -199,7 +200,7 @@ impl Peers {
                 .put_back(place.2, slot);
         }
         for (place, message) in tables.read_stored::<Place, Arc<Message>>(OUTBOX)? {
-            // When it last went out is not kept: resending begins again, counted from its signing.
+            // The time of the last resend is not stored: begin to resend again, as if the message had left when it was signed.
             let at = message.headers.timestamp;
             let session = self.session_at(OUTBOX, &place)?;
             session.ledger.record(place.2, message, at);

@@ -40,7 +40,7 @@ pub(in crate::node) struct Shared(VecDeque<Arc<Block>>);
 /// The message-ids that a peer has used.
 #[derive(Debug, Default)]
 pub(in crate::node) struct SeenIds {
-    // A hash table that loses one name for each new one doubles in the end, and a start would halve it.
+    // Not a hash table: one that loses a name for each new name grows to twice the size in the end.
     until: BTreeMap<MessageId, Timestamp>,
     /// Soonest forgotten first, in each block and from block to block. None is empty.
     blocks: VecDeque<Arc<Block>>,
@@ -80,7 +80,7 @@ impl SeenIds {
 
     /// Puts back a name as it was remembered. One that is known keeps its time.
     pub(in crate::node) fn put_back(&mut self, mut name: Name) {
-        // The time is part of the name's place: with another one the entry at the old place would stay behind.
+        // Keep the time that is known: entries are sorted by it, so with another time the old entry would stay as well.
         name.until = *self.until.entry(name.name).or_insert(name.until);
         let key = name.key();
         let index = self.block_of(name.until, name.name);
@@ -89,7 +89,7 @@ impl SeenIds {
         let Some(block) = self.blocks.get_mut(index) else {
             return self.blocks.push_back(Arc::new(Block::from([name])));
         };
-        // Names come nearly in the order in which they are forgotten: a full last block stays full, and is not cut in half.
+        // Names come nearly in the order in which they are forgotten: leave a full last block full, and begin a new one.
         if block.len() >= BLOCK && is_last && is_behind(block) {
             return self.blocks.push_back(Arc::new(Block::from([name])));
         }
@@ -103,7 +103,7 @@ impl SeenIds {
         }
         if block.len() > BLOCK {
             let rest = block.split_off(BLOCK / 2);
-            // Without this, the half that is left keeps the room of the whole block.
+            // Shrink the half that is left: otherwise it would keep the memory of the whole block.
             block.shrink_to_fit();
             self.blocks.insert(index + 1, Arc::new(rest));
         }

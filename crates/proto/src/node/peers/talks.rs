@@ -87,13 +87,13 @@ impl Talks {
             let Some(conversation) = &gone.conversation else {
                 continue;
             };
-            // Calls are in the order of their time: one that is noted already was earlier.
+            // Calls are sorted by their time: if the conversation is noted already, its first call was an earlier one.
             if !first.contains_key(conversation) {
                 first.insert(conversation.clone(), gone.at);
                 self.note_first(side, peer, conversation, gone.at);
             }
         }
-        // A peer may begin a new conversation with each call: without a limit that would fill the index.
+        // A peer may begin a new conversation with each call: limit them, or they would fill the index.
         while first.len() > STEPS {
             let oldest = first.iter().min_by_key(|(_, at)| **at);
             let Some((conversation, at)) = oldest.map(|(name, at)| (name.clone(), *at)) else {
@@ -191,7 +191,7 @@ impl Talk {
         peer: &AgentId,
     ) -> Option<(MessageId, u8)> {
         let is_late = |step: &Hop| clock.age(step.came, step.at, elapsed) < LOOP;
-        // Calls grow older the further back they stand: what came before one that is too old is too old as well.
+        // Going back, calls only become older: stop at the first one that is too old.
         let lately = self.came.values().rev();
         let lately = lately.take_while(|step| is_late(&step.hop));
         let beginner = self.beginner();
@@ -203,13 +203,12 @@ impl Talk {
             if own && !counts {
                 return None;
             }
-            // In a chain of ours that came round, others may have begun to count hops anew: our own count is the least
-            // that holds.
+            // If a chain of ours came round, others on it may have set its hops back: use at least our own count.
             let own = if round { self.furthest(chain) } else { 0 };
             let hops = if counts { step.hop.hops.max(own) } else { 0 };
             Some((hops, counts, step.hop.at, chain))
         });
-        // The most hops go first. Among equals one that counts does, then the newest, whose chain is passed on.
+        // Take the call with the most hops; among equals one that counts, then the newest. The new call continues its chain.
         let (hops, _, _, chain) = weighed.max()?;
         Some((chain, hops.saturating_add(1)))
     }

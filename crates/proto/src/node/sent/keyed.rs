@@ -121,8 +121,7 @@ impl Keys {
         content: &[u8],
     ) -> Known {
         let tag = tag_of(&own.signing, key, content);
-        // The tag depends on our signing key, which may have changed since the earlier call: the former keys are tried
-        // too.
+        // The tag depends on our signing key, which may have changed since the earlier call: try the former keys as well.
         let former = own.former.iter();
         let mut tags =
             std::iter::once(tag).chain(former.map(|key_before| tag_of(key_before, key, content)));
@@ -192,7 +191,7 @@ pub(super) fn content_of(peer: &AgentId, sending: &Sending) -> Value {
         Sending::Ping => ("ping", Value::Null),
         Sending::Handoff(handing) => ("handoff", of_handing(handing)),
     };
-    // This text goes into the tags that logs hold: spelt otherwise, a call made again after an upgrade would be a reused key.
+    // Never change this text: logs hold tags of it, so a call that is repeated after an upgrade would look like a reused key.
     json!({"peer": peer.as_str(), "kind": kind, "content": content})
 }
 

@@ -69,7 +69,7 @@ impl SentDoor<'_, '_> {
         progress: &Progress,
     ) -> Result<Draft, LocalError> {
         let body = progress.to_value();
-        // Judged as the peer judges it: our own agent hears of a fault, and the peer never sees one.
+        // Check the body as the peer will: our own agent has to hear of a fault, and not the peer.
         Progress::parse(&body).map_err(LocalError::Message)?;
         let id = self.turn.node.ids.fresh(self.turn.at.now);
         let form = Form::Call(Method::Progress);
@@ -85,8 +85,8 @@ impl SentDoor<'_, '_> {
         }
         let progress = Progress::waiting_for_a_person();
         if let Ok(draft) = self.progress_draft(request, &progress) {
-            // Progress that cannot leave now is dropped: the answer will come all the same, or the refusal of a person
-            // who gives the request up.
+            // Drop progress that cannot leave now: the answer will come all the same,
+            // or a refusal if the person gives the request up.
             let _ = self.leave_now(draft);
         }
     }

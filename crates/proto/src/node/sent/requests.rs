@@ -93,8 +93,7 @@ impl Requests {
     /// A share for each peer, so that a silent one does not keep us from asking the others.
     pub(super) fn has_room(&self, now: Timestamp, peer: &AgentId) -> bool {
         let share = OPEN_REQUESTS / 4;
-        // Fewer requests are open than one share, so no peer can be over its share: nobody's requests have to be
-        // counted.
+        // With fewer open requests than one share, no peer can be over its share: skip the counting.
         if self.0.len() < share {
             return true;
         }
@@ -164,7 +163,7 @@ impl Requests {
         let open = headers.in_reply_to.and_then(|id| self.0.get_mut(&id));
         let Some(open) = open else { return };
         let known = open.progress.as_ref();
-        // Progress may overtake progress that was signed before it: the one signed last stays.
+        // Progress may overtake earlier progress: keep the one that was signed last.
         if known.is_some_and(|known| known.since > headers.timestamp) {
             return;
         }

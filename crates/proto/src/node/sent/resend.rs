@@ -21,13 +21,13 @@ impl SentDoor<'_, '_> {
                 .due()
                 .is_some_and(|due| due <= self.turn.at.now)
         };
-        // Looked at without `entry`, which marks a peer as changed: most have nothing due.
+        // Look without `entry`, which would mark the peer as changed: most peers have nothing due.
         let known = self.turn.node.peers.get(peer);
         if !known.is_some_and(|known| known.sessions().iter().any(due)) {
             return;
         }
         let paused = self.turn.node.people.pausing().is_paused();
-        // What waits for us may hold the receipt: before it is read to the end no number is given up.
+        // The receipt may still wait in our mailbox: give up no message before the mailbox is read to its end.
         let drained = self
             .turn
             .node
@@ -39,17 +39,17 @@ impl SentDoor<'_, '_> {
         for session in self.turn.node.peers.entry(peer).sessions_mut() {
             let overdue = session.ledger.overdue(self.turn.at.now, drained, &ways);
             if !overdue.expired.is_empty() {
-                // The next receipt tells the peer what was given up, and the answer says whether that had come.
+                // Owe a receipt, which tells the peer what was given up: the peer's answer says whether that had arrived.
                 session.window.owe();
                 expired.extend(overdue.expired);
             }
-            // A pause keeps back what would go out again; what has expired ends all the same.
+            // A pause holds back what would be sent again, but messages expire all the same.
             if !paused {
                 again.extend(overdue.resend);
             }
         }
         for (message, way) in again {
-            // No line: these are the bytes of the line that sent the message first.
+            // Write no line: the log has these same bytes in the line that sent the message first.
             self.turn.ways().push_by(Signed::again(message), &way);
         }
         for message_id in expired {
@@ -70,8 +70,7 @@ impl SentDoor<'_, '_> {
                 continue;
             };
             if let Ok(signed) = Signed::anew(&message, self.turn.node.me.identity(), stamp) {
-                // The message goes on, signed anew: the refusal of its former form is no end, and its caller is not
-                // told of one.
+                // The message goes on, signed anew: do not tell its caller that the earlier form was refused.
                 let name = message.headers.message_id;
                 self.turn.out.effects.retain(|effect| {
                     !matches!(effect, Effect::Settle { message_id, .. } if *message_id == name)

@@ -17,7 +17,7 @@ pub(in crate::node) struct Results(BTreeMap<AgentId, PeerResults>);
 /// Those of one peer, by name.
 #[derive(Clone, Debug, Default)]
 pub(in crate::node) struct PeerResults {
-    // No hash table: one that loses an end for each new one doubles in the end.
+    // Not a hash table: one that loses an end for each new end grows to twice the size in the end.
     ends: BTreeMap<MessageId, End>,
     /// Since when, oldest first.
     order: BTreeSet<(Timestamp, MessageId)>,
@@ -77,7 +77,7 @@ impl PeerResults {
         match self.ends.get(&name) {
             Some((_, known)) if !state.outranks(known) => return false,
             Some((since, _)) => drop(self.order.remove(&(*since, name))),
-            // The log has every end: the oldest makes room for a newer one, which somebody may still ask for.
+            // Drop the oldest end to make room: newer ones are more likely to be asked for, and the log has them all.
             None if self.order.len() >= REMEMBERED => {
                 let oldest = self.order.pop_first();
                 oldest.map(|(_, oldest)| self.ends.remove(&oldest));

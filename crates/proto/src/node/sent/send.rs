@@ -70,7 +70,7 @@ impl SentDoor<'_, '_> {
     fn report(&mut self, peer: &AgentId, id: MessageId, again: bool) -> SentMessage {
         let node = &self.turn.node;
         let waits_for = node.sent().waits_for(peer, id);
-        // A peer on no carrier of ours has no route: its message is signed and written, and nothing leaves.
+        // Look for `Publish`: to a peer that is on no carrier of ours the message is signed and written, but does not leave.
         let is_publish = |effect: &Effect| matches!(effect, Effect::Publish(_));
         let left = waits_for.is_none() && self.turn.out.effects.iter().any(is_publish);
         let known = again.then(|| node.sent().status(id)).flatten();
@@ -169,7 +169,7 @@ impl SentDoor<'_, '_> {
             Ok(content) => {
                 let mut draft = Draft::answer(Form::Success, &message, id, Some(content.body));
                 draft.summary = content.summary;
-                // An answer below its request's tier is refused there (`tier-lowered`).
+                // An answer has at least the tier of its request: the peer would refuse a lower one (`tier-lowered`).
                 draft.data_tier = draft.data_tier.max(content.data_tier.unwrap_or_default());
                 draft
             }
@@ -205,7 +205,7 @@ impl SentDoor<'_, '_> {
         }
         self.turn.peers().permit_sending(&draft)?;
         let (peer, node) = (&draft.recipient, &self.turn.node);
-        // A request takes one answer: while one waits here, a second could only come as unsolicited.
+        // A request takes one answer: while one waits here, the peer would refuse a second one as unsolicited.
         if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
             let mut drafts = node.sent.drafts.of(peer);
             if drafts.any(|waiting| waiting.draft.in_reply_to == Some(request)) {
@@ -238,8 +238,7 @@ impl SentDoor<'_, '_> {
         let (peer, call) = (draft.recipient.clone(), draft.form.method().is_some());
         let (stamp, to) = (slot.stamp(&self.turn.at), slot.to());
         let (signed, copy) = draft.seal_and_sign(node.me.identity(), stamp, to, node.ids.rng())?;
-        // The message is counted before its line is written: what follows from the line may send more under the same
-        // budget.
+        // Count the message before its line is written: what follows from the line may send more under the same budget.
         node.peers.count_own(self.turn.at.now, &peer, call);
         self.turn.write_sealed(signed, copy);
         Ok(())

@@ -78,7 +78,7 @@ impl<'n> SentView<'n> {
     /// `for_answer` says whether that is an answer.
     pub fn end_of(self, message_id: MessageId, for_answer: bool) -> Option<SentEnd> {
         let out = self.status(message_id)?;
-        // While the agents pause, an answer that came is handed to nobody.
+        // During a pause, an answer that has come is handed to no program.
         if out.state == State::Answered && !self.node.people.pausing().is_paused() {
             return Some(self.answer_to(message_id, out));
         }

@@ -124,11 +124,11 @@ impl<'n> SentView<'n> {
         if trust.peer(peer).is_some() {
             return Err(LocalError::PeerRevoked(peer.clone()));
         }
-        // Nobody introduces us to ourselves: such a draft would wait for ever.
+        // Refuse a draft to ourselves: nobody introduces us to ourselves, so it would wait for ever.
         if peer == node.me.identity().agent() {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }
-        // The limit counts strangers and not their mail: whoever has mail waiting may get more.
+        // The limit is on strangers and not on their drafts: a stranger for whom a draft waits already may get more.
         let strangers = node.sent.drafts.iter().filter(|(other, drafts)| {
             *other != peer && trust.peer(other).is_none() && !drafts.is_empty()
         });
@@ -151,12 +151,12 @@ impl<'n> SentView<'n> {
     /// Why `draft` may not leave although it is its turn: as which it would leave what waits.
     pub(super) fn obstacle(self, waiting: &Waiting, draft: &Draft) -> Option<&'static str> {
         let Some(approval) = waiting.approval.as_ref() else {
-            // The draft was written without an approval. Where the policy asks for one by now, it does so for this
-            // draft too.
+            // The draft was written without an approval. If the policy asks for one
+            // by now, the draft must not leave without it.
             let asks = self.asks_person(draft);
             return asks.then_some(NOT_APPROVED);
         };
-        // The person approved it for whoever had that root key: under another one it would go to somebody else.
+        // The approval was for the person with that root key: under another root key the draft would go to somebody else.
         let same = self.bound_root(&draft.recipient) == Some(approval.root);
         (!same).then_some(Reason::RootChanged.name())
     }
@@ -164,7 +164,7 @@ impl<'n> SentView<'n> {
     /// Whether a draft says something that our person wants to decide about first.
     fn asks_person(self, draft: &Draft) -> bool {
         let named = draft.capability.as_ref().map(|name| name.as_str());
-        // An empty draft or a ping is only a sign of life by the daemon, and says nothing of its person.
+        // An empty draft or a ping is only a sign of life from the daemon, so no person has to approve it.
         let bare = draft.is_empty() || named == Some(PING);
         self.node.me.policy().approve.contains(&draft.data_tier) && !bare
     }

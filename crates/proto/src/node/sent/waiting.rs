@@ -37,8 +37,7 @@ pub(in crate::node) struct PeerDrafts {
 /// A draft and when its life ends.
 #[derive(Clone, Debug)]
 pub(in crate::node) struct Waiting {
-    // Snapshots for the state share the draft: a copy of all that waits would stop the event loop for as long as
-    // copying takes.
+    // Shared, so that a snapshot for the state copies no drafts: copying all of them would stop the event loop for too long.
     pub(in crate::node) draft: Arc<Draft>,
     pub(in crate::node) until: Timestamp,
     /// The draft as its line holds it: what was sealed is sealed.
@@ -207,7 +206,7 @@ impl Drafts {
         if drafts.waiting.is_empty() && drafts.lost.is_empty() {
             self.of_peers.remove(peer);
         }
-        // Behind the first there may be a thousand that change nothing here.
+        // Nothing to do while the first due time is the same: behind it, a thousand drafts may change.
         if before == after {
             return;
         }
