@@ -279,7 +279,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
                 "method" => &mut members.method,
                 "params" => &mut members.params,
                 "id" => &mut members.id,
-                // `result` and `error` are members of a response: what has one of them is no request.
+                // Only responses have `result` or `error`: a request that has one of them is invalid.
                 "result" | "error" => {
                     map.next_value::<IgnoredAny>()?;
                     members.repeated = true;

@@ -85,7 +85,7 @@ pub fn export(path: &Path, span: &Span, out: &mut impl Write) -> Result<Exported
         return Err(ExportError::DoesNotHold);
     }
     let mut selection = Selection::new(span);
-    // The header counts the lines, so every month is read before the first byte is written.
+    // Read every month before writing anything: the header comes first, and it has the number of lines.
     let mut months = Vec::new();
     for file in &files {
         months.push(ExportedMonth::read(file, &mut selection)?);

@@ -112,7 +112,7 @@ impl Judgement {
         if record.is_none() {
             let path = self.anchor.as_deref().map(record_of);
             let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
-            // Each witness is kept or signed apart from the lines. Use the newest: the chain proves the lines before it.
+            // Each of these positions is kept or signed apart from the lines. Use the newest: the chain proves all before it.
             let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
             newest = witnesses.max_by_key(|witness| witness.head.seq);
             self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
@@ -208,7 +208,7 @@ impl Judgement {
             return Ok(None);
         };
         let files = months(&self.dir)?;
-        // Skip the months before `base`: the names sort by date. The empty name of `nowhere` sorts first and skips none.
+        // Skip the months before `base`: the names sort by date. Without a base line its name is empty, and none is skipped.
         let begins = |path: &&PathBuf| path.file_name().is_none_or(|name| *name < *base.file);
         let mut tip = None;
         for path in files.iter().skip_while(begins) {
@@ -227,7 +227,7 @@ impl Judgement {
                 };
                 let frame = LineFrame::scan(&raw).ok();
                 let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
-                // An unreadable line counts as light here: the later reading of the whole chain refuses it.
+                // An unreadable line counts as one that moves nothing: the later reading of the whole chain refuses it.
                 let entry = LogLine::parse(raw).ok().and_then(|line| line.entry);
                 let weight = entry.as_ref().map_or(Weight::Light, Entry::weight);
                 if weight == Weight::Light {
@@ -282,7 +282,7 @@ impl Judgement {
         };
         let month = month_of(&end.path).unwrap_or_default();
         let is_anchored = matches!(expected, Required::Anchored { .. });
-        // Skip known lines only if they are read later (a command in a stopped home does not) and the anchor vouches for them.
+        // Use the saved tree only if its lines are read later (a stopped home does not) and the anchor vouches for them.
         let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
         checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }

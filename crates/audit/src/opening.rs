@@ -59,8 +59,8 @@ impl LogOpening {
             disk.share(dir, readers);
         }
         make_dir(&disk, dir)?;
-        // Check the folders before reading anything: where others may write, they could exchange the files after they
-        // were judged and before the first new line.
+        // Check the folders before reading anything: where others may write, they could exchange a file after it was
+        // judged and before this agent adds to it.
         refuse_open_folders(dir)?;
         // Take the lock before looking at the files: otherwise half a line of another writer that is still at work
         // would be taken for torn and cut off.

@@ -153,10 +153,10 @@ impl<'a> TailEnds<'a> {
             return Ok(Err(TailFault::Unreadable));
         };
         let fits = match (self.before(start)?, previous) {
-            // `open` can only be the first line of a file: if a line precedes it, somebody inserted the `open`.
+            // A line of kind `open` can only be the first of a file: if a line precedes it, somebody inserted it.
             (Before::Line(tip, _), _) => tip.misfit(&frame).is_none() && frame.kind != Mark::OPEN,
-            // The first file may begin with `open`, if the months before it were archived. If the home knows a month
-            // that is missing, `months::look` refuses.
+            // The first file may begin with a line of kind `open`, if earlier months were archived. If the home knows a
+            // month that is missing, `months::look` refuses.
             (Before::Nothing, None) => {
                 frame.kind == Mark::OPEN || Tip::NONE.misfit(&frame).is_none()
             }

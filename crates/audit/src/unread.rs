@@ -36,7 +36,7 @@ impl UnreadMonth {
     /// # Errors
     /// [`LogError::Broken`] when one line is not what the agent wrote, or the system refuses.
     pub fn inspect(&self, mut pace: impl FnMut(u64) -> bool) -> Result<bool, LogError> {
-        // Before the first checkpoint the file of checkpoints may not exist.
+        // Do not open the file of checkpoints before the first checkpoint: it may not exist.
         let mut notes = match self.known.notes {
             0 => None,
             _ => Some(Notes::open(&self.notes)?),

@@ -73,7 +73,7 @@ impl Teller {
             pieces.bytes += size;
             pieces.parts.push_back((name, part));
         }
-        // Do not change the word: this call only wakes `pass_on`, which then takes the pieces.
+        // Do not change the progress text: this call only wakes `pass_on`, which then takes the pieces.
         self.word.send_modify(|_| {});
     }
 }

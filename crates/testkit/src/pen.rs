@@ -160,7 +160,7 @@ impl Pen {
             "not-after": time(DAY), "issued-at": time(0),
         });
         if let Some(parent) = parent {
-            // End with the parent mandate: a mandate that outlasts its parent would be refused for that alone.
+            // Use the end of the parent mandate: a mandate that outlasts its parent would be refused for that alone.
             mandate["not-after"] = parent["not-after"].clone();
             mandate["parent"] = Digest::of(&[&canonical(parent)]).to_string().into();
         }

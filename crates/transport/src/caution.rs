@@ -42,8 +42,8 @@ impl Caution {
             return 0..0;
         };
         if standing.deliveries <= before || standing.unsettled == 0 || standing.pulls > 0 {
-            // Either nothing was lost, or pulls are still open. Open pulls belong to our lost connection, which the
-            // server may believe alive: it would send repeated messages there.
+            // Ask for nothing if nothing was lost, or if pulls are open: the server then still believes our lost
+            // connection alive, and would send repeated messages there.
             return 0..0;
         }
         let start = self.sequence.max(self.again).saturating_add(1);

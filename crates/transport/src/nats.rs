@@ -125,7 +125,7 @@ impl Nats {
             confirmations,
             ..
         } = self.live()?;
-        // The server's limit may be lower than ours, and it would end the connection over a larger message.
+        // The server may allow less than this side does, and would end the connection over a larger message.
         let limit = self.max_bytes.min(client.max_payload());
         let length = bytes.len();
         if length > limit {

@@ -159,7 +159,7 @@ impl NatsSession {
         if self.prove().await == Flow::Unwanted {
             return Flow::Unwanted;
         }
-        // A message with our mark is a round trip and no mail. An earlier connection's may come late and is dropped.
+        // A message with our mark is a round trip and no mail. A round trip of an earlier connection may come late: drop it.
         if message.payload.starts_with(self.mark.as_bytes()) {
             return if message.payload == self.marker {
                 Flow::Returned

@@ -108,7 +108,7 @@ pub(crate) fn consumer(place: &AgentPlace, found: Option<&pull::Config>) -> pull
         max_ack_pending: 1024,
         max_waiting: 512,
         headers_only: false,
-        // 0 means no limit: a limit lower than what a pull asks for would end every pull.
+        // 0 means no limit: if a pull asks for more than a limit set here, the server ends the pull.
         max_batch: 0,
         max_bytes: 0,
         // Zero means that the server never deletes an unused consumer: an agent may be away for months and needs its

@@ -110,7 +110,7 @@ impl SignedMonth {
         while lines.offset < bytes
             && let RawLine::Whole(raw) = lines.next_line()?
         {
-            // Count only marks that follow one another from the first line on: a `recovery` line later in the month is
+            // Count opening and `recovery` lines only up to the first line of another kind: a later `recovery` line is
             // not part of the month's beginning.
             if beginning == self.tree.size() && begins_month(&raw) {
                 beginning += 1;

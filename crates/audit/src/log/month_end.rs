@@ -41,7 +41,8 @@ impl Log {
             let key = checkpoints.begin(&month, &path, self.is_guarded);
             write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
         }
-        // Give back the reserved room of the old month while its file is open here: after that only a later start would do it.
+        // Give back the reserved room of the old month while its file is open: once the new file replaces it here, only
+        // a later start would do that.
         let given_back = self
             .month_file
             .as_mut()
@@ -65,7 +66,7 @@ impl Log {
     pub(super) fn prove_month(&mut self) -> Result<(), LogError> {
         self.commit()?;
         self.checkpoint()?;
-        // Destroy the old keys last: a start that finds only the new month's key takes it that the new month already
+        // Destroy the old keys last: a start that finds only the new month's key concludes that the new month already
         // had its first line.
         if let Some(checkpoints) = &self.checkpoints {
             let destroyed = checkpoints.destroy_old_keys(&self.month);

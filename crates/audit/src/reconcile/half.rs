@@ -274,8 +274,8 @@ impl HeadOrder {
         let after = self.newest.range(number.saturating_add(1)..).next();
         let is_older = before.is_some_and(|(_, head)| line < head);
         let is_newer = after.is_some_and(|(_, head)| line > *head);
-        // Numbers up to `floor` are forgotten, so their order cannot be checked here. Two heads for one number are
-        // irregular as well.
+        // Heads of numbers up to `floor` are forgotten, so their order cannot be checked. Two heads for one number are
+        // irregular too.
         let is_low = self.floor.is_some_and(|(floor, _)| number <= floor);
         let is_twice = before.is_some_and(|(known, head)| known == number && line != head);
         if is_older || is_newer || is_low || is_twice {

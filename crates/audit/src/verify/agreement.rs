@@ -103,7 +103,7 @@ fn is_party(verdict: &Verdict, message: &Message, me: Option<&AgentId>) -> bool 
         Direction::In => (&headers.recipient_id, &headers.agent_id),
         Direction::Out => (&headers.agent_id, &headers.recipient_id),
     };
-    // `me != theirs`: no agent sends a message to itself (V06), so such a line is false.
+    // `me != theirs`: no agent sends a message to itself (V06), so a line that says so is forged.
     me.is_none_or(|me| me == ours && me != theirs)
 }
 

@@ -62,8 +62,7 @@ pub(super) fn prove(mut line: FollowedLine, tables: &KeyTables) -> (FollowedLine
     let refused = Ruling::Rejected(Reason::CertificateExpired);
     let fault = match (worth(&certificate, &message, tables), verdict.direction) {
         (Worth::Holds, direction) => return (line, Proof::Signed(message, direction)),
-        // The line is honest: the peer's certificate had expired, or the peer's clock was wrong, and the message was
-        // refused for that.
+        // No fault: the peer's certificate had expired, or the peer's clock was wrong, and the message was refused for that.
         (Worth::OutOfDates, Direction::In) if verdict.ruling == refused => {
             return (line, Proof::Signed(message, Direction::In));
         }

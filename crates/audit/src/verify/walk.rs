@@ -311,7 +311,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             let repeated = self.repeats.follow(&verdict, message, head);
             let is_sent = verdict.ruling == Ruling::Sent;
             let undecided = is_sent.then(|| self.decisions.take_sent(message, &self.authority));
-            // The copy of a line contradicts the draft as well: report only that it is a copy.
+            // Report one fault only: a repeated message may contradict its draft as well, and the repetition explains that.
             let found = repeated.or(undecided.flatten());
             faults.extend(found.map(str::to_owned));
         }

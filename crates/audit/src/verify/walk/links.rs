@@ -70,7 +70,8 @@ impl Walk<'_, '_> {
             hash,
             ts,
         };
-        // `before` is only compared with the kinds of marks. A linked line is no mark, so an empty kind is enough.
+        // `before`, the kind of the line before, is only compared with `open`, `close` and other marks. A linked line
+        // is none of these, so an empty text is enough.
         self.before = Some(String::new());
         if let Some(testimony) = &mut self.testimony {
             testimony.lines.push(hash);
