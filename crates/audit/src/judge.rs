@@ -317,7 +317,7 @@ fn went_back(dir: &Path, end: Option<&LogEnd>, missing: Head) -> LogError {
 fn demand_end(dir: &Path, found: &FoundEnd, last: &LogPosition) -> Result<(), LogError> {
     let end = found.end.as_ref();
     let is_end = end.is_some_and(|end| end.tip.head() == last.head);
-    // A clean stop leaves no torn bytes either: if half a line follows it, somebody else wrote that.
+    // A clean stop leaves no torn bytes either: if half a line follows the last line, somebody else wrote it.
     match is_end && found.torn_bytes()? == 0 {
         true => Ok(()),
         false => Err(LogError::Appended {

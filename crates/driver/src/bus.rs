@@ -40,7 +40,7 @@ impl Publisher {
 
     fn open(port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
-        // Otherwise a small write may wait until the server has acknowledged the write before it.
+        // Send each write at once: otherwise a small write may wait until the server has acknowledged the write before it.
         stream.set_nodelay(true)?;
         let back = BufReader::new(stream.try_clone()?);
         let mut out = BufWriter::with_capacity(1 << 16, stream);

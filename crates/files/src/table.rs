@@ -54,7 +54,7 @@ impl<'a> TomlTable<'_, 'a> {
         T::deserialize(&mut *self).map_err(|error| {
             let missing = error.message().strip_prefix("missing field `");
             let missing = missing.map_or("", |name| name.trim_end_matches('`'));
-            // The missing key may be there but misspelt: then report the misspelt key.
+            // The missing key may be there but misspelt: then the fault has to name the misspelt key.
             match self.keys.keys().find(|key| is_near(key.get_ref(), missing)) {
                 Some(key) => self.unknown(key.get_ref(), ""),
                 None => self.file.told(&error),

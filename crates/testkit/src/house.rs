@@ -77,7 +77,8 @@ impl House {
     }
 
     fn furnished(&self, home: Home) -> Home {
-        // A test that watches the bus would see every request about a mailbox as well: there, the homes have no mailboxes.
+        // A test that watches the bus would see every request about a mailbox as well: the homes of such a test have no
+        // mailboxes.
         if !self.mailboxes {
             home.configure("# mailbox = \"jetstream\"", "mailbox = \"core\"");
         }

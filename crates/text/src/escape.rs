@@ -100,7 +100,7 @@ impl Marks {
 /// Nonspacing and enclosing marks (Mn, Me): what is drawn over the character before.
 fn is_mark(character: char) -> bool {
     use GeneralCategory::{EnclosingMark, NonspacingMark};
-    // Below U+0300 there are no marks, so most text costs no look into the table.
+    // Combining marks begin at U+0300, so most characters need no slow look into the Unicode table.
     character >= FIRST_MARK
         && matches!(
             get_general_category(character),
