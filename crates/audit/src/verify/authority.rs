@@ -86,8 +86,8 @@ impl KnownTrust {
             | TrustChange::Withdrawn
             | TrustChange::Revoked => Ok(()),
             TrustChange::RootReplaced => {
-                // The person has replaced a root key by one that the old key had not named as its successor: take it
-                // without that check.
+                // The person has replaced the root key, though the old key had named another successor or none: take
+                // the new key unchecked.
                 let pinned = Principal::of(certificate);
                 self.roots.insert(certificate.principal.clone(), pinned);
                 self.bind(certificate)
