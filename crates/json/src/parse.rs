@@ -127,7 +127,7 @@ impl Parser<'_> {
     fn has_next(&mut self, close: u8, missing: &'static str) -> Result<bool, JsonError> {
         self.skip_space();
         if self.take(b',') {
-            // Do not check for a comma at the end: the caller reads a value or a name next, and refuses the closing bracket.
+            // A comma at the end needs no check here: the caller reads a value or a name next, and refuses the closing bracket.
             self.skip_space();
             Ok(true)
         } else if self.take(close) {
@@ -200,8 +200,8 @@ impl Parser<'_> {
         if let Some(character) = char::from_u32(first) {
             return Ok(character);
         }
-        // No character has this number, so it is a surrogate. Refuse a low one that
-        // comes first, and a high one without a second half.
+        // No character has the number `first`, so it is half of a surrogate pair. Refuse a low half that comes first, and a
+        // high half without an escape after it.
         if first >= LOW_SURROGATES || !self.rest().starts_with("\\u") {
             return Err(JsonError::LoneSurrogate);
         }

@@ -99,8 +99,7 @@ impl Signed {
         if let Some(read) = Unverified::parse_canonical(&unsigned.with(&signature)) {
             return Ok(Self(Arc::new(read.into_message())));
         }
-        // The fast reader does not cover every message. One that a recipient would
-        // refuse also arrives here, and the schema says why.
+        // This message is of a kind that the fast reader does not cover, or a recipient would refuse it: the schema says which.
         let mut value = outgoing.to_value();
         attach(&mut value, &signature);
         schema::fit_message(&value)?;

@@ -128,8 +128,8 @@ macro_rules! claim {
     }};
 }
 
-// Columns: kind; variant and type; whether an audit proves the line; its weight; whether the peer that caused it pays for it;
-// when it is written. Its members, and its text for people, are in the file of its type.
+// Columns: kind; variant and type; whether an audit proves the line; its weight; whether it counts against the budget of the
+// peer that caused it; when it is written. The type's file has the line's members, and its text for people.
 lines! {
     "message"  Message(Verdict),       proven,   |verdict| verdict.weight(),  verdict.direction == Direction::In, "A message, in or out, and what was decided about it.";
     "genesis"  Genesis(Certificate),   proven,   |_| Weight::Light,     false,   "The first line of a log: whose it is.";

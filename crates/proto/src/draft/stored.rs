@@ -62,7 +62,7 @@ impl Draft {
             .get_mut("headers")
             .and_then(Value::as_object_mut)
             .ok_or(Reason::HeaderMissing)?;
-        // Put placeholders into the headers that signing will replace: any well-formed value does.
+        // Put placeholders into the headers that signing will replace: without them the draft could not be read.
         for (name, text) in UNSIGNED.into_iter().zip([
             "1970-01-01T00:00:00Z",
             "1970-01-01T00:00:00Z",

@@ -30,8 +30,8 @@ impl<'a> Derived<'a> {
     pub(super) fn of(verdict: &'a Verdict) -> Self {
         match &verdict.evidence {
             Evidence::Whole(message) => Self::of_message(message, verdict.direction),
-            // This line will keep only the headers, and its members are derived from them again later: leave out the peer's
-            // reason, which headers do not hold.
+            // This line will keep only the message's headers, from which a reader derives the line's members again: leave out
+            // the peer's reason, which the headers do not hold.
             Evidence::Headers(message) => Self {
                 peer_reason: None,
                 ..Self::of_message(message, verdict.direction)

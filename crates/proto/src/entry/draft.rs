@@ -101,7 +101,7 @@ impl DraftLine {
         let method = method.and_then(|method| method.parse().ok());
         let derived = Derived::of_headers(headers, method);
         derived.write_class(line);
-        // `write` has written the `id` already, where lines of version 1 have it too: do not write it twice.
+        // `write` has written the `id` already: do not write it a second time.
         Derived {
             id: None,
             ..derived

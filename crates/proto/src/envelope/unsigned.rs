@@ -48,7 +48,7 @@ impl UnsignedParts<'_> {
         let text = |id: MessageId| id.to_string();
         match self.form {
             Form::Call(method) => method.is_call().then(|| text(self.headers.message_id)),
-            // An answer that names no request gets an empty id, for which the message is refused.
+            // An answer that names no request gets an empty id, so that the check of the finished message refuses it.
             Form::Success | Form::Failure { .. } => {
                 Some(self.headers.in_reply_to.map(text).unwrap_or_default())
             }

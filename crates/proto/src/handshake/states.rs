@@ -63,7 +63,7 @@ impl AwaitVerify {
         let mine = self.announce.body().and_then(versions_in);
         let mine = mine.ok_or(Reason::InvalidShape)?;
         match (best_common(&mine, flight.versions()?), flight.choice) {
-            // Without a common version both values are `None`: such a flight is taken, and ends the handshake.
+            // Without a common version, `best` and `choice` are both `None`: such a flight is taken, and ends the handshake.
             (best, choice) if best == choice => Ok(()),
             (None, Some(_)) => Err(Reason::VersionUnsupported),
             _ => Err(Reason::VersionDowngrade),
@@ -125,7 +125,7 @@ impl AwaitCapability {
     pub(super) fn of(announce: TakenFlight, written: Timestamp) -> Self {
         let transcript = Transcript::start().with(&announce.message);
         let signed = announce.message.headers.timestamp;
-        // After our clock was put back, `written` (the log's time) is ahead of it. Cap it by the announce's own timestamp and
+        // After our clock was put back, `written` (the log's time) is in the future. Cap it by the announce's own timestamp and
         // the tolerance, so that the handshake does not stay half open for too long.
         let latest = signed.saturating_add(CLOCK_TOLERANCE);
         Self {

@@ -151,7 +151,8 @@ impl AlarmsDoor<'_, '_> {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn clear(&mut self) -> Outcome {
         let node = &self.turn.node;
-        // Look up who is held back before the alarms are cleared: afterwards nobody is held back any more.
+        // Look up now to which peers an alarm holds our announces back: once the alarms are cleared, that cannot be seen any
+        // more.
         let held = node.peers.known().names();
         let held = held.filter(|peer| !node.alarms.held_by(node.context(), peer).is_empty());
         let held: Vec<_> = held.cloned().collect();

@@ -136,7 +136,7 @@ impl Default for Budget {
 impl Budget {
     /// Whether a line is allowed at `now`; it is paid then.
     pub(super) fn spend(&mut self, now: Timestamp, entry: &Entry) -> bool {
-        // Ask for the bytes first, since `allowance.spend` pays at once: a line that lacks bytes must not use up one of this
+        // Check the bytes first: `allowance.spend` pays at once, and a line that is too long must not use up one of this
         // second's lines.
         let allowed = self.bytes.has_room(now) && self.allowance.spend(now);
         if allowed {

@@ -76,8 +76,8 @@ impl Clock {
     /// A line is written while the clock stands at `clock`, or told again. Gives the line's own time, which is
     /// never before that of the line above it.
     pub(super) fn pass_line(&mut self, clock: Timestamp) -> Timestamp {
-        // While the clock is behind the log's time, every line bears the log's
-        // time: only a later one shows what the clock read.
+        // While the clock is behind the log's time, lines bear the log's time: only a line with a later time shows what the
+        // clock was.
         if clock > self.written {
             self.read = self.read.max(clock);
         }

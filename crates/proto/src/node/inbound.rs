@@ -28,7 +28,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
         // Note the carrier before the input is judged: the answer goes out by the
         // carrier that brought the input (protocol.md, section 11).
         turn.node.peers.arrive_by(judged.carrier);
-        // Until a line of its own says what was decided, the input is reported as counted, as inputs in a `flood` line are.
+        // Report the input as merely counted, as if by a `flood` line, until a line of its own says what was decided.
         turn.out.ruled = Some(Disposition::Counted);
         let bytes = judged.bytes;
         let mut arrival = Arrival { turn, bytes };
@@ -81,7 +81,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 }
             },
             Proven::Beyond(Beyond { message, reason }) => {
-                // Refuse a message that came before as a copy, and a new one for the reason that was found.
+                // If the message came before, refuse it as a copy; otherwise, refuse it for the reason that was found.
                 let fresh = self.turn.node.judge(self.turn.at.now).admit_fresh(&message);
                 let fault = fresh.err().unwrap_or(reason).into();
                 self.settle(Err(Rejected { message, fault }));
@@ -106,7 +106,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     /// Writes down what was decided about a message that is its sender's, and lets follow what follows from it.
     fn settle(&mut self, ruled: Result<Ruled, Rejected>) {
-        // The peer pays for the lines from here on: it did not cause an earlier one, which says that our clock was put back.
+        // Only the lines from here on count against the peer: it did not cause an earlier line, which says that our clock was
+        // put back.
         let before = self.turn.out.entries.len();
         let now = self.turn.at.now;
         let (message, reason) = match &ruled {
@@ -123,7 +124,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             false => link.bytes().admit(now, &message, reason.is_some()),
         };
         let Some(paid) = paid else {
-            // Without room for its line, count the message and do not judge it: a message that would be taken is sent again.
+            // The peer's budget has no room for a line: count the message without judging it. The peer sends it again, since no
+            // receipt comes.
             self.count(message.hash());
             return self.turn.peers().note_excess(peer);
         };
@@ -244,8 +246,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             Reason::HandshakeUnexpected | Reason::TranscriptMismatch => {
                 self.turn.alarms().suspect_copy_by_flight(message);
             }
-            // Send no error about a reused number or message-id: the error would
-            // name an accepted message, which has the same one.
+            // Send no error about a reused number or message-id: the peer would apply the error to its earlier message of that
+            // number or id.
             Reason::SequenceReuse => self.turn.alarms().alarm_of_reuse(message),
             Reason::MessageIdReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}

@@ -140,7 +140,7 @@ impl Inbox {
         let mut waiting = named
             .iter()
             .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
-        // Two peers may have used the same message-id: name the request as ambiguous, or an answer could go to the wrong peer.
+        // Two peers may have used the same message-id: refuse it as ambiguous, or an answer could go to the wrong peer.
         let (Some(message), None) = (waiting.next(), waiting.next()) else {
             return Err(match named.is_empty() {
                 true => LocalError::NotWaiting(request),

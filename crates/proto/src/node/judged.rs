@@ -140,7 +140,8 @@ fn may_be_a_peers(bytes: &[u8], view: &TrustView) -> bool {
         if part != SENDER {
             continue;
         }
-        // Look ahead on a copy of the iterator: this match may be a value, and the member of that name may follow directly.
+        // Look ahead on a copy of the iterator: `part` may be a value and not a member's name, and then the member itself may
+        // come next.
         let mut behind = parts.clone();
         let named = behind.next().and(behind.next());
         let named = named.and_then(|name| name.parse().ok());

@@ -148,7 +148,7 @@ impl Line<'_> {
                 let method = message.form.method();
                 self.apply_refused(&message.headers, method, verdict.hash, reason);
             }
-            // The log's line keeps no method here: ignore it now too, so that a replay of the log has the same result.
+            // The log's line does not keep the method: ignore the method now too, so that a replay has the same result.
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
                 self.apply_refused(&message.headers, None, verdict.hash, reason);
             }
@@ -238,8 +238,8 @@ impl Line<'_> {
         };
         let Node { trust, .. } = &mut *self.node;
         trust.raise_lowest_version(name, established.lowest_version);
-        // Renew the certificate by the line of the flight, and not by one of its own: if a crash cut that off, the session
-        // would be left without the key that signs in it.
+        // The line of the flight has to renew the certificate too: if a line of its own did, and a crash cut that line off, the
+        // session would lack the key that signs in it.
         let renewed = self.renew(&established.certificate);
         let Node {
             trust,

@@ -172,10 +172,11 @@ impl Peers {
     /// Our clock was put back to `now`, and what was to wait for the time that has not come now is tried at once.
     pub(super) fn go_on_at(&mut self, now: Timestamp) {
         for peer in self.known.values_mut() {
-            // Forget a `told` that is in the future now: otherwise orders would not be told again until that time comes.
+            // Forget when orders were told if that time is in the future now: otherwise they would not be told again until
+            // then.
             peer.told = peer.told.filter(|told| *told <= now);
-            // Owe a new receipt in each session: what we signed while our clock was
-            // ahead bears a time that is in the peers' future.
+            // Let a new receipt go out in each session: those that we signed while our clock was ahead bear a time in the
+            // peers' future.
             for session in &mut peer.sessions {
                 if !session.window.is_empty() {
                     session.window.owe();
@@ -249,15 +250,15 @@ impl CarriersDoor<'_, '_> {
         } = &mut self.turn.node.peers;
         carriers.note(carrier, true, self.turn.at.elapsed);
         for (name, peer) in known.iter_mut() {
-            // Keep a recent `told`, so that a carrier that comes and goes does not
-            // make us repeat our person's orders each time.
+            // Remember when orders were told if that was lately: a carrier that comes and goes must not make us repeat them
+            // each time.
             peer.told = peer.told.filter(|told| now.is_within(TELL_PACE, *told));
             if !carriers.reaches(name, carrier) {
                 continue;
             }
             for session in &mut peer.sessions {
-                // Owe a receipt also where a message was given up: it may have
-                // arrived, and the peer's answer says whether it did.
+                // Let a receipt go out also where a message was given up: it may have arrived, and the peer's answer says
+                // whether it did.
                 if !session.window.is_empty() || session.ledger.has_given_up() {
                     session.window.owe();
                 }

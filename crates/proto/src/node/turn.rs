@@ -94,7 +94,8 @@ impl Node {
             at: now,
             out: Outcome::default(),
         };
-        // Enter many changed peers into the agenda now: otherwise `poll_timeout` would ask each of them every time.
+        // If many peers have changed, enter them into the agenda now: otherwise `poll_timeout` would ask each of them every
+        // time.
         if turn.node.peers.known().have_changed_much() {
             turn.peers().uphold_agenda();
         }
@@ -275,7 +276,7 @@ impl Turn<'_> {
         });
         self.write(entry);
         self.node.clock.read(now);
-        // The line has corrected what is remembered. Now send what waited for a time that is in the future again.
+        // The line has corrected what is remembered. From here on, send what waited for a time that lies in the future now.
         self.node.people.put_clock_back(now);
         self.node.peers.go_on_at(now);
         let peers: Vec<_> = self.node.peers.known().names().cloned().collect();

@@ -74,7 +74,8 @@ impl<'a> Scale<'a> {
             let of_keyword = self.weigh_keyword(keyword, value, &place)?;
             weight = weight.saturating_add(of_keyword);
         }
-        // Each of these keywords applies the others once more to find what they left over, so it multiplies the weight.
+        // Each of these keywords runs the schema's other keywords once more to find what they left over: so it multiplies the
+        // weight.
         let leftovers = ["unevaluatedProperties", "unevaluatedItems"];
         let again = leftovers.iter().filter(|name| members.contains_key(**name));
         Ok(again.fold(weight, |weight, _| weight.saturating_mul(4)))
@@ -88,7 +89,7 @@ impl<'a> Scale<'a> {
     ) -> Result<u64, SchemaError> {
         match (keyword, value) {
             ("$ref", value) => self.weigh_target(value, place),
-            // `const` and `enum` hold data and not a schema: comparing a body with it costs as much as it has values.
+            // `const` and `enum` hold data and not a schema: each value in the data costs one comparison.
             ("const" | "enum", data) => Ok(values(data) as u64),
             // No body is checked against `default` and `examples`, which are for people.
             ("default" | "examples", _) => Ok(0),

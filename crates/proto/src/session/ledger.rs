@@ -187,7 +187,7 @@ impl Ledger {
         };
         waiting.hand(carrier, handed);
         if let Handed::Stored(at) = handed {
-            // Keep the first time: if each confirmation moved it, forged ones could hold the message back until it expires.
+            // Keep a time that is set: if each confirmation moved it, forged ones could hold the message back until it expires.
             waiting.presses = waiting.presses.or(timing::presses_at(waiting, number, at));
             let asks = self.question.waits_from(at);
             let asks = asks.min(waiting.presses.unwrap_or(asks));
@@ -223,8 +223,7 @@ impl Ledger {
         signed_at: Timestamp,
         began: Timestamp,
     ) -> bool {
-        // `began` is the time of flight 4. The peer's clock may be up to two lives of a flight behind the clock that signed
-        // flight 4.
+        // Allow for two lives of a flight: the peer's clock may be that far behind the clock that signed flight 4 (`began`).
         let before = |time: Timestamp| time.saturating_add(FLIGHT_LIFE * 2) < began;
         let last = self.last_receipt.is_some_and(before);
         receipt.through < self.peer_through && last && !before(signed_at)

@@ -89,7 +89,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         let begins_before =
             |block: &SharedBlock<K, V>| block.first().is_some_and(|(first, _)| first <= key);
         let behind = self.0.partition_point(begins_before);
-        // A key that is smaller than all others belongs into the first block.
+        // A key that is smaller than all others belongs in the first block.
         behind.saturating_sub(1)
     }
 }

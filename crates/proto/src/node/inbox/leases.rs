@@ -429,7 +429,7 @@ impl LeasesDoor<'_, '_> {
             .filter(|lease| lease.tell.is_some_and(|tell| tell <= now));
         let due: Vec<_> = due
             .map(|lease| {
-                // Tell the peer once only, even if that fails now: the answer itself will come.
+                // Tell the peer only once that work goes on, even if this fails now: the answer itself will come.
                 lease.tell = None;
                 lease.name.clone()
             })

@@ -188,7 +188,7 @@ impl InboxDoor<'_, '_> {
         reason: &str,
     ) -> Result<Outcome, LocalError> {
         let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
-        // Write a failed try under the number before this one: so this try does not count, after a restart neither.
+        // Write this failed try under the number of the try before: so it does not count, not even after a restart.
         let before = tries.ending().saturating_sub(1);
         let reason = reason.chars().take(LONGEST_REASON).collect();
         self.write_try(peer, message_id, Did::Failed, before, Some(reason));

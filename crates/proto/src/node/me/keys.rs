@@ -76,7 +76,7 @@ impl Line<'_> {
     pub(in crate::node) fn apply_own(self, own: &Certificate) {
         if own.principal == self.node.me.identity.certificate.principal {
             self.node.trust.adopt_own(own);
-            // Mark every peer as changed: with each of them, the time of a renewal depends on our certificate.
+            // Mark every peer as changed: our certificate decides when the session with each of them is renewed.
             self.node.peers.known_mut().note_all();
             self.node.me.apply_own(self.now, own);
         }

@@ -89,8 +89,8 @@ impl Peer {
         for old in &mut self.sessions {
             old.offered = Vec::new();
         }
-        // After our clock was put back, `now` (the log's time) is ahead of it: take the earlier time, because by `now` alone
-        // the new session could count as ended.
+        // After our clock was put back, `now` (the log's time) is in the future. Take the earlier time: by `now` alone, the new
+        // session could count as ended.
         let now = session.began.min(now);
         // Most peers have one session: reserve room for exactly one more, since a vector would reserve several.
         self.sessions.reserve_exact(1);

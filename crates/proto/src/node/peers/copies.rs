@@ -48,11 +48,12 @@ impl CopiesDoor<'_, '_> {
         };
         let link = self.turn.node.peers.entry(&peer);
         let latest = self.turn.at.now.saturating_add(CLOCK_TOLERANCE);
-        // Ignore a newest session that began in the future, by two wrong clocks: it must not make this message look old.
+        // Ignore the newest session if two wrong clocks dated it in the future: it must not make this message look old.
         let newest = link.sessions.last();
         let newest = newest.filter(|newest| newest.began <= latest);
         let old = newest.is_some_and(|newest| message.headers.timestamp < newest.began);
-        // If a session was made just now, it is the answer: begin no other handshake.
+        // A session that was made just now is already the answer to this message, which names an unknown one: begin no other
+        // handshake.
         let answered = newest.is_some_and(|newest| match newest.made {
             Some(made) => self.turn.at.elapsed < made.saturating_add(CLOCK_TOLERANCE),
             None => latest.is_within(CLOCK_TOLERANCE * 2, newest.began),

@@ -114,7 +114,7 @@ pub(in crate::node) fn trace(
     let said = content.continues.as_ref();
     let step = said.map(|said| continued(peers, said)).transpose()?;
     let conversation = content.conversation_id.clone();
-    // If the agent names the message that it continues, nothing else counts (protocol.md, Hops).
+    // If the agent names the message that it continues, that message alone decides the chain and the hops (protocol.md, Hops).
     if let Some(step) = step {
         return Ok(Traced {
             conversation: conversation.or_else(|| step.conversation.clone()),

@@ -126,7 +126,7 @@ impl KnownPeers {
             ChangedPeers::All => self.names().filter(is_half_open).count() >= many,
             ChangedPeers::These(names) => {
                 let entered = self.agenda.half_open();
-                // While there cannot be so many, which is nearly always, answer without a look at any peer.
+                // While fewer than `many` can be half open, which is nearly always so, answer without a look at any peer.
                 if entered.len() + names.len() < many {
                     return false;
                 }

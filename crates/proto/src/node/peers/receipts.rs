@@ -291,7 +291,7 @@ impl ReceiptsDoor<'_, '_> {
         }
         let known = self.turn.node.peers.entry(&peer);
         let lately = self.turn.at.elapsed < known.receipts.pace.answer_at();
-        // Do not answer in a closed session: two closed halves never agree again, and would answer each other for ever.
+        // Do not answer in a closed session: its two sides never agree again, and would answer each other for ever.
         let session = known.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };
         // If the peer waits for numbers below our floor, which will never come, it has to learn our floor.
@@ -299,7 +299,8 @@ impl ReceiptsDoor<'_, '_> {
         if !behind && receipt.except.is_empty() {
             return;
         }
-        // If we have answered lately, owe the receipt: otherwise two sides would answer each other's receipts without end.
+        // If we have answered lately, send the receipt later: otherwise two sides would answer each other's receipts without
+        // end.
         if lately {
             session.window.owe();
         } else {

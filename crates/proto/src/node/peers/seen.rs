@@ -40,7 +40,7 @@ pub(in crate::node) struct Shared(VecDeque<Arc<Block>>);
 /// The message-ids that a peer has used.
 #[derive(Debug, Default)]
 pub(in crate::node) struct SeenIds {
-    // Not a hash table: one that loses a name for each new name grows to twice the size in the end.
+    // Not a hash table: when a new name replaces an old one again and again, a hash table grows to twice the size in the end.
     until: BTreeMap<MessageId, Timestamp>,
     /// Soonest forgotten first, in each block and from block to block. None is empty.
     blocks: VecDeque<Arc<Block>>,
@@ -89,7 +89,8 @@ impl SeenIds {
         let Some(block) = self.blocks.get_mut(index) else {
             return self.blocks.push_back(Arc::new(Block::from([name])));
         };
-        // Names come nearly in the order in which they are forgotten: leave a full last block full, and begin a new one.
+        // Names come nearly in the order in which they are forgotten: begin a new block at the end, since a full one that is
+        // cut in half would stay half empty.
         if block.len() >= BLOCK && is_last && is_behind(block) {
             return self.blocks.push_back(Arc::new(Block::from([name])));
         }

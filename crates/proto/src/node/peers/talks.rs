@@ -87,7 +87,7 @@ impl Talks {
             let Some(conversation) = &gone.conversation else {
                 continue;
             };
-            // Calls are sorted by their time: if the conversation is noted already, its first call was an earlier one.
+            // The oldest calls are removed first: if the conversation is noted already, it is noted with an earlier call.
             if !first.contains_key(conversation) {
                 first.insert(conversation.clone(), gone.at);
                 self.note_first(side, peer, conversation, gone.at);
@@ -208,7 +208,8 @@ impl Talk {
             let hops = if counts { step.hop.hops.max(own) } else { 0 };
             Some((hops, counts, step.hop.at, chain))
         });
-        // Take the call with the most hops; among equals one that counts, then the newest. The new call continues its chain.
+        // Take the call with the most hops; among equals one that counts (see above), then the newest. The new call continues
+        // its chain.
         let (hops, _, _, chain) = weighed.max()?;
         Some((chain, hops.saturating_add(1)))
     }

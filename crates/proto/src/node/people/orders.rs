@@ -75,7 +75,7 @@ impl People {
         control: &ControlCertificate,
     ) -> bool {
         let own = &context.identity.certificate;
-        // Accept the pinned root besides our own: another home of our person may have changed to a new root before this one.
+        // Accept the pinned root besides our own: another agent of our person may have changed to a new root before us.
         let pinned = context.trust.principal(&own.principal);
         let known = context.identity.control.as_ref();
         let known = known.map_or(0, |known| known.serial);
@@ -125,9 +125,9 @@ impl People {
             return Err(Reason::StatementInvalid);
         }
         let last = self.pausing.statement.as_ref();
-        // `rank` compares control certificates first: otherwise a thief of the older control key could use up all serials.
+        // The very same statement is no fault: each agent of our person repeats it daily.
         let echo = last == Some(statement);
-        // Take the very same statement again: each agent of our person repeats it daily.
+        // `rank` compares control certificates first: otherwise a thief of the older control key could use up all serials.
         match echo || last.is_none_or(|last| rank(last) < rank(statement)) {
             true => Ok(()),
             false => Err(Reason::StatementStale),
@@ -260,7 +260,7 @@ impl PeopleDoor<'_, '_> {
         if let Payload::Flight(flight) = &ruled.payload {
             certificate = Some(&flight.credentials.certificate);
         }
-        // Check this only if the message brought a revocation that is new: V06 has refused a key that was revoked before.
+        // V06 has refused a key that was revoked before: check the key here only if this message brought a new revocation.
         match changed && certificate.is_some_and(|certificate| trust.is_revoked(certificate)) {
             true => Err(Rejected {
                 message: ruled.message,

@@ -244,8 +244,8 @@ impl PeopleDoor<'_, '_> {
         if !self.turn.node.trust.clone().bind(certificate)? {
             return Ok(());
         }
-        // A certificate from a file may be the first one of the named successor
-        // root: then the root changes, which gets its own line.
+        // A certificate from a file may be the first one under the root's named successor: then the root changes, in a line of
+        // its own.
         let principal = self.turn.node.trust().principal(&certificate.principal);
         let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
         self.turn

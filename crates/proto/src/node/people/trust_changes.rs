@@ -129,7 +129,7 @@ impl Line<'_> {
         };
         let mut names = self.node.sent.cut(agent);
         names.append(&mut link.cut());
-        // A request without a receipt is in both lists: name it once.
+        // A request without a receipt is named by `sent` and by `link`: keep its name once.
         names.sort_unstable();
         names.dedup();
         self.node.inbox.set_aside(agent, |_| true);

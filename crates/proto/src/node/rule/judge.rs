@@ -61,7 +61,8 @@ impl<'n> Judge<'n> {
         }
         match message.form.method() {
             Some(Method::Revoke | Method::Pause | Method::Resume) => {
-                // The order is that of V10: for orders a reused message-id comes first, for flights the headers of a session.
+                // V10 says which fault comes first: for a person's orders a reused message-id, for flights the headers of a
+                // session.
                 if is_reused {
                     return Err(Reason::MessageIdReuse.into());
                 }

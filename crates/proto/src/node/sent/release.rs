@@ -212,7 +212,7 @@ impl DraftsDoor<'_, '_> {
             audit_head: self.turn.at.head,
             version: own.certificate.lowest_version(),
         };
-        // The peer's key is known only with a session: seal with our own key instead, which gives the same length.
+        // The peer's key is known only with a session: this test seals with our own key instead, which gives the same length.
         let to = own.keys.sealing_key;
         draft
             .seal_and_sign(own, trial, to, node.ids.rng())

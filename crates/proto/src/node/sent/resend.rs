@@ -39,7 +39,8 @@ impl SentDoor<'_, '_> {
         for session in self.turn.node.peers.entry(peer).sessions_mut() {
             let overdue = session.ledger.overdue(self.turn.at.now, drained, &ways);
             if !overdue.expired.is_empty() {
-                // Owe a receipt, which tells the peer what was given up: the peer's answer says whether that had arrived.
+                // Let a receipt go out, which tells the peer what was given up: the peer's answer says whether that had
+                // arrived.
                 session.window.owe();
                 expired.extend(overdue.expired);
             }

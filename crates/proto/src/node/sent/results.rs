@@ -17,7 +17,7 @@ pub(in crate::node) struct Results(BTreeMap<AgentId, PeerResults>);
 /// Those of one peer, by name.
 #[derive(Clone, Debug, Default)]
 pub(in crate::node) struct PeerResults {
-    // Not a hash table: one that loses an end for each new end grows to twice the size in the end.
+    // Not a hash table: when a new end replaces an old one again and again, a hash table grows to twice the size in the end.
     ends: BTreeMap<MessageId, End>,
     /// Since when, oldest first.
     order: BTreeSet<(Timestamp, MessageId)>,

@@ -206,7 +206,8 @@ impl Drafts {
         if drafts.waiting.is_empty() && drafts.lost.is_empty() {
             self.of_peers.remove(peer);
         }
-        // Nothing to do while the first due time is the same: behind it, a thousand drafts may change.
+        // Nothing to do if the earliest time is the same: most changes are to one of the thousand drafts that may wait behind
+        // it.
         if before == after {
             return;
         }

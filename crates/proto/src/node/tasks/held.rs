@@ -127,7 +127,7 @@ impl TasksDoor<'_, '_> {
         let authority = handing.limits.clone().of(above.map(Chain::authority), now);
         if let Some(above) = above {
             within(above.task(), above.authority().contains(&authority))?;
-            // Refuse a peer that is in the chain already (rule 8): the peer would refuse the handoff.
+            // No agent may be in a chain twice (rule 8): the peer would refuse the handoff.
             if above.links().any(|link| link.mandate.from == *peer) {
                 return Err(LocalError::HadItBefore(peer.clone()));
             }
@@ -209,7 +209,8 @@ impl TasksDoor<'_, '_> {
         let before = self.turn.out.entries.len();
         // Dispatch first: if the message can neither leave nor wait, no line of the task must be written.
         self.turn.sent().dispatch(draft, key)?;
-        // Put the line of the task first: if a crash cuts off the lines after it, no handoff has left that we do not know of.
+        // Put the task's line before those of the message: after a crash between them, the log has the task of every handoff
+        // that left.
         let sent = self.turn.out.entries.split_off(before);
         let offered = TaskChange::Offered(Box::new(offered));
         self.turn

@@ -38,8 +38,8 @@ impl Ledger {
             let free = waiting.next_way(ways);
             let parked = free.is_none();
             let presses = waiting.presses.take_if(|at| now >= *at).is_some();
-            // Resend a message that some carrier does not hold yet after its delay. Resend one that all carriers hold as a
-            // question to the peer, or at its own time (`presses_at`).
+            // A message that some carrier does not hold yet is resent when its delay is over. One that all carriers hold is
+            // resent to ask the peer for its receipt, or at its own time (`presses_at`).
             if (now >= waiting.resend && !parked)
                 || (parked && now < end && (copies > 0 || presses))
             {
@@ -48,14 +48,14 @@ impl Ledger {
                     copies -= 1;
                     self.question.asked = *number;
                 }
-                // If all carriers hold the message, take the next carrier in the circle, although it has a copy.
+                // If all carriers hold the message, take the next carrier in turn, although it has a copy already.
                 let next = free.or_else(|| ways.next(waiting.last.as_ref(), |_| false));
                 // A peer refuses a message after its end: do not resend it then; it only waits to be given up.
                 if let Some(way) = next.filter(|_| now < end) {
                     overdue
                         .resend
                         .push((Arc::clone(&waiting.message), way.clone()));
-                    // Forget what this carrier confirmed: it spoke of the copy before this one.
+                    // Forget what this carrier confirmed about the last copy: it has not confirmed this copy yet.
                     waiting.hand(way, Handed::No);
                     waiting.last = Some(way.clone());
                 }
