@@ -104,7 +104,7 @@ impl Chain {
             && last.mandate.from == headers.agent_id
             && last.certificate.signing_key.id() == headers.key_id;
         let stands = |link: &Link| issuer_stands(view, link) && in_time(link, now);
-        // The message has to expire before the mandate does: nobody may take the task after that.
+        // The message has to expire by the end of its mandate: nobody may take the task after that.
         let ends_with_it = headers.expires_at <= last.mandate.authority.not_after;
         if !(given_to_us && self.links().all(stands) && ends_with_it) {
             return Err(Reason::MandateInvalid);

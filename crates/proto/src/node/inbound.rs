@@ -106,8 +106,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     /// Writes down what was decided about a message that is its sender's, and lets follow what follows from it.
     fn settle(&mut self, ruled: Result<Ruled, Rejected>) {
-        // Only the lines from here on count against the peer: it did not cause an earlier line, which says that our clock was
-        // put back.
+        // Note where this message's lines begin: the peer pays for these, and not for an earlier line about our own clock.
         let before = self.turn.out.entries.len();
         let now = self.turn.at.now;
         let (message, reason) = match &ruled {

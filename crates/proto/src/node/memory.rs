@@ -222,7 +222,7 @@ impl Line<'_> {
         hash: Digest,
         reason: Reason,
     ) {
-        // Do not remember a refused flight: a copy of it is judged again, at the cost of the strangers' budget.
+        // Do not note a refused flight as seen: if it comes again, it is judged again, at the cost of the strangers' budget.
         if method.is_some_and(Method::is_handshake) {
             return;
         }

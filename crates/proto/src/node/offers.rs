@@ -213,13 +213,13 @@ impl OffersDoor<'_, '_> {
         let session = self.turn.node.peers.session(peer, self.turn.at.now);
         let body = self.offer_for(peer, session);
         if session.is_none_or(|session| self.was_told(peer, session, &body)) {
-            // The peer was told already. Clear `due`: otherwise every timer would look at this offer again.
+            // The peer knows this offer already. Clear `due`: otherwise every timer would look at the offer again.
             self.turn.node.peers.entry(peer).offers_mut().pace.due = None;
             return;
         }
         let id = self.turn.node.ids.fresh(self.turn.at.now);
         let draft = Draft::call(Method::Offer, peer.clone(), id, body);
-        // Ignore an error: an offer that fits into no message counts as told, so that it is not tried for ever.
+        // Ignore the error: an offer that is too large for any message counts as sent, so that it is not tried for ever.
         let _ = self.turn.sent().put_out(draft, slot);
         let offers = self.turn.node.peers.entry(peer).offers_mut();
         offers.pace.note_told(self.turn.at.elapsed);
@@ -236,7 +236,7 @@ impl OffersDoor<'_, '_> {
         told.sort_by_key(|(_, _, told)| std::cmp::Reverse(told.at));
         let mut standing: Vec<CapabilityName> = Vec::new();
         for (place, (_, link, words)) in told.iter().enumerate() {
-            // Each session begins without offers: what was told in an older session than the newest open one no longer holds.
+            // Each session begins without offers: an offer sent in an older session than the newest open one no longer holds.
             let newest = link
                 .sessions()
                 .iter()

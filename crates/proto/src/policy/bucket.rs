@@ -21,7 +21,7 @@ impl CallBudget {
     #[must_use]
     pub fn at(mut self, now: Timestamp, per_minute: u32) -> Self {
         let rest = self.used.work_off(now, per_minute);
-        // Time that the minute's budget did not need refills the hour's budget.
+        // The minute's budget is refilled first, and the hour's budget by the time that is left.
         self.borrowed = self.borrowed.saturating_sub(rest);
         self
     }

@@ -131,7 +131,7 @@ impl TableShelf {
         if self.places.len() < self.budget.tables {
             return true;
         }
-        // Take only a place that has a table: one without is reserved by a thread that is making its table now.
+        // Free only a place that has a table: one without is reserved by a thread that is making its table now.
         let made = self
             .places
             .iter()

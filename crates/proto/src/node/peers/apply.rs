@@ -33,7 +33,7 @@ impl Peer {
         self.names
             .insert(headers.message_id, hash, headers.expires_at, now);
         for session in &mut self.sessions {
-            // Tell every session: whichever of them the message belongs to, the peer is no longer silent.
+            // Every session counts as heard, and not only that of this message: the peer is silent in none of them.
             session.ledger.hear();
         }
         if let Some((id, sequence)) = headers.session.zip(headers.sequence)

@@ -157,7 +157,7 @@ impl PeersDoor<'_, '_> {
         if headers.timestamp >= headers.expires_at || life > POLL_LIFE {
             return Err(Reason::LifetimeTooLong);
         }
-        // Refuse a poll from before our start: we remember none of those, so a copy of one would be served again.
+        // Refuse a poll from before our start: such polls are not remembered, so a copy of one would be served again.
         let started = Some(self.turn.at.time_of(self.turn.node.clock.resumed()));
         let peer = self.turn.node.peers.get(&headers.agent_id);
         let last = peer.and_then(|peer| peer.polls.polled);

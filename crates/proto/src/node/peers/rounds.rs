@@ -22,7 +22,7 @@ pub(in crate::node) fn next_due(node: &Node, now: At) -> Option<Timestamp> {
         ChangedPeers::These(_) | ChangedPeers::All => return next_due_by_walk(node, now),
     };
     let mut next = Next::new(node, now);
-    // The agenda's times of changed peers may be too late: ask these peers in any case.
+    // For a peer that has changed, the agenda may name too late a time: ask the peer itself.
     for name in changed {
         next.ask(name);
         next.ask_orders(name);

@@ -143,7 +143,7 @@ impl People {
     ) -> Option<Timestamp> {
         let link = node.peers.get(peer)?;
         let due = self.orders_of(node.trust(), peer, link)?;
-        // Name no time while no carrier is up: nothing could be told then, and the daemon would only wake again and again.
+        // Give no due time while no carrier is up: nothing could be told then, and the daemon would only wake again and again.
         (node.peers.carriers().is_any_up() && node.me.may_sign(now)).then_some(due)
     }
 

@@ -42,7 +42,7 @@ impl Node {
                 node.sent.drafts_mut().lose(&peer, name, why);
             }
         }
-        // No two calls may have the same time: continue after the newest call in any peer's hops.
+        // No two calls may have the same time: the next one has to be later than the newest call in any peer's hops.
         if let Some(step) = node.peers.known().newest_step() {
             node.clock.put_back_step(step);
         }

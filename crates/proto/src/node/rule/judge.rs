@@ -124,7 +124,7 @@ impl<'n> Judge<'n> {
         is_reused: bool,
     ) -> Result<(Payload, Option<Unsealed>), Fault> {
         let headers = &message.headers;
-        // Follow the order of V10: these checks are about the session alone, and none of them reads the body.
+        // Check the rules of V10 in their order, which is about the session alone: none of them reads the body.
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
         if headers.version != session.version {
@@ -161,7 +161,7 @@ impl<'n> Judge<'n> {
         if is_reused {
             return Err(Reason::MessageIdReuse.into());
         }
-        // From here on, follow the order of V12.
+        // From here on, check the rules of V12 in their order: the first one that fails names the reason.
         self.node.sent.requests().rule(self.now, message)?;
         self.permit(link, session, message)?;
         let mut payload = payload?;

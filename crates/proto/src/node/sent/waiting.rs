@@ -206,8 +206,7 @@ impl Drafts {
         if drafts.waiting.is_empty() && drafts.lost.is_empty() {
             self.of_peers.remove(peer);
         }
-        // Nothing to do if the earliest time is the same: most changes are to one of the thousand drafts that may wait behind
-        // it.
+        // Nothing to do if the earliest due time is the same: most changes are to drafts that wait after the first one.
         if before == after {
             return;
         }
