@@ -141,7 +141,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
             self.turn.write(task);
         }
         let copy = ruled.plaintext();
-        // Keep what was sealed as a copy that is sealed for our person. If no copy can be made, take the message without one.
+        // Keep a copy of what came sealed, sealed again for our person. If no copy can be made, take the message without one.
         let node = &mut *self.turn.node;
         let seal = |plaintext| node.me.identity().copy_of(plaintext, node.ids.rng()).ok()?;
         let copy = copy.and_then(seal);

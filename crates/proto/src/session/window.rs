@@ -112,7 +112,7 @@ impl Window {
         };
         slot.refused = slot.refused.or(Some(Reason::SequenceReuse));
         let slot = *slot;
-        // A number above `through` gets its exception later, when `through` reaches it.
+        // Exceptions are listed only up to `through`: a higher number gets its exception when `through` reaches it.
         let room = sequence <= self.through && self.exceptions.len() < EXCEPTIONS;
         if let Some(exception) = slot.exception().filter(|_| room) {
             self.exceptions.entry(sequence).or_insert(exception);

@@ -294,7 +294,7 @@ impl ReceiptsDoor<'_, '_> {
         // Do not answer in a closed session: its two sides never agree again, and would answer each other for ever.
         let session = known.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };
-        // If the peer waits for numbers below our floor, which will never come, it has to learn our floor.
+        // If the peer waits for numbers below our floor, which never come, it has to learn our floor and stop waiting.
         let behind = receipt.through + 1 < session.ledger.floor();
         if !behind && receipt.except.is_empty() {
             return;
