@@ -234,3 +234,127 @@ const SLOTS: u64 = 3;
 const SLOT: usize = 512;
 /// The slots of the tree begin where those of the anchor end.
 const _: () = assert!(TREES_BEGIN == SLOTS * SLOT as u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known_tree::place_of;
+    use crate::merkle::{Tree, leaf};
+
+    fn record(line: u64) -> AnchorRecord {
+        AnchorRecord {
+            is_clean: false,
+            position: LogPosition {
+                file: "inter-agent-2026-02.jsonl".into(),
+                offset: 40 * line,
+                head: Head {
+                    seq: line,
+                    hash: Digest::of(&[&line.to_be_bytes()]),
+                },
+            },
+            covered: line / 2,
+        }
+    }
+
+    fn tree(line: u64) -> KnownTree {
+        let mut tree = Tree::default();
+        (0..line).for_each(|line| tree.push(leaf(&line.to_be_bytes())));
+        KnownTree {
+            position: record(line).position,
+            tree,
+            notes: 7 * line,
+            covered: line / 2,
+        }
+    }
+
+    /// What a start reads of the file: the anchored line, and that of the tree.
+    fn lines(path: &Path) -> (Option<u64>, Option<u64>) {
+        let disk = Disk::default();
+        let record = read(&disk, path).unwrap();
+        let tree = KnownTree::read(&disk, path, &self::record(99).position).unwrap();
+        let tree = tree.map(|tree| tree.position.head.seq);
+        (record.map(|record| record.position.head.seq), tree)
+    }
+
+    /// What is read where a power cut tore the file from byte `from` to byte `to`.
+    fn torn(path: &Path, from: u64, to: u64) -> (Option<u64>, Option<u64>) {
+        let whole = std::fs::read(path).unwrap();
+        let mut torn = whole.clone();
+        torn[from as usize..to as usize].fill(0);
+        std::fs::write(path, torn).unwrap();
+        let found = lines(path);
+        std::fs::write(path, whole).unwrap();
+        found
+    }
+
+    #[test]
+    fn a_power_cut_within_a_sync_leaves_the_line_that_was_synced_before_and_its_tree() {
+        let (dir, disk) = (tempfile::tempdir().unwrap(), Disk::default());
+        let path = dir.path().join("log.anchor");
+        let first = Some(tree(1));
+        let mut anchor = Anchor::create(&disk, &path, record(1), first.as_ref()).unwrap();
+        assert_eq!(lines(&path), (Some(1), Some(1)));
+        for line in 2..12 {
+            anchor.sync(record(line), Some(&tree(line))).unwrap();
+            assert_eq!(read(&disk, &path).unwrap(), Some(record(line)));
+            let known = KnownTree::read(&disk, &path, &record(line).position).unwrap();
+            assert_eq!(
+                (lines(&path), known),
+                ((Some(line), Some(line)), Some(tree(line)))
+            );
+            let older = KnownTree::read(&disk, &path, &record(line - 1).position).unwrap();
+            assert_eq!(
+                older,
+                Some(tree(line - 1)),
+                "a tree beyond the anchor is not read"
+            );
+            let slots = [0, 512, 1024].map(|from| torn(&path, from, from + 512).0);
+            let (synced, before) = (Some(line), Some(line - 1));
+            assert_eq!(slots.iter().filter(|found| **found == before).count(), 1);
+            assert_eq!(slots.iter().filter(|found| **found == synced).count(), 2);
+            let trees = [0, 1].map(|turn| torn(&path, place_of(turn), place_of(turn) + 4096).1);
+            assert!(
+                trees.contains(&synced) && trees.contains(&before),
+                "{trees:?}"
+            );
+        }
+        assert_eq!(path.metadata().unwrap().len(), ANCHOR_FILE as u64);
+    }
+
+    #[test]
+    fn a_line_that_was_only_written_down_counts_and_a_power_cut_leaves_the_one_that_was_synced() {
+        let (dir, disk) = (tempfile::tempdir().unwrap(), Disk::default());
+        let path = dir.path().join("log.anchor");
+        let mut anchor = Anchor::create(&disk, &path, record(1), None).unwrap();
+        for line in [4, 7, 10] {
+            anchor.sync(record(line), None).unwrap();
+            for noted in [line + 1, line + 2] {
+                anchor.note(record(noted)).unwrap();
+                assert_eq!(lines(&path).0, Some(noted));
+                assert_eq!(torn(&path, 1024, 1536).0, Some(line));
+            }
+            assert_eq!(anchor.synced_line(), line);
+        }
+        assert_eq!(lines(&path).1, None, "no tree was given");
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written_and_none_whose_bytes_are_others() {
+        let stopped = AnchorRecord {
+            is_clean: true,
+            ..record(7)
+        };
+        let mut none = record(0);
+        none.position.file = String::new();
+        for record in [record(7), stopped, none] {
+            let slot = slot(3, &record);
+            assert_eq!((slot.len(), parse(&slot)), (SLOT, Some((3, record))));
+            let end = slot.iter().rposition(|byte| *byte > b' ').unwrap();
+            for place in 0..=end {
+                let mut other = slot.clone();
+                other[place] ^= 1;
+                assert_eq!(parse(&other), None, "byte {place}");
+            }
+        }
+    }
+}

@@ -160,3 +160,96 @@ const SUFFIX: &str = ".key";
 const HALF_MADE: &str = ".key.new";
 /// 64 hexadecimal digits and a newline, and a byte to see that there is more.
 const TEXT: usize = 66;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn keys(dir: &Path) -> CheckpointKeys {
+        CheckpointKeys::new(dir, || Ok(Zeroizing::new([7; 32])))
+    }
+
+    #[test]
+    fn keys_that_are_over_are_overwritten_and_removed_and_nothing_else_is() {
+        let (home, disk) = (tempfile::tempdir().unwrap(), Disk::default());
+        let dir = home.path().join("keys");
+        let mut keys = keys(&dir);
+        keys.destroy_all_but(&disk, "2026-02").unwrap();
+        for month in ["2026-01", "2026-02"] {
+            keys.make(&disk, month).unwrap();
+        }
+        let place = |name: &str| fs::write(dir.join(name), "half").unwrap();
+        let kept = [
+            "checkpoint-2026-13.key",
+            "checkpoint-2026-01.key.bak",
+            "checkpoint-2026-01",
+            "notes",
+        ];
+        kept.into_iter().for_each(place);
+        place("checkpoint-2026-03.key.new");
+        // Whoever holds another name of the file reads zeros there.
+        let other_name = home.path().join("other-name");
+        fs::hard_link(dir.join("checkpoint-2026-01.key"), &other_name).unwrap();
+        keys.destroy_all_but(&disk, "2026-02").unwrap();
+        assert_eq!(fs::read(other_name).unwrap(), [0; 65]);
+        let mut left: Vec<_> = fs::read_dir(&dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        left.sort();
+        let mut expected = [&kept[..], &["checkpoint-2026-02.key"]].concat();
+        expected.sort_unstable();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn a_folder_of_keys_that_cannot_be_read_is_not_taken_for_none() {
+        let (home, disk) = (tempfile::tempdir().unwrap(), Disk::default());
+        let dir = home.path().join("keys");
+        fs::write(&dir, "no folder").unwrap();
+        let refused = keys(&dir).destroy_all_but(&disk, "2026-02");
+        assert!(matches!(refused, Err(LogError::Io { .. })), "{refused:?}");
+        let refused = keys(&dir).read(&disk, "2026-02").map(drop);
+        assert!(matches!(refused, Err(LogError::Io { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn only_a_whole_key_that_its_owner_alone_reads_is_one() {
+        let (home, disk) = (tempfile::tempdir().unwrap(), Disk::default());
+        let dir = home.path().join("keys");
+        let public = keys(&dir).make(&disk, "2026-02").unwrap().public().clone();
+        let path = dir.join("checkpoint-2026-02.key");
+        let text = fs::read(&path).unwrap();
+        let read = || {
+            keys(&dir)
+                .read(&disk, "2026-02")
+                .map(|key| key.map(|key| key.public().clone()))
+        };
+        assert_eq!(read().unwrap(), Some(public.clone()));
+        assert!(keys(&dir).read(&disk, "2026-03").unwrap().is_none());
+        let again = keys(&dir).make(&disk, "2026-02").unwrap();
+        assert_eq!(*again.public(), public, "what a start before a crash made");
+        for mode in [0o640, 0o604, 0o620, 0o601] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(matches!(read(), Err(LogError::OpenKey(_))), "{mode:o}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let zeroed = [&[0; 9], &text[9..]].concat();
+        let other = [&b"g"[..], &text[1..]].concat();
+        let longer = [&text[..], b"0"].concat();
+        for bytes in [
+            &text[..64],
+            &text[1..],
+            &zeroed,
+            &other,
+            &longer,
+            b"\xff\xfe",
+            b"",
+        ] {
+            fs::write(&path, bytes).unwrap();
+            assert_eq!(read().unwrap(), None, "{bytes:?}");
+        }
+    }
+}

@@ -182,4 +182,24 @@ mod tests {
             assert_eq!(Tree::of(size, peaks.clone()), None, "{size}");
         }
     }
+
+    /// No month has so many lines; a tree that does not fit is hashed anew by the start.
+    #[test]
+    fn a_tree_with_more_peaks_than_a_slot_has_room_for_is_not_written_down() {
+        let of = |peaks: usize, file: String| {
+            let mut known = known(1);
+            known.tree = Tree::of((1 << peaks) - 1, vec![Digest([7; 32]); peaks]).unwrap();
+            known.position.file = file;
+            known
+        };
+        let name = known(1).position.file;
+        assert!(of(57, name.clone()).slot().is_some());
+        assert_eq!(of(63, name).slot(), None);
+        let longest = (0..999)
+            .rev()
+            .find(|length| of(57, "x".repeat(*length)).slot().is_some());
+        let most = of(57, "x".repeat(longest.unwrap()));
+        let slot = most.slot().unwrap();
+        assert_eq!((slot.len(), parse(&slot)), (SLOT, Some(most)));
+    }
 }

@@ -158,3 +158,19 @@ fn a_log_that_was_taken_away_is_never_said_to_have_stopped_cleanly() {
         }
     }
 }
+
+/// Where the system says something else than that the file is not there, nobody knows whether it is.
+#[test]
+fn an_answer_of_the_system_that_does_not_tell_where_a_file_is_is_passed_on() {
+    let mut scene = Scene::new();
+    fs::rename(scene.path("audit"), scene.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(scene.path("audit"), scene.path("audit")).unwrap();
+    let found = scene.log.demand_in_place();
+    assert!(matches!(found, Err(LogError::Io { .. })), "{found:?}");
+    assert!(matches!(scene.log.commit(), Err(LogError::Stopped)));
+    // A file in the place of a folder leaves no doubt.
+    let mut scene = Scene::new();
+    fs::rename(scene.path("audit"), scene.path("elsewhere")).unwrap();
+    fs::write(scene.path("audit"), "no folder").unwrap();
+    is_gone(scene.log.demand_in_place(), "removed or moved");
+}

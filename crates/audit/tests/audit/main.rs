@@ -18,6 +18,7 @@ mod checkpoints;
 mod common;
 mod crash;
 mod disk;
+mod disk_answers;
 mod errors;
 mod filter;
 mod forgeries;
