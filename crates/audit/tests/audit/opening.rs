@@ -109,10 +109,61 @@ fn a_group_may_read_the_log_and_pass_the_home_and_nothing_else() {
         let made = [MARCH, MARCH_NOTES].map(|name| mode(&dir.join(name)));
         assert_eq!(made, [0o640; 2], "what is made later, too");
     }
+    fs::set_permissions(&dir, Permissions::from_mode(0o710)).unwrap();
+    drop(start(Some(None), march()));
+    assert_eq!(
+        mode(&dir),
+        0o750,
+        "what the group could do before it can do still"
+    );
     for other in ["secret", "log.anchor"] {
         assert_eq!(mode(&home.join(other)), 0o600, "{other}");
     }
     assert_eq!(mode(&keys_dir), 0o700);
+}
+
+/// Of a home whose folders belong to a group of their own, that group reads the log, and nobody else's.
+#[test]
+fn the_group_that_may_read_is_the_one_that_is_named_or_that_of_the_folder() {
+    let root = tempfile::tempdir().unwrap();
+    let (dir, keys_dir) = (root.path().join("audit"), root.path().join("keys"));
+    fs::create_dir(&dir).unwrap();
+    fs::set_permissions(&dir, Permissions::from_mode(0o2700)).unwrap();
+    if std::os::unix::fs::chown(&dir, None, Some(4_242)).is_err() {
+        println!("NOT tried: only root gives a folder to another group");
+        return;
+    }
+    // A change of the owner takes the bit away that gives the folder's group to its files.
+    fs::set_permissions(&dir, Permissions::from_mode(0o2700)).unwrap();
+    let start = |group, now| {
+        let custody = Custody::new(keys(&keys_dir), root.path().join("log.anchor"));
+        Log::open_with(&dir, now, &genesis(), custody.shared_with(group)).unwrap()
+    };
+    let group = |name: &str| dir.join(name).metadata().unwrap().gid();
+    let changed = |name: &str| {
+        let facts = dir.join(name).metadata().unwrap();
+        (facts.ctime(), facts.ctime_nsec())
+    };
+    let home = root.path().metadata().unwrap().gid();
+    drop(start(None, second(0)));
+    let [above, log] = [root.path(), &dir].map(|path| path.metadata().unwrap().gid());
+    assert_eq!((above, log), (home, 4_242));
+    assert_eq!([group(FEBRUARY), group(FEBRUARY_NOTES)], [4_242; 2]);
+    // Without that bit a file that is made gets its group from whoever makes it.
+    fs::set_permissions(&dir, Permissions::from_mode(0o750)).unwrap();
+    let mut log = start(Some(4_343), second(1));
+    log.append(march(), &gap("in march")).unwrap();
+    log.commit().unwrap();
+    drop(log);
+    for path in [root.path(), &dir] {
+        assert_eq!(path.metadata().unwrap().gid(), 4_343, "{}", path.display());
+    }
+    let names = [FEBRUARY, FEBRUARY_NOTES, MARCH, MARCH_NOTES];
+    assert_eq!(names.map(group), [4_343; 4]);
+    // Where everything is as it should be, nothing is changed: a sandbox may forbid that.
+    let before = changed(FEBRUARY);
+    drop(start(Some(4_343), march()));
+    assert_eq!(changed(FEBRUARY), before);
 }
 
 #[test]
