@@ -134,3 +134,109 @@ pub(crate) fn digest(
 const LONGEST_VERSION: usize = 21;
 /// In bytes: no frame with its kind is longer.
 const LONGEST_FRAME: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line() -> String {
+        let prev = Digest([0xab; 32]);
+        let ts = "2026-02-08T17:00:00.500Z".parse().unwrap();
+        let start = preamble(LineVersion::CURRENT, 1234, ts, &prev);
+        format!("{start}\"kind\":\"gap\",\"cause\":\"none\"}}")
+    }
+
+    /// The frame as the quick reader has it and as the strict parser does, which has to be the same.
+    fn read(raw: &[u8]) -> Result<LineFrame, RecordError> {
+        let strict = LineFrame::parse(raw).map(|(frame, _)| frame);
+        let quick = LineFrame::scan(raw);
+        assert_eq!(
+            quick.is_ok(),
+            strict.is_ok(),
+            "{}",
+            String::from_utf8_lossy(raw)
+        );
+        if let (Ok(quick), Ok(strict)) = (&quick, &strict) {
+            assert_eq!(quick, strict);
+        }
+        strict
+    }
+
+    #[test]
+    fn a_frame_spelt_as_no_log_writes_it_is_read_by_neither_reader() {
+        let line = line();
+        assert_eq!(read(line.as_bytes()).unwrap().seq, 1234);
+        let prev = "ab".repeat(32);
+        for (from, to) in [
+            ("{\"v\":2,", "{\"v\":02,"),
+            ("{\"v\":2,", "{\"v\":+2,"),
+            ("{\"v\":2,", "{\"v\": 2,"),
+            ("{\"v\":2,", "{\"v\":\"2\","),
+            ("{\"v\":2,", "{\"v\":,"),
+            ("{\"v\":2,", "{"),
+            ("{\"v\":2,", " {\"v\":2,"),
+            ("1234", "01234"),
+            ("1234", "+1234"),
+            ("1234", "-1234"),
+            ("1234", "\"1234\""),
+            ("1234", ""),
+            ("00.500Z", "00Z"),
+            ("00.500Z", "00.5Z"),
+            ("00.500Z", "00.500000Z"),
+            ("00.500Z", "00.500z"),
+            ("00.500Z", "00,500Z"),
+            ("17:00:00.500Z", "17:00:00.500+00:00"),
+            ("17:00:00.500Z", "18:00:00.500+01:00"),
+            (prev.as_str(), "ab"),
+            ("abab", "ABAB"),
+            ("\"kind\"", " \"kind\""),
+            ("\"kind\":\"gap\"", "\"cause\":\"gap\""),
+            ("\"kind\":\"gap\"", "\"kind\":7"),
+            ("none\"}", "none\""),
+        ] {
+            let other = line.replacen(from, to, 1);
+            assert_ne!(other, line);
+            assert!(read(other.as_bytes()).is_err(), "{from} as {to}");
+        }
+    }
+
+    /// A release that is older than the log says so, and takes no line of it for a torn one.
+    #[test]
+    fn a_line_of_a_newer_version_is_named_whatever_stands_in_it() {
+        let line = line();
+        for (version, behind) in [(3, ","), (10, ",\"what\":nothing"), (u64::MAX, ",}")] {
+            let newer = format!("{{\"v\":{version}{behind}");
+            let found = [
+                LineFrame::scan(newer.as_bytes()).err(),
+                LineFrame::parse(newer.as_bytes()).err(),
+            ];
+            let newer = || Some(RecordError::Newer(version));
+            assert_eq!(found, [newer(), newer()]);
+        }
+        for other in [
+            "{\"v\":0,",
+            "{\"v\":99999999999999999999,",
+            "{\"v\":999999999999999999999999,",
+        ] {
+            let other = line.replacen("{\"v\":2,", other, 1);
+            let found = LineFrame::scan(other.as_bytes());
+            assert_eq!(found, Err(RecordError::Member("v")), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_frame_is_found_in_front_of_text_of_whatever_characters() {
+        let line = line();
+        for length in 0..300 {
+            let long = line.replacen(
+                "none",
+                &format!("{}\u{20ac}\u{20ac}", "x".repeat(length)),
+                1,
+            );
+            assert_eq!(read(long.as_bytes()).unwrap().kind, "gap", "{length}");
+        }
+        let mut hidden = line.clone().into_bytes();
+        hidden.splice(5..5, [0xff]);
+        assert!(read(&hidden).is_err());
+    }
+}
