@@ -143,28 +143,40 @@ mod tests {
     use crate::claim::tests::claim;
     use crate::claim::{Claim, Learned};
 
-    /// Reading on in the log that is ahead would keep all of that log in memory.
+    /// Reading on in the log that is ahead would keep all of that log in memory. The one log got far ahead with its first
+    /// lines; the other says the same piece by piece, and names a head that is no line in the end, with which the reading
+    /// ends: by then all before that was held against the log that is ahead.
     #[test]
-    fn the_log_that_is_behind_is_read_on() {
-        let mut halves =
-            ["agent-alice-001", "agent-bob-001"].map(|name| Half::new(&name.parse().unwrap()));
-        let (mine, my_told) = sync_channel(WAITING);
-        let (theirs, their_told) = sync_channel(WAITING);
-        let sent = |number| Told::Sent(claim(number), None);
-        let came = |number| Told::Came(claim(number), Learned::default(), true);
-        mine.send(vec![sent(1), sent(2)]).unwrap();
-        // It names a head that is no line, with which the reading ends.
-        let irregular = Claim {
-            head: Some(Digest([1; 32])),
-            ..claim(3)
-        };
-        mine.send(vec![Told::Sent(irregular, None)]).unwrap();
-        theirs.send(vec![came(3), came(1), came(2)]).unwrap();
-        drop((mine, theirs));
-        assert!(read_both(&mut halves, [my_told, their_told]).is_err());
-        assert_eq!(
-            halves[0].agreed, 3,
-            "what the first lines say was held against the other log before"
-        );
+    fn the_log_that_is_behind_is_read_on_whichever_of_the_two_it_is() {
+        for behind in [0, 1] {
+            let mut halves =
+                ["agent-alice-001", "agent-bob-001"].map(|name| Half::new(&name.parse().unwrap()));
+            let (to_behind, told_behind) = sync_channel(WAITING);
+            let (to_ahead, told_ahead) = sync_channel(WAITING);
+            let sent = |number| Told::Sent(claim(number), None);
+            let came = |number| Told::Came(claim(number), Learned::default(), true);
+            let irregular = Claim {
+                head: Some(Digest([1; 32])),
+                ..claim(3)
+            };
+            for told in [sent(1), sent(2), Told::Sent(irregular, None)] {
+                to_behind.send(vec![told]).unwrap();
+            }
+            to_ahead.send(vec![came(3), came(1), came(2)]).unwrap();
+            to_ahead.send(vec![came(4)]).unwrap();
+            drop((to_behind, to_ahead));
+            let told = match behind {
+                0 => [told_behind, told_ahead],
+                _ => [told_ahead, told_behind],
+            };
+            assert!(read_both(&mut halves, told).is_err());
+            let [behind_half, ahead] = [&halves[behind], &halves[1 - behind]];
+            let told = (behind_half.told, ahead.told);
+            assert_eq!(
+                (told, behind_half.agreed),
+                ((3, 1), 3),
+                "log {behind} is behind"
+            );
+        }
     }
 }

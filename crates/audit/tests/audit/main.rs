@@ -12,6 +12,7 @@
 mod anchor;
 mod attacks;
 mod bundle;
+mod bundle_lines;
 mod bundle_told;
 mod checkpoints;
 #[path = "../common/mod.rs"]
@@ -36,6 +37,7 @@ mod plain_files;
 mod published;
 mod reading;
 mod reconcile;
+mod reconcile_told;
 mod reconcile_whole;
 mod room;
 mod tlog;

@@ -13,6 +13,12 @@ fn messages_that_came_in_another_order_name_heads_in_the_order_of_their_numbers(
     for (number, line) in [(5, 11), (1, 12), (3, 10), (2, 12)] {
         assert!(heads.take(number, line).is_err(), "{number} names {line}");
     }
+    // A message that comes late names no newer line than one with a higher number that came before it.
+    assert!(heads.take(9, 20).is_ok());
+    for line in [21, 22] {
+        assert!(heads.take(7, line).is_err(), "{line}");
+    }
+    assert!(heads.take(8, 20).is_ok() && heads.take(7, 19).is_ok());
 }
 
 #[test]
@@ -106,4 +112,51 @@ fn what_a_receipt_refuses_has_to_be_refused_in_both_logs_whichever_says_so_first
             assert_eq!(agree(order), agrees, "{ruling:?} {except:?}: {text}");
         }
     }
+}
+
+/// A head that only an unproven message names was written by anybody.
+#[test]
+fn the_newest_line_that_a_proven_message_names_is_the_one_that_the_other_log_remembers() {
+    let [mut alice, mut bob] = halves();
+    for (number, line, is_proven, newest) in [
+        (1, 20, true, 20),
+        (2, 10, true, 20),
+        (3, 30, false, 20),
+        (4, 25, true, 25),
+    ] {
+        let named = Claim {
+            head: Some(Digest([line; 32])),
+            place: Some((SessionId(Digest([line; 32])), number)),
+            ..claim(number)
+        };
+        let went = Told::Sent(named.clone(), Some(line.into()));
+        take(&mut alice, &mut bob, vec![went]).unwrap();
+        let came = Told::Came(named, Learned::default(), is_proven);
+        take(&mut bob, &mut alice, vec![came]).unwrap();
+        let hash = Digest([newest; 32]);
+        let seq = newest.into();
+        assert_eq!(alice.confirmed, Some(Head { seq, hash }), "{number}");
+    }
+    assert_eq!((bob.unproven, alice.agreed, bob.agreed), (vec![3], 4, 0));
+}
+
+#[test]
+fn a_copy_of_a_line_is_no_other_message_whether_its_first_one_arrived_or_not() {
+    let [mut alice, mut bob] = halves();
+    let sent = |number| vec![Told::Sent(claim(number), None)];
+    let came = || vec![Told::Came(claim(1), Learned::default(), true)];
+    take(&mut alice, &mut bob, sent(1)).unwrap();
+    take(&mut bob, &mut alice, came()).unwrap();
+    for number in [1, 2, 2] {
+        take(&mut alice, &mut bob, sent(number)).unwrap();
+    }
+    assert_eq!((alice.agreed, alice.open()), (1, 1));
+    let left: Vec<_> = alice
+        .finish()
+        .unwrap()
+        .sent
+        .iter()
+        .map(|claim| claim.seq)
+        .collect();
+    assert_eq!(left, [2]);
 }
