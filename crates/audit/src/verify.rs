@@ -306,3 +306,22 @@ fn log_of(file: &Path) -> PathBuf {
 
 /// How many findings of a log are told one by one where the caller does not say.
 const FINDINGS: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_s_file_belongs_to_the_log_of_its_folder_and_any_other_to_none() {
+        for (file, log) in [
+            ("inter-agent-2026-02.jsonl", "."),
+            ("./inter-agent-2026-02.jsonl", "."),
+            ("audit/inter-agent-2026-02.jsonl", "audit"),
+            ("/var/audit/inter-agent-2026-02.jsonl", "/var/audit"),
+            ("audit/copy.jsonl", "audit/copy.jsonl"),
+            ("copy.jsonl", "copy.jsonl"),
+        ] {
+            assert_eq!(log_of(Path::new(file)), Path::new(log), "{file}");
+        }
+    }
+}

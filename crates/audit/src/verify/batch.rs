@@ -51,3 +51,41 @@ pub(super) fn take_batch(lines: &mut RawLines) -> Result<(LineBatch, Option<RawL
 const BATCH: usize = 64 * 1024;
 /// What a line costs at least, in bytes.
 const LEAST: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of each batch of a file, and its bytes and cost.
+    fn batches(line: &str, count: usize) -> Vec<(usize, u64, usize)> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("month");
+        std::fs::write(&path, format!("{line}\n").repeat(count)).unwrap();
+        let mut lines = RawLines::open(&path).unwrap();
+        let (mut found, mut is_over, mut place) = (Vec::new(), false, 0);
+        while !is_over {
+            let (batch, end) = take_batch(&mut lines).unwrap();
+            for line in &batch.lines {
+                place += 1;
+                assert_eq!(line.place, place);
+            }
+            found.push((batch.lines.len(), batch.read, batch.cost));
+            is_over = end.is_some();
+        }
+        found
+    }
+
+    #[test]
+    fn however_long_a_file_is_a_batch_costs_little_more_than_64_kib() {
+        let usual = "x".repeat(1023);
+        let full = (61, 61 * 1024, 61 * (1023 + 64));
+        let last = (17, 17 * 1024, 17 * (1023 + 64));
+        assert_eq!(batches(&usual, 200), [full, full, full, last]);
+        // A line without a byte costs as well: a file of them does not fill the memory.
+        let full = (1024, 1024, 64 * 1024);
+        assert_eq!(batches("", 2050), [full, full, (2, 2, 128)]);
+        // What is too long is not kept.
+        let long = "x".repeat(crate::record::MAX_LINE + 1);
+        assert_eq!(batches(&long, 2), [(2, 0, 128)]);
+    }
+}

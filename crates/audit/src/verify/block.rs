@@ -211,3 +211,145 @@ const LONGEST_NUMBER: usize = 19;
 const SPELT: usize = 24;
 /// In bytes: every kind is shorter.
 const LONGEST_KIND: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, Write as _};
+
+    use super::*;
+
+    const EARLY: &str = "2026-02-08T17:00:00.000Z";
+    const LATER: &str = "2026-02-08T17:00:00.001Z";
+
+    /// A line as a log writes it behind `before`.
+    fn line(seq: u64, ts: &str, before: &str, kind: &str) -> String {
+        let prev = Digest::of(&[before.as_bytes()]).to_hex();
+        format!(
+            "{{\"v\":2,\"seq\":{seq},\"ts\":\"{ts}\",\"prev\":\"{prev}\",\"kind\":\"{kind}\",\"cause\":\"x\"}}"
+        )
+    }
+
+    fn hashed(lines: &[&str]) -> Vec<HashedLine> {
+        let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+        hash_block(LineBlock(text.into_bytes())).lines
+    }
+
+    /// The time of each line that was found to go on from the one before it.
+    fn linked(lines: &[&str]) -> Vec<Option<Timestamp>> {
+        let time = |line| match line {
+            HashedLine::Linked { ts, .. } => Some(ts),
+            HashedLine::Alone(_) => None,
+        };
+        hashed(lines).into_iter().map(time).collect()
+    }
+
+    #[test]
+    fn of_what_a_log_wrote_only_the_first_line_of_a_block_is_looked_at_alone() {
+        let mut lines = vec![line(98, EARLY, "", "gap")];
+        for (seq, ts) in [(99, EARLY), (100, LATER), (101, LATER)] {
+            let next = line(seq, ts, lines.last().unwrap(), "key-lost");
+            lines.push(next);
+        }
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let [early, later] = [EARLY, LATER].map(|ts| ts.parse().ok());
+        assert_eq!(linked(&lines), [None, early, later, later]);
+        for (line, found) in lines.iter().zip(hashed(&lines)).skip(1) {
+            let HashedLine::Linked { hash, leaf, .. } = found else {
+                panic!("{line}");
+            };
+            assert_eq!(hash, Digest::of(&[line.as_bytes()]));
+            assert_eq!(leaf, merkle::leaf(line.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_frame_that_a_log_does_not_write_behind_that_line_is_looked_at_alone() {
+        let before = line(12, EARLY, "", "gap");
+        let honest = line(13, LATER, &before, "gap");
+        let is_linked = |line: &str| linked(&[&before, line])[1].is_some();
+        assert!(is_linked(&honest));
+        let prev = Digest::of(&[before.as_bytes()]).to_hex();
+        let (other, long) = ("ab".repeat(32), format!("\"{}\"", "g".repeat(64)));
+        let mut forgeries = vec![
+            ("\"v\":2", "\"v\":1"),
+            ("\"seq\":13", "\"seq\":12"),
+            ("\"seq\":13", "\"seq\":14"),
+            ("\"seq\":13", "\"seq\":013"),
+            ("\"seq\":13", "\"seq\":1"),
+            ("\"seq\":13", "\"seq\":\"13\""),
+            // The same number, where 64 bits overflow.
+            ("\"seq\":13", "\"seq\":18446744073709551629"),
+            (",\"ts\":\"", ",\"ts\": \""),
+            (LATER, "2026-02-08T16:59:59.999Z"),
+            (LATER, "2026-02-30T17:00:00.001Z"),
+            (&prev, &other),
+            ("\"}", "\"} "),
+            ("\"gap\"", "\"Gap\""),
+            ("\"gap\"", "\"g4p\""),
+            ("\"gap\"", "\"g_p\""),
+            ("\"gap\"", &long),
+        ];
+        let marks = Mark::ALL.map(|mark| format!("\"{mark}\""));
+        forgeries.extend(marks.iter().map(|mark| ("\"gap\"", mark.as_str())));
+        for (from, to) in forgeries {
+            let forged = honest.replacen(from, to, 1);
+            assert_ne!(forged, honest, "{from}");
+            assert!(!is_linked(&forged), "{forged}");
+        }
+    }
+
+    #[test]
+    fn behind_a_closed_file_and_behind_what_cannot_be_read_a_line_is_looked_at_alone() {
+        let before = line(12, EARLY, "", "close");
+        assert_eq!(
+            linked(&[&before, &line(13, EARLY, &before, "gap")])[1],
+            None
+        );
+        let garbage = "garbage";
+        assert_eq!(linked(&[garbage, &line(1, EARLY, garbage, "gap")])[1], None);
+    }
+
+    #[test]
+    fn the_longest_line_is_read_and_a_longer_one_is_not() {
+        let before = line(12, EARLY, "", "gap");
+        let short = line(13, EARLY, &before, "gap");
+        let of_length = |length: usize| {
+            let cause = format!("\"{}\"", "x".repeat(1 + length - short.len()));
+            short.replacen("\"x\"", &cause, 1)
+        };
+        let longest = of_length(MAX_LINE);
+        assert_eq!(longest.len(), MAX_LINE);
+        assert!(linked(&[&before, &longest])[1].is_some());
+        let found = hashed(&[&before, &of_length(MAX_LINE + 1)]).pop();
+        let Some(HashedLine::Alone(alone)) = found else {
+            panic!("it was taken for a line of a log");
+        };
+        assert!(alone.read.is_err());
+    }
+
+    #[test]
+    fn blocks_end_with_their_last_whole_line_and_nothing_that_is_written_later_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("month");
+        std::fs::write(&path, "one\ntwo\nthr").unwrap();
+        let mut blocks = Blocks::open(&path).unwrap();
+        let first = blocks.next(LineBlock::default()).unwrap().unwrap();
+        assert_eq!((first.0.as_slice(), blocks.offset), (&b"one\ntwo\n"[..], 8));
+        assert!(blocks.next(first).unwrap().is_none());
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(b"ee\n").unwrap();
+        assert!(blocks.next(LineBlock::default()).unwrap().is_none());
+        assert_eq!(blocks.offset, 8);
+    }
+
+    #[test]
+    fn of_a_line_without_end_no_more_is_read_than_a_line_may_have() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("month");
+        std::fs::write(&path, vec![b'x'; 2 * MAX_LINE]).unwrap();
+        let mut blocks = Blocks::open(&path).unwrap();
+        assert!(blocks.next(LineBlock::default()).unwrap().is_none());
+        let read = blocks.file.stream_position().unwrap();
+        assert_eq!((read, blocks.offset), (MAX_LINE as u64 + BLOCK, 0));
+    }
+}

@@ -253,3 +253,45 @@ const SIGNED_LATER: [&str; 8] = [
 ];
 /// The most drafts that are remembered; far fewer ever wait at one time.
 const DRAFTS: usize = 65_536;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: usize) -> MessageId {
+        MessageId::from_parts(number as u64, [0; 10])
+    }
+
+    fn waits(number: usize) -> DraftLine {
+        DraftLine {
+            peer: "agent-bob-001".parse().unwrap(),
+            message_id: id(number),
+            life: 60,
+            approve: None,
+            message: Value::Null,
+            copy: None,
+            client_key: None,
+        }
+    }
+
+    #[test]
+    fn only_where_more_drafts_wait_than_are_remembered_may_one_be_missing() {
+        let mut decisions = DraftDecisions::default();
+        for number in 0..DRAFTS {
+            decisions.take_draft(&waits(number)).unwrap();
+        }
+        assert_eq!(
+            (decisions.drafts.len(), decisions.is_partial),
+            (DRAFTS, false)
+        );
+        for number in [DRAFTS, DRAFTS + 1] {
+            decisions.take_draft(&waits(number)).unwrap();
+            assert_eq!(
+                (decisions.drafts.len(), decisions.is_partial),
+                (DRAFTS, true)
+            );
+        }
+        let is_known = |number| decisions.drafts.contains_key(&id(number));
+        assert_eq!([0, 1, 2, DRAFTS].map(is_known), [false, false, true, true]);
+    }
+}

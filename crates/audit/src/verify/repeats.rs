@@ -188,6 +188,12 @@ mod tests {
     use super::*;
     use signet_proto::ids::Digest;
 
+    fn session(number: u64) -> SessionId {
+        let mut id = [0; 32];
+        id[..8].copy_from_slice(&number.to_be_bytes());
+        SessionId(Digest(id))
+    }
+
     #[test]
     fn each_number_is_new_once_in_whatever_order() {
         let mut numbers = Numbers::default();
@@ -204,9 +210,7 @@ mod tests {
     fn sessions_and_gaps_without_end_cost_no_memory_without_end() {
         let mut sessions = SessionNumbers::default();
         for number in 0..3 * SESSIONS as u64 {
-            let mut id = [0; 32];
-            id[..8].copy_from_slice(&number.to_be_bytes());
-            assert!(sessions.take(SessionId(Digest(id)), 1));
+            assert!(sessions.take(session(number), 1));
         }
         assert!(sessions.numbers.len() <= SESSIONS);
         let mut numbers = Numbers::default();
@@ -215,5 +219,45 @@ mod tests {
         }
         assert_eq!(numbers.0.len(), RANGES);
         assert!(!numbers.take(20 * RANGES as u64 - 2));
+    }
+
+    #[test]
+    fn of_too_many_sessions_those_are_forgotten_that_were_silent_for_the_longest_time() {
+        let mut sessions = SessionNumbers::default();
+        let last = SESSIONS as u64 - 1;
+        for number in 0..=last {
+            assert!(sessions.take(session(number), 1));
+        }
+        for number in [0, last] {
+            assert!(!sessions.take(session(number), 1), "{number} is remembered");
+        }
+        assert!(sessions.take(session(last + 1), 1), "one too many");
+        for number in [0, last / 2 + 2, last, last + 1] {
+            assert!(!sessions.take(session(number), 1), "{number} spoke lately");
+        }
+        assert!(sessions.take(session(1), 1), "nobody knows it any more");
+    }
+
+    #[test]
+    fn a_session_that_counts_on_stays_one_range_however_long_it_is() {
+        let mut numbers = Numbers::default();
+        let last = 3 * RANGES as u64;
+        assert!((1..=last).all(|number| numbers.take(number)));
+        assert!((1..=last).all(|number| !numbers.take(number)));
+        assert_eq!(numbers.0, [(1, last)]);
+    }
+
+    #[test]
+    fn a_message_id_is_known_again_among_the_newest_and_no_longer() {
+        let mut repeats = Repeats::default();
+        let id = |number: usize| MessageId::from_parts(number as u64, [0; 10]);
+        for number in 0..IDS {
+            assert!(repeats.remember(true, id(number), None));
+        }
+        assert!(!repeats.remember(true, id(0), None), "it was sent before");
+        assert!(repeats.remember(false, id(0), None), "it never came");
+        assert_eq!((repeats.known.len(), repeats.order.len()), (IDS, IDS));
+        assert!(!repeats.remember(true, id(1), None));
+        assert!(repeats.remember(true, id(0), None), "forgotten");
     }
 }
