@@ -130,7 +130,7 @@ impl Foreign {
             return false;
         };
         state.under_way_bytes = state.under_way_bytes.saturating_sub(parcel.bytes);
-        // The effect that waited for this report may have ended: then nobody receives it.
+        // Ignore a failed send: the task that handed the parcel out may have ended, and then nobody waits for this report.
         let _ = parcel.held.send(held);
         state.hand_out(&self.0.id);
         true

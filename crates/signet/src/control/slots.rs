@@ -154,8 +154,8 @@ impl SocketSlot {
     /// Notes how many of the client's lines wait for their answers.
     pub(super) fn waits_for(&self, lines: usize) {
         self.with(|state| {
-            // Restart the time only when the client becomes busy or idle: otherwise each further
-            // line would make an old client look new.
+            // When the slots are full, the client that was idle longest is closed first. Its idle
+            // time begins anew only when it becomes busy or idle, not with each further line.
             if (state.waits == 0) != (lines == 0) {
                 state.since = Instant::now();
             }

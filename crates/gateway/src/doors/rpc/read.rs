@@ -65,7 +65,7 @@ mod tests {
             let answer = answer(&bytes(case["input"].as_str().unwrap()));
             let mut got = answer.clone().unwrap_or_else(|| json!("__NOTHING__"));
             let mut expected = [case["expect"].clone(), case["also_acceptable"].clone()];
-            // The examples call methods that the gateway does not have, so only the id and the frame of each answer are
+            // These test cases call demonstration methods, which the gateway lacks, so only the id and the frame of each answer are
             // compared.
             if needs_methods {
                 for value in expected.iter_mut().chain([&mut got]) {

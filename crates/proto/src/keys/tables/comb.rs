@@ -122,7 +122,8 @@ impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, 
         let mut sum = sum;
         for (sums, steps) in self.blocks.iter().zip(looks) {
             let teeth = steps.get(step).copied().map(usize::from)?;
-            // The table has only sums whose highest tooth is plus. Where it is minus, subtract the sum with all signs turned.
+            // Half the table is enough: it has only sums whose highest term is added. Where that term is subtracted, subtract the
+            // sum in which every sign is turned.
             sum = match teeth & half {
                 0 => sum - sums.get(half - 1 - teeth)?,
                 _ => sum + sums.get(teeth - half)?,

@@ -75,7 +75,8 @@ impl People {
         control: &ControlCertificate,
     ) -> bool {
         let own = &context.identity.certificate;
-        // Accept the pinned root besides our own: another agent of our person may have changed to a new root before us.
+        // Accept the root that is pinned for our person besides the one of our own certificate: another agent of the person
+        // may have told us of a new root before our certificate was renewed.
         let pinned = context.trust.principal(&own.principal);
         let known = context.identity.control.as_ref();
         let known = known.map_or(0, |known| known.serial);

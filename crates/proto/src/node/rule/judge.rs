@@ -61,8 +61,8 @@ impl<'n> Judge<'n> {
         }
         match message.form.method() {
             Some(Method::Revoke | Method::Pause | Method::Resume) => {
-                // V10 says which fault comes first: for a person's orders a reused message-id, for flights the headers of a
-                // session.
+                // Check V10 of docs/protocol.md fixes the order of these two refusals: an order is asked first for a reused
+                // message-id, a flight of a handshake first for session headers, which neither may bear.
                 if is_reused {
                     return Err(Reason::MessageIdReuse.into());
                 }

@@ -212,7 +212,8 @@ impl SentDoor<'_, '_> {
                 return Err(LocalError::AnswerWaits(request));
             }
         }
-        // A message that a person has to approve becomes a draft first: people read it in the draft's line.
+        // A message that a person has to approve is not signed now: it is kept as a draft, and the draft's log line shows
+        // the person what they decide about.
         let approve = node.sent().approval_root(&draft)?;
         let at_once = approve.is_none() && key.is_none();
         let slot = at_once.then(|| node.sent().slot(self.turn.at.now, peer));
