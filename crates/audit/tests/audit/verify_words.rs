@@ -123,3 +123,83 @@ fn a_request_may_get_its_capability_when_it_leaves_and_nothing_else() {
     let report = prove(&[draft_line(3, "Told", false), told]);
     assert_eq!(faults(&report), [(4, what)]);
 }
+
+/// The same statement twice, one line behind the other.
+#[test]
+fn a_word_that_is_copied_behind_itself_is_found() {
+    let own = control("alice", 1, &alice().root);
+    let what = "the person's word is not newer than the one that was obeyed before";
+    let report = prove(&[paused(true, 1, &own), paused(true, 1, &own)]);
+    assert_eq!(faults(&report), [(4, what)]);
+}
+
+/// How many messages the report says left unasked, after one whose draft asked, where this one left behind it.
+fn unasked(value: Value) -> u64 {
+    let message = match value.get("result") {
+        Some(_) => answer(&alice(), &bob(), 9, 1),
+        None => sign(value, &alice().key),
+    };
+    let report = prove(&[
+        draft_line(3, "May I?", true),
+        approved(3, "May I?"),
+        sent(3, "May I?"),
+        entry(Direction::Out, Ruling::Sent, message),
+    ]);
+    assert_eq!(faults(&report), []);
+    let note = " left without approval although drafts of that tier asked for it before: for which tiers the person wanted to be asked then does not stand in the log";
+    let counts = report.notes.iter().map(|note_of| {
+        let told = note_of.strip_suffix(note).unwrap();
+        told.split_once(' ').unwrap().0.parse::<u64>().unwrap()
+    });
+    counts.sum()
+}
+
+#[test]
+fn what_leaves_unasked_is_counted_where_a_person_could_have_been_asked_about_it() {
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut value = draft(&alice(), &bob(), 9, "Nobody was asked");
+        change(&mut value);
+        unasked(value)
+    };
+    let without = |names: &'static [&'static str]| {
+        move |value: &mut Value| {
+            let envelope = value["params"].as_object_mut().unwrap();
+            names.iter().for_each(|name| drop(envelope.remove(*name)));
+        }
+    };
+    let named = |capability: &'static str| {
+        move |value: &mut Value| {
+            value["params"]["headers"]["capability"] = capability.into();
+        }
+    };
+    assert_eq!(changed(&|_| {}), 1, "a notification");
+    assert_eq!(changed(&without(&["body"])), 1, "a summary alone");
+    assert_eq!(changed(&without(&["summary"])), 1, "a body alone");
+    assert_eq!(
+        changed(&without(&["summary", "body"])),
+        0,
+        "nothing is said"
+    );
+    assert_eq!(changed(&named("evenings.read")), 1);
+    assert_eq!(
+        changed(&named("signet.ping")),
+        0,
+        "daemons ping by themselves"
+    );
+    let other_tier = |value: &mut Value| value["params"]["headers"]["data-tier"] = 1.into();
+    assert_eq!(changed(&other_tier), 0, "no draft of that tier asked");
+    let asked = request_draft(&alice(), &bob(), 9, "Nobody was asked");
+    assert_eq!(unasked(asked), 1, "a request");
+    assert_eq!(unasked(json!({"result": true})), 1, "an answer");
+    let receipt = |value: &mut Value| {
+        value["method"] = "agent.receipt".into();
+        value["params"]["body"] = json!({"through": 4});
+        let envelope = value["params"].as_object_mut().unwrap();
+        envelope.remove("summary");
+        envelope["headers"]
+            .as_object_mut()
+            .unwrap()
+            .remove("sequence");
+    };
+    assert_eq!(changed(&receipt), 0, "daemons say it to each other");
+}
