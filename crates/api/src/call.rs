@@ -113,9 +113,9 @@ macro_rules! calls {
     };
 }
 
-// The last column lists what a call names, which is checked against the ceiling of its socket. A person's calls name
-// nothing: only the person's socket takes them, and it has no ceiling. `receive`, `status`, `message.find` and the
-// lists name nothing either: they show only what is within the ceiling, message by message.
+// The last column lists the peers, tiers and other things that a call names: each is checked against what its socket may reach
+// (its ceiling). A person's calls list nothing, since the person's socket has no ceiling; nor do `receive`, `status`,
+// `message.find` and the lists, which show only what is within the ceiling.
 calls! {
     ($)
     "send"              Send -> Sent, Agent Changes, |call| vec![Named::Peer(&call.peer), Named::tier(call.data_tier)];
@@ -387,7 +387,8 @@ mod tests {
                 vec![Named::Peer(peer)],
             ),
         ];
-        // These calls name nothing: each shows or hands out only what is within the ceiling.
+        // These calls have nothing to check against the ceiling of their socket: each shows or hands out only what is within
+        // it.
         let within = [
             "receive",
             "inbox.list",
@@ -397,7 +398,7 @@ mod tests {
             "handoff.list",
             "peer.list",
             "status",
-            // `narrow` only takes away from what its connection reaches.
+            // `narrow` lowers the ceiling of its own connection and can never raise it, so nothing it names needs a check.
             "narrow",
         ];
         for (method, params, names) in &naming {

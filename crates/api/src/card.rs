@@ -82,7 +82,8 @@ impl AgentCard<'_> {
         });
         if let (Some(auth), Some(members)) = (self.auth, card.as_object_mut()) {
             if let Some(Value::Object(can)) = members.get_mut("capabilities") {
-                // `extendedAgentCard` announces a second card, which only callers who have proved who they are may read.
+                // Announce a second, fuller card (A2A's `extendedAgentCard`) only if there is a login: only callers that prove
+                // who they are may read it.
                 can.insert("extendedAgentCard".to_owned(), true.into());
             }
             let (name, scheme) = auth.scheme();

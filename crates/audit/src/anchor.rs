@@ -202,7 +202,7 @@ fn parse(slot: &[u8]) -> Option<(u64, AnchorRecord)> {
         return None;
     }
     let words: Vec<&str> = signed.split(' ').collect();
-    // The text before the sum ends with a space, hence the empty last word.
+    // The text before the checksum ends with a space, so splitting it at spaces leaves an empty last word.
     let [NAME, counter, state, file, offset, seq, hash, covered, ""] = words.as_slice() else {
         return None;
     };

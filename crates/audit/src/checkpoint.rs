@@ -70,9 +70,9 @@ impl Checkpoints {
                 "it has checkpoints of lines that are gone",
             ));
         }
-        // A month's key is destroyed once the next month has its first checkpoint. So where the old key is gone and the
-        // new month's key exists, the new month was begun before. With an anchor this is not needed: the anchor names
-        // the last month.
+        // A month's key is destroyed once the next month has its first checkpoint. So if the old month's key is gone and the
+        // new month's key exists, the new month was begun before, and its lines were removed. With an anchor this check is not
+        // needed: the anchor names the last month.
         let is_over = !is_anchored && self.month.is_promised && self.month.secret.is_none();
         if is_over && self.keys.read(&self.disk, month)?.is_some() {
             return Err(broken(
@@ -259,7 +259,8 @@ impl Checkpoints {
         };
         let line = LogLine::parse(raw).map_err(|source| lines.fault(source))?;
         match &line.entry {
-            // Another agent's log has a sound chain too: only the agent's name in its first line shows that it was put here.
+            // Refuse another agent's log that was put in this log's place: its chain of hashes is sound, so only the agent's
+            // name in its first line gives it away.
             Some(Entry::Genesis(own)) if own.agent != self.agent => {
                 Err(broken(path, "it is the log of another agent"))
             }

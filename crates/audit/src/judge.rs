@@ -112,7 +112,8 @@ impl Judgement {
         if record.is_none() {
             let path = self.anchor.as_deref().map(record_of);
             let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
-            // Each of these positions is kept or signed apart from the lines. Use the newest: the chain proves all before it.
+            // No writer of lines alone can forge these positions. Take the newest: the chain of hashes proves all lines before
+            // it.
             let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
             newest = witnesses.max_by_key(|witness| witness.head.seq);
             self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
@@ -208,7 +209,7 @@ impl Judgement {
             return Ok(None);
         };
         let files = months(&self.dir)?;
-        // Skip the months before `base`: the names sort by date. Without a base line its name is empty, and none is skipped.
+        // Skip the files of months before the one that `base` is in: file names sort by date. An empty `base.file` skips none.
         let begins = |path: &&PathBuf| path.file_name().is_none_or(|name| *name < *base.file);
         let mut tip = None;
         for path in files.iter().skip_while(begins) {
@@ -227,7 +228,8 @@ impl Judgement {
                 };
                 let frame = LineFrame::scan(&raw).ok();
                 let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
-                // An unreadable line counts as one that moves nothing: the later reading of the whole chain refuses it.
+                // Pass over an unreadable line as if it needed no signature: the later reading of the whole chain refuses it
+                // anyway.
                 let entry = LogLine::parse(raw).ok().and_then(|line| line.entry);
                 let weight = entry.as_ref().map_or(Weight::Light, Entry::weight);
                 if weight == Weight::Light {
@@ -267,7 +269,7 @@ impl Judgement {
                 behind: end.tip.seq.saturating_sub(record.position.head.seq),
             }
         } else {
-            // The anchor names no line of this month, so the month need not have a checkpoint yet, and must not have one.
+            // The anchor names an earlier month, and checkpoints cover only anchored lines: so this month must have none.
             Required::Anchored {
                 least: 0,
                 behind: u64::MAX,
@@ -282,7 +284,8 @@ impl Judgement {
         };
         let month = month_of(&end.path).unwrap_or_default();
         let is_anchored = matches!(expected, Required::Anchored { .. });
-        // Use the saved tree only if its lines are read later (a stopped home does not) and the anchor vouches for them.
+        // A saved tree spares hashing its lines now. Take it only if the anchor vouches for it and they are hashed after the
+        // start.
         let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
         checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }

@@ -189,7 +189,7 @@ mod tests {
         ];
         kept.into_iter().for_each(place);
         place("checkpoint-2026-03.key.new");
-        // Whoever holds another name of the file reads zeros there.
+        // A second hard link keeps a removed key file's bytes readable: the key must have been overwritten with zeros before.
         let other_name = home.path().join("other-name");
         fs::hard_link(dir.join("checkpoint-2026-01.key"), &other_name).unwrap();
         keys.destroy_all_but(&disk, "2026-02").unwrap();

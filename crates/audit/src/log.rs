@@ -286,8 +286,8 @@ impl Log {
         if self.stopped {
             return Err(LogError::Stopped);
         }
-        // Compare with `month_end` first: that is cheap, and decides for all lines but those at a month's end. `is_closed`
-        // counts too: a full disk may have stopped the change of the month after `close`, and it has to be finished.
+        // Compare with `month_end` first: that is cheap, and only a line at the end of a month needs the second comparison. A
+        // full disk may have stopped the change of the month after `close`: `is_closed` says that it has to be finished.
         if self.ts(now) >= self.month_end && self.ts(now).month() != self.month || self.is_closed {
             self.roll_over(self.ts(now))?;
         // The month's first checkpoint failed on a full disk. Make it before another line: a month of several lines

@@ -105,7 +105,8 @@ pub(crate) fn remember(
     newest: &Path,
     anew: bool,
 ) -> Result<(), LogError> {
-    // After an accepted loss begin with an empty record: the old record names months that are gone, and would stop every start.
+    // A person may accept that months are lost. Then begin with an empty record: the old record still names the lost months,
+    // and every start would refuse the log for that.
     let mut known = match anew {
         true => BTreeMap::new(),
         false => read(disk, record)?,
@@ -143,7 +144,7 @@ pub fn inspect_months(
         return Ok(0);
     };
     let record = record_of(anchor);
-    // Do the quick check first, so that a missing month is reported before the long reading.
+    // First compare only the two ends of each month, which is quick: so a missing month is reported before all files are read.
     look(&disk, dir, &record, newest)?;
     let known = read(&disk, &record)?;
     let mut whole = 0;

@@ -270,7 +270,8 @@ pub(crate) fn last_note_before(path: &Path, end: u64) -> Result<Option<Note>, Lo
     file.take(len - start)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
-    // The first bytes may be the second half of a character (`—`): that does no harm, since only the last note is used.
+    // Reading may begin inside of a character (`—`), which then becomes another one: that does no harm, since only the last
+    // note is used.
     let text = String::from_utf8_lossy(&bytes);
     // A note is two pieces, its text and its signatures, and each of them ends with an empty line.
     let pieces: Vec<&str> = text.split_inclusive("\n\n").collect();

@@ -209,7 +209,7 @@ impl RawLines {
     /// The next line; at the end it may be asked again, when the file has grown.
     pub(crate) fn next_line(&mut self) -> Result<RawLine, LogError> {
         let mut raw = Vec::new();
-        // One byte more than the longest line, for its line feed.
+        // Read at most the longest line and its line feed: a file without line feeds would otherwise be read into memory whole.
         let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);
         limited
             .read_until(b'\n', &mut raw)
@@ -272,7 +272,8 @@ impl RawLines {
             let before = BufReader::with_capacity(BUFFER, file.take(self.begin));
             before.split(b'\n').map_while(Result::ok).count()
         });
-        // If the file cannot be opened any more, the line number counts from where this reading began.
+        // If the file cannot be opened any more, take the lines before this reading for none: the number is then too low, and
+        // the fault is reported all the same.
         let before = before.unwrap_or_default();
         self.number
             .saturating_add(u64::try_from(before).unwrap_or_default())

@@ -33,7 +33,7 @@ impl Readers {
         for entry in fs::read_dir(dir).map_err(refused(dir))? {
             let path = entry.map_err(refused(dir))?.path();
             let facts = path.symlink_metadata().map_err(refused(&path))?;
-            // A link is left alone: the file that it leads to is no part of the log.
+            // Let the group read plain files only: through a link the rights of a file outside of the log would be changed.
             if facts.is_file() {
                 if let Some(group) = self.missing(&facts) {
                     chown(&path, None, Some(group)).map_err(refused(&path))?;

@@ -223,8 +223,8 @@ impl Reconciliation {
                     }
                 }
                 Some((head, None)) if !other.may_precede(claim.signed) => {
-                    // The head may be a line that the other agent wrote after its log was read: look at the lines added
-                    // since then.
+                    // The message names a line of the other log that we did not read. The other agent may have written that
+                    // line since then, so look for it among the lines added meanwhile.
                     let newer =
                         newer.get_or_insert_with(|| grown(&other.files, other.lines.len() as u64));
                     if !newer.contains(&head) {
@@ -237,7 +237,8 @@ impl Reconciliation {
             }
         }
         for mut heads in by_session.into_values() {
-            // Sort by number: messages arrive in any order, but the peer numbered them in the order in which it signed them.
+            // Sort the messages by number, in which order the peer signed them: they may have arrived in any order, and only in
+            // the order of signing must the lines they name never go back.
             heads.sort_unstable_by_key(|(number, line, _)| (*number, *line));
             let mut highest = 0;
             for (_, line, claim) in heads {

@@ -129,7 +129,8 @@ impl LogLine {
         let checkpoint_key = checkpoint_key(&frame.kind, &members)?;
         let mut reserved = Reserved::parse(&members)?;
         let entry = Entry::parse(members)?;
-        // In a draft line the client key is one of the draft's own members: clear it here, or `rewrite` would write it twice.
+        // In a draft line the client key is one of the draft's own members, and is kept there: clear it among the reserved
+        // members, or `rewrite` would write it twice.
         if matches!(entry, Some(Entry::Draft(_))) {
             reserved.client_key = None;
         }
@@ -285,7 +286,8 @@ fn checkpoint_key(
     kind: &str,
     members: &Map<String, Value>,
 ) -> Result<Option<VerifyKey>, RecordError> {
-    // Ignore the member in a line of another kind: `rewrite` then leaves it out, the bytes differ, and the forgery shows.
+    // Only the first line of a file names a checkpoint key. Ignore one in any other line: `rewrite` then leaves it out, so the
+    // bytes differ and the forgery shows.
     let begins_file = [Mark::GENESIS, Mark::OPEN].contains(&kind);
     if !begins_file || !members.contains_key(CHECKPOINT_KEY) {
         return Ok(None);

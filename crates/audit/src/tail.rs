@@ -76,7 +76,7 @@ pub(crate) fn holds_line(
     dir: &Path,
     position: &LogPosition,
 ) -> Result<bool, LogError> {
-    // Number 0 stands for the empty log, with which every log began, so every log holds it.
+    // A position with line number 0 is the empty log. Every log was empty at first, so there is no line to look for.
     if position.head.seq == 0 {
         return Ok(true);
     }

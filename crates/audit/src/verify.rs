@@ -149,7 +149,7 @@ pub fn verify_with(
     }
     for files in logs.values_mut() {
         files.sort_unstable();
-        // A file may be given twice, by itself and by its directory.
+        // A file may be given twice, by itself and by its directory: verify it once.
         files.dedup();
         let sizes = files.iter().filter_map(|file| fs::metadata(file).ok());
         progress.total += sizes.map(|facts| facts.len()).sum::<u64>();

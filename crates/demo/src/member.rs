@@ -140,7 +140,7 @@ impl Member {
         &self,
         send: impl FnOnce() -> Result<String, DemoError>,
     ) -> Result<String, DemoError> {
-        // Only newer lines count: the same bytes may have been refused before.
+        // Look only at lines added from now on: the same bytes may have been refused before, in an older line.
         let before = self.lines()?.len();
         let hash = send()?;
         wait_for("an attack is refused", PATIENCE, || {

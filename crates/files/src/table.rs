@@ -101,7 +101,7 @@ impl<'de> Deserializer<'de> for &mut TomlTable<'_, 'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        // The fields of every struct are kept, so that a misspelt key is compared with all keys that fit this table.
+        // Remember the fields of each struct that is read from this table: a misspelt key is then compared with all of them.
         self.known.extend(fields);
         let taken = fields
             .iter()

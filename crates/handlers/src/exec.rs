@@ -111,7 +111,7 @@ pub fn look_up(program: &OsStr) -> Result<(), Fault> {
     let runs = |path: &Path| match (path.is_file(), access(path, Access::EXEC_OK)) {
         (true, Ok(())) => Ok(()),
         (true, Err(_)) => Err(io::ErrorKind::PermissionDenied),
-        // For a directory give the error that the system gives when it is asked to start one.
+        // For a directory give the error that the system would give at the start: this check only reports that error earlier.
         (false, _) if path.is_dir() => Err(io::ErrorKind::PermissionDenied),
         (false, _) => Err(io::ErrorKind::NotFound),
     };

@@ -43,7 +43,7 @@ impl Bench {
     /// Begins the bench of that name.
     pub fn begin(name: &'static str) -> Self {
         let program = std::env::current_exe().unwrap_or_default();
-        // `program` is target/release/deps/NAME: its third ancestor is target.
+        // `program` is target/release/deps/NAME, so its third ancestor is target, where the figures are kept.
         let built = program.ancestors().nth(3).unwrap_or_else(|| Path::new(""));
         Self {
             name,
@@ -173,7 +173,8 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    // The benches that include this file have no harness, and there the test is left out.
+    // Benches without a test harness include this file too. They leave out the function marked as a test, and then the imports
+    // are unused.
     #![allow(clippy::unwrap_used, unused_imports)]
 
     use std::process::{Command, Output};

@@ -217,7 +217,8 @@ impl Pen {
     /// The whole handshake with a daemon, as initiator, and a ping that confirms it under sequence 1.
     /// Gives the session.
     pub fn meet(&self, sender: &mut Sender, watch: &Watch, to: &Home) -> String {
-        // Take the mark before anything is sent: the answer may already be on the bus before `find` looks for it.
+        // Mark this place in the recorded traffic before sending: the answer may be recorded before `flight` begins to look for
+        // it.
         let mark = watch.mark();
         let first = self.sign(self.announce(&to.agent));
         sender.send(&to.subject(), &first);

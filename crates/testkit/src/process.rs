@@ -48,8 +48,8 @@ fn has_stopped(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
     tasks.into_iter().flatten().flatten().all(|task| {
         let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        // The state comes after the last `) `, since the name before it may contain parentheses too. A task without a
-        // state has ended.
+        // In a `stat` file of /proc the state follows the program's name, which may contain parentheses too: split at the last
+        // `) `. A task without a state has ended.
         let state = stat.rsplit_once(") ");
         state.is_none_or(|(_, state)| state.starts_with(['T', 't', 'Z', 'X']))
     })

@@ -61,7 +61,8 @@ impl LogTail {
             return accepted;
         };
         for line in self.unread[..end].split(|byte| *byte == b'\n') {
-            // Search only the beginning of a line, where these members are: a message's own text might contain the same words.
+            // Search only the first 220 bytes of a line, where its kind and verdict are: a message's own text might contain the
+            // same words.
             let start = &line[..line.len().min(220)];
             let has = |part: &str| {
                 start

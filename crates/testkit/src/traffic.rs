@@ -10,7 +10,7 @@ use crate::{Home, eventually};
 
 /// Answers what wants an answer, declines every seventh, and takes the rest.
 pub fn finish(home: &Home) {
-    // A test may kill the daemon at any moment: the next call of `finish` does what is left.
+    // A test may kill the daemon at any moment, and the call then fails: the next call of `finish` answers what is left.
     let Ok(page) = home.call("inbox.list", &json!({})) else {
         return;
     };

@@ -35,7 +35,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|character| marks.hides(character)) {
         return Cow::Borrowed(text);
     }
-    // Count the marks from zero again: the check above has changed the first counter.
+    // Count combining marks from zero again: the check above went through the same text, and left its counter at some number.
     let (mut out, mut marks) = (Vec::with_capacity(text.len() + 16), Marks::default());
     for character in text.chars() {
         let (mut utf8, mut units) = ([0; 4], [0; 2]);
@@ -164,7 +164,8 @@ mod tests {
             json
         );
         assert!(!shown.contains(&"\u{301}".repeat(5)));
-        // A mark beyond the first plane becomes a pair; a hidden character between marks hides none.
+        // A combining mark above U+FFFF is escaped as two surrogates. A hidden character between marks begins a new count of
+        // marks.
         let mixed = format!(
             "Z{}\u{1e8d0}\u{200b}{}",
             "\u{20dd}".repeat(4),

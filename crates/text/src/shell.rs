@@ -5,7 +5,8 @@ use std::path::Path;
 /// A text as one word for a shell, whatever it holds.
 pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-~+,@:=%".contains(c);
-    // At the beginning of a word a shell replaces `~` by a home directory, and zsh replaces `=name` by the path of a command.
+    // Quote a word that begins with `~` or `=`: a shell replaces `~` by a home directory, and zsh replaces `=name` by the path
+    // of a command.
     match !text.is_empty() && !text.starts_with(['~', '=']) && text.chars().all(plain) {
         true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', "'\\''")),

@@ -37,13 +37,14 @@ impl Caution {
     pub(crate) fn begin(&mut self, standing: &ConsumerInfo, now: Instant) -> Range<u64> {
         let before = self.number.replace(standing.deliveries);
         let Some(before) = before else {
-            // On the first connection ask for nothing: the server delivers the mail of an earlier process again by itself.
+            // On the first connection ask for no message again: the server itself delivers again what an earlier process did
+            // not settle.
             self.sequence = standing.delivered;
             return 0..0;
         };
         if standing.deliveries <= before || standing.unsettled == 0 || standing.pulls > 0 {
-            // Ask for nothing if nothing was lost, or if pulls are open: the server then still believes our lost
-            // connection alive, and would send repeated messages there.
+            // Ask for no message again if none was lost. Nor while the server has open pulls: it then still believes our lost
+            // connection alive, and would send the messages there.
             return 0..0;
         }
         let start = self.sequence.max(self.again).saturating_add(1);
@@ -126,7 +127,8 @@ mod tests {
         caution.begin(&standing(7, 40), now);
         caution.came(&delivery(1, 44, 8));
         assert!(caution.begin(&standing(8, 44), now).is_empty() && !caution.is_on(now));
-        // The mailbox of a restored server counts on from an older state, so its numbers are lower than before.
+        // A server restored from a backup counts on from an older state. Its numbers are lower than before, so nothing is asked
+        // for again.
         assert!(caution.begin(&standing(3, 30), now).is_empty() && !caution.is_on(now));
     }
 

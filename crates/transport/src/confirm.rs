@@ -157,7 +157,7 @@ impl Confirmations {
 impl PendingPublishes {
     /// Tells who waits for that message, and says which inbox it went to; the first time alone.
     fn settle(&mut self, number: u64, storage: Storage) -> Option<String> {
-        // A number that was given up meanwhile, or that somebody invented, is not in `waiting`.
+        // A number that was given up meanwhile, or that somebody invented, is not in `waiting`: then nothing is settled.
         let index = number.checked_sub(self.first);
         let index = index.and_then(|index| usize::try_from(index).ok());
         let place = index.and_then(|index| self.waiting.get_mut(index));
@@ -235,7 +235,7 @@ fn parse(payload: &[u8], stream: &str) -> (Storage, Option<String>) {
         _ => Storage::Unconfirmed,
     };
     let domain = after("domain").and_then(quoted);
-    // No real domain has so long a name, and an invented one of any length would be kept with the stream's numbers.
+    // An invented answer may name a domain of any length, which would be kept in memory: ignore one longer than any real name.
     let is_long = |domain: &String| domain.chars().count() > DOMAIN;
     match domain.as_ref().is_some_and(is_long) {
         true => (Storage::Unconfirmed, None),

@@ -125,7 +125,7 @@ impl Nats {
             confirmations,
             ..
         } = self.live()?;
-        // The server may allow less than this side does, and would end the connection over a larger message.
+        // Hold to the smaller of two limits: the server would end the connection over a message that is larger than it allows.
         let limit = self.max_bytes.min(client.max_payload());
         let length = bytes.len();
         if length > limit {
@@ -266,7 +266,8 @@ async fn answering(mut probes: mpsc::Receiver<oneshot::Sender<()>>, run: impl Fu
     loop {
         tokio::select! {
             () = &mut run => return,
-            // The task that asked may have stopped waiting: it does not matter that the sending then fails.
+            // The caller that asked whether this task lives may have stopped waiting: it does not matter that the sending then
+            // fails.
             Some(probe) = probes.recv() => drop(probe.send(())),
         }
     }

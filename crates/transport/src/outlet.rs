@@ -54,7 +54,7 @@ impl Outlet {
         let head = payload.get(..HEAD).unwrap_or(&payload);
         Arrival::Oversized {
             length: payload.len(),
-            // Copy the head: a slice of the payload would keep the whole message in memory.
+            // Copy the first bytes of the message: a slice would share the payload's memory, and keep all of the message there.
             head: Bytes::copy_from_slice(head),
             handle,
         }

@@ -188,7 +188,7 @@ async fn no_room(
         let each = streams.iter().map(|stream| bytes(stream.config.max_bytes));
         each.sum()
     });
-    // These numbers only make the error clearer, so a login that may not ask for them gets the error without them.
+    // The account's limit only makes the error clearer, so a login that may not ask for it gets the error without the limit.
     let account = context.query_account().await.ok();
     let limit = account.and_then(|account| account.limits.max_storage);
     Error::NoRoom {

@@ -101,8 +101,8 @@ impl SignedMonth {
         };
         let mut notes = NotesAhead::open(&self.path, known_notes)?;
         if from > 0 {
-            // The known tree may have been saved just before a checkpoint of it was written: take that checkpoint, if
-            // there is one, before the tree grows.
+            // The saved tree may be older than the checkpoint of its last line: take that checkpoint, if there is one, before
+            // the tree grows by further lines and fits it no more.
             self.take_note(path, &mut notes)?;
         }
         let mut lines = RawLines::open_at(path, from)?;
@@ -110,8 +110,8 @@ impl SignedMonth {
         while lines.offset < bytes
             && let RawLine::Whole(raw) = lines.next_line()?
         {
-            // Count opening and `recovery` lines only up to the first line of another kind: a later `recovery` line is
-            // not part of the month's beginning.
+            // Count the opening and `recovery` lines that the month begins with, up to the first line of another kind: these
+            // need no checkpoint yet.
             if beginning == self.tree.size() && begins_month(&raw) {
                 beginning += 1;
             }
@@ -188,8 +188,8 @@ impl SignedMonth {
         let note = last_note_before(&self.path, known.notes)?;
         Ok(note.is_some_and(|note| {
             let Checkpoint { origin, size, root } = &note.checkpoint;
-            // The root can be compared only where the tree has exactly the checkpoint's lines. Otherwise
-            // `UnreadMonth::inspect` compares it after the start.
+            // A root can be compared only with a tree of exactly as many lines as the checkpoint covers. If the saved tree has
+            // more, `UnreadMonth::inspect` compares the root later, when it reads the lines.
             let is_whole = known.tree.size() != *size || known.tree.root() == *root;
             *origin == self.origin && *size == known.covered && is_whole && note.is_signed_by(key)
         }))
@@ -216,7 +216,8 @@ impl SignedMonth {
             none if self.path.exists() => {
                 none.insert(MonthFile::resume(disk, self.path.clone())?.sparing())
             }
-            // The file with the earlier checkpoints is gone: a new file that holds only later checkpoints would hide that.
+            // The file with the earlier checkpoints is gone. Refuse to go on: a new file with only later checkpoints would hide
+            // that.
             None if self.covered > 0 => {
                 return Err(LogError::Gone {
                     path: self.path.clone(),

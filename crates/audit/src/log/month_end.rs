@@ -41,8 +41,8 @@ impl Log {
             let key = checkpoints.begin(&month, &path, self.is_guarded);
             write_checkpoint_key(&self.stop_unless_full(key)?, &mut members);
         }
-        // Give back the reserved room of the old month while its file is open: once the new file replaces it here, only
-        // a later start would do that.
+        // Free the disk space reserved for the old month while its file is still open here: after it is replaced by the new
+        // file, only the next start would free that space.
         let given_back = self
             .month_file
             .as_mut()
@@ -107,8 +107,8 @@ impl Log {
 
 /// A file that is closed stays closed, also when the clock has gone back into its month.
 fn first_of_next(month: &str) -> Timestamp {
-    // A month's name is `YYYY-MM`, so it is split after five characters. Other names cannot occur; with one,
-    // `month_end` would be 0, which costs some time and does no harm.
+    // A month's name is `YYYY-MM`, so it is split after five characters. Any other name, which cannot occur, gives 0 as the end
+    // of the month: each line's month is then compared with the name, which is slower and still right.
     let (year, number) = month.split_at_checked(5).unwrap_or(("1970-", "01"));
     let next = match (
         year.trim_end_matches('-').parse::<u32>(),

@@ -10,7 +10,8 @@ use crate::record::LogLine;
 /// Names the member in which the line differs from what a log would write for it.
 pub(crate) fn forged_member(line: &LogLine) -> Option<String> {
     let expected = line.rewrite();
-    // Compare the bytes first: only a forged line needs the slow parsing that finds the member's name.
+    // Compare the bytes first: most lines are as expected, and only for a forged one is it worth parsing both to name the
+    // member that differs.
     if expected == line.raw {
         return None;
     }

@@ -81,10 +81,10 @@ mod tests {
         let full = (61, 61 * 1024, 61 * (1023 + 64));
         let last = (17, 17 * 1024, 17 * (1023 + 64));
         assert_eq!(batches(&usual, 200), [full, full, full, last]);
-        // A line without a byte costs as well: a file of them does not fill the memory.
+        // An empty line counts as 64 bytes: otherwise a file of empty lines would go into one batch and fill the memory.
         let full = (1024, 1024, 64 * 1024);
         assert_eq!(batches("", 2050), [full, full, (2, 2, 128)]);
-        // What is too long is not kept.
+        // A line that is too long is not kept in memory: it counts as an empty one.
         let long = "x".repeat(crate::record::MAX_LINE + 1);
         assert_eq!(batches(&long, 2), [(2, 0, 128)]);
     }

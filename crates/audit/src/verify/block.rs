@@ -277,7 +277,7 @@ mod tests {
             ("\"seq\":13", "\"seq\":013"),
             ("\"seq\":13", "\"seq\":1"),
             ("\"seq\":13", "\"seq\":\"13\""),
-            // The same number, where 64 bits overflow.
+            // 2^64 + 13, which would pass for 13 if the reader overflowed.
             ("\"seq\":13", "\"seq\":18446744073709551629"),
             (",\"ts\":\"", ",\"ts\": \""),
             (LATER, "2026-02-08T16:59:59.999Z"),

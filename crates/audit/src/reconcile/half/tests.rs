@@ -13,7 +13,7 @@ fn messages_that_came_in_another_order_name_heads_in_the_order_of_their_numbers(
     for (number, line) in [(5, 11), (1, 12), (3, 10), (2, 12)] {
         assert!(heads.take(number, line).is_err(), "{number} names {line}");
     }
-    // A message that comes late names no newer line than one with a higher number that came before it.
+    // Messages 7 and 8 arrive after message 9, which names line 20: they were signed earlier, so neither may name a later line.
     assert!(heads.take(9, 20).is_ok());
     for line in [21, 22] {
         assert!(heads.take(7, line).is_err(), "{line}");
@@ -88,7 +88,7 @@ fn what_a_receipt_refuses_has_to_be_refused_in_both_logs_whichever_says_so_first
         (None, Ruling::Accepted, true),
         (Some("inbox-full"), full, true),
         (Some("inbox-full"), Ruling::Accepted, false),
-        // A number that was used twice: the message that was accepted is another than the refused one.
+        // Two messages had the same number: the refused one is not the one that was accepted, so the logs agree.
         (Some(SEQUENCE_REUSE), Ruling::Accepted, true),
         (Some(MISSING), Ruling::Accepted, true),
         (None, full, true),
