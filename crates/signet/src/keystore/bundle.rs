@@ -100,8 +100,8 @@ impl Bundle {
         for block in blocks(&text) {
             match pem_text::decode_label(block.as_bytes()).map_err(|_| KeystoreError::Bundle)? {
                 LABEL | ENCRYPTED_LABEL => secrets.push(decoded(block, passphrase)?),
-                CERTIFICATE_LABEL => certificate = Certificate::parse(&read_json(block)?).ok(),
-                CONTROL_LABEL => control = ControlCertificate::parse(&read_json(block)?).ok(),
+                CERTIFICATE_LABEL => certificate = Some(certified(block, Certificate::parse)?),
+                CONTROL_LABEL => control = Some(certified(block, ControlCertificate::parse)?),
                 _ => return Err(KeystoreError::Bundle),
             }
         }
@@ -156,45 +156,33 @@ impl Bundle {
 
     /// The root key that signed the certificate.
     pub(super) fn root(&self) -> Option<SigningKey> {
-        self.signing_key(|key| *key.public() == self.certificate.root)
-    }
-
-    /// The next root key, control key and audit sealing keys are the person's, and stay in the file.
-    fn prove_whole(&self) -> Result<(), KeystoreError> {
-        let missing = |which| Err(KeystoreError::NotInBundle(which));
-        if self.root().is_none() {
-            return missing("root key");
-        }
-        let next = self.signing_key(|key| rotate::is_next(key.public(), &self.certificate));
-        if next.is_none() {
-            return missing("next root key");
-        }
-        let Some(control) = &self.control else {
-            return Ok(());
-        };
-        if control.root != self.certificate.root {
-            return missing("control certificate of the present root key");
-        }
-        let found = self.signing_key(|key| *key.public() == control.control_key);
-        if found.is_none() {
-            return missing("control key");
-        }
-        let is_audit = |(algorithm, secret): &(Algorithm, Zeroizing<[u8; 32]>)| {
-            *algorithm == Algorithm::X25519 && SealKey::of_secret(secret) == control.audit_key
-        };
-        if self.secrets.iter().any(is_audit) {
-            Ok(())
-        } else {
-            missing("audit sealing key")
-        }
-    }
-
-    fn signing_key(&self, wanted: impl Fn(&SigningKey) -> bool) -> Option<SigningKey> {
         self.secrets
             .iter()
             .filter(|(algorithm, _)| *algorithm == Algorithm::Ed25519)
             .filter_map(|(_, seed)| SigningKey::from_seed(seed).ok())
-            .find(wanted)
+            .find(|key| *key.public() == self.certificate.root)
+    }
+
+    /// The next root key, control key and audit sealing keys are the person's, and stay in the file.
+    fn prove_whole(&self) -> Result<(), KeystoreError> {
+        let names = self.secrets.iter();
+        let names = names.map(|(algorithm, secret)| self.name_of(*algorithm, secret));
+        let names: Vec<_> = names.collect();
+        let roots = [(ROOT, "root key"), (NEXT_ROOT, "next root key")];
+        let others = [(CONTROL, "control key"), (AUDIT, "audit sealing key")];
+        let others = others.into_iter().filter(|_| self.control.is_some());
+        let mut needed = roots.into_iter().chain(others);
+        if let Some((_, which)) = needed.find(|(name, _)| !names.contains(&Some(*name))) {
+            return Err(KeystoreError::NotInBundle(which));
+        }
+        match &self.control {
+            Some(control) if control.root != self.certificate.root => Err(
+                KeystoreError::NotInBundle("control certificate of the present root key"),
+            ),
+            // A key that no certificate names is a control or audit key whose control certificate was torn off.
+            None if names.contains(&None) => Err(KeystoreError::Bundle),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -244,9 +232,14 @@ fn push_json(text: &mut String, label: &str, value: &Value) -> Result<(), Keysto
     Ok(())
 }
 
-fn read_json(block: &str) -> Result<Value, KeystoreError> {
+/// What a block certifies. A block that is damaged is a fault of the file, and never counts as absent.
+fn certified<T, E>(
+    block: &str,
+    parse: impl FnOnce(&Value) -> Result<T, E>,
+) -> Result<T, KeystoreError> {
     let (_, bytes) = pem_text::decode_vec(block.as_bytes()).map_err(|_| KeystoreError::Bundle)?;
-    signet_json::parse(&bytes, Limits::MESSAGE).map_err(|_| KeystoreError::Bundle)
+    let value = signet_json::parse(&bytes, Limits::MESSAGE).map_err(|_| KeystoreError::Bundle)?;
+    parse(&value).map_err(|_| KeystoreError::Bundle)
 }
 
 /// The PEM blocks of a text, each from its first line to its last; what stands between is for people.

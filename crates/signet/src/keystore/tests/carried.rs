@@ -220,6 +220,47 @@ fn a_torn_or_foreign_export_is_refused_and_never_quoted() {
 }
 
 #[test]
+fn an_export_whose_control_certificate_is_damaged_or_torn_off_is_refused() {
+    const LABEL: &str = "SIGNET CONTROL CERTIFICATE";
+    let made = Made::new("agent-alice-001");
+    let file = exported(&made, None);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (before, block) = text.split_once(&format!("-----BEGIN {LABEL}")).unwrap();
+    // Another certificate is a good block of PEM, and no control certificate.
+    let (_, other) = before.rsplit_once("-----BEGIN SIGNET").unwrap();
+    let other = format!("-----BEGIN SIGNET{other}").replace("SIGNET CERTIFICATE", LABEL);
+    for damaged in [
+        format!("{before}{other}"),
+        format!("{before}-----BEGIN {LABEL}{}", &block[..block.len() - 9]),
+        format!("{before}----BEGIN {LABEL}{block}"),
+        before.to_owned(),
+    ] {
+        std::fs::write(&file, damaged).unwrap();
+        let error = Bundle::read(&file, None).err();
+        let is_refused = matches!(error, Some(KeystoreError::Bundle));
+        assert!(is_refused, "{error:?}");
+    }
+}
+
+#[test]
+fn an_agent_without_a_control_certificate_has_an_export_of_two_keys() {
+    let made = Made::new("agent-alice-001");
+    let keys = AgentKeys {
+        control: None,
+        ..made.open().unwrap()
+    };
+    let files = [ROOT, NEXT_ROOT].map(|name| made.file(name));
+    let files: Vec<_> = files.iter().map(PathBuf::as_path).collect();
+    let text = Bundle::collect(&keys, &files)
+        .unwrap()
+        .to_text(None)
+        .unwrap();
+    let file = made.home.join("exported.pem");
+    private::create(&file, text.as_bytes()).unwrap();
+    assert!(Bundle::read(&file, None).unwrap().control.is_none());
+}
+
+#[test]
 fn an_openssh_key_can_be_a_root_and_goes_there_and_back() {
     let made = Made::new("agent-alice-001");
     let (ssh, back) = (made.home.join("id_ed25519"), made.home.join("back.pem"));
