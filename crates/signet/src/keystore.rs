@@ -28,7 +28,7 @@ mod retired;
 mod rotate;
 mod stage;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::path::Path;
 

@@ -6,20 +6,23 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use signet_proto::headers::Layers;
+use signet_proto::node::Node;
+use signet_proto::policy::Policy;
 
 use super::*;
 use crate::files::private;
 
 const DAY: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 
-struct Made {
+/// The key store of a new agent, for tests.
+pub(crate) struct Made {
     home: Home,
     agent: AgentConfig,
     _directory: tempfile::TempDir,
 }
 
 impl Made {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self::under(name, Root::New)
     }
 
@@ -45,11 +48,17 @@ impl Made {
         }
     }
 
-    fn open(&self) -> Result<AgentKeys, KeystoreError> {
+    /// The agent, who knows nobody.
+    pub(crate) fn node(&self) -> Node {
+        let identity = self.open().unwrap().into_identity(self.agent.layers);
+        Node::new(identity, Policy::default(), [7; 32])
+    }
+
+    pub(crate) fn open(&self) -> Result<AgentKeys, KeystoreError> {
         AgentKeys::open(&self.home, &self.agent)
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.home.key_file(name)
     }
 
@@ -83,7 +92,8 @@ impl Made {
     }
 }
 
-fn now() -> Timestamp {
+/// When its certificates begin.
+pub(crate) fn now() -> Timestamp {
     "2026-02-08T17:00:00.000Z".parse().unwrap()
 }
 

@@ -1,13 +1,14 @@
 //! Decisions about trust that the person has to sign: `[people] sign`.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use signet_api::{ApiError, Call, Reason};
 use signet_json::canonical;
 use signet_proto::ids::Digest;
 use signet_proto::node::Node;
 use signet_proto::reject;
-use signet_proto::statement::{Asked, DECISION_LIFE, DecisionStatement};
+use signet_proto::statement::{Asked, DecisionStatement};
 use signet_proto::time::Timestamp;
 
 use super::people::invalid;
@@ -19,8 +20,9 @@ pub(in crate::daemon) struct Decisions {
     sign: Sign,
     /// When the daemon started. A word from before is not taken: which of those were used, nobody remembers.
     started: Timestamp,
-    /// The words that were used, as long as they could be used again.
-    used: BTreeMap<Digest, Timestamp>,
+    /// The words that were used, by when they were signed. None is dropped for its age, however old the clock says it
+    /// is: a clock that is put back would make it good again.
+    used: BTreeSet<(Timestamp, Digest)>,
 }
 
 impl Decisions {
@@ -28,7 +30,7 @@ impl Decisions {
         Self {
             sign,
             started,
-            used: BTreeMap::new(),
+            used: BTreeSet::new(),
         }
     }
 
@@ -36,7 +38,8 @@ impl Decisions {
     /// was used, nobody remembers.
     pub(in crate::daemon) fn ask_for(&mut self, sign: Sign, now: Timestamp) {
         if sign != self.sign {
-            (self.sign, self.started) = (sign, now);
+            // Never earlier than before, though the clock was put back: what was used until then stays used.
+            (self.sign, self.started) = (sign, self.started.max(now));
         }
     }
 
@@ -54,14 +57,18 @@ impl Decisions {
         let Some(said) = verify(self.sign, node, now, call)? else {
             return Ok(());
         };
-        self.used
-            // Remember a used decision for twice its life: a decision may be dated up to one life
-            // ahead of our clock, and could otherwise be used again.
-            .retain(|_, used| now.is_within(DECISION_LIFE * 2, *used));
         // Compare the canonical form: the same decision in another spelling of its JSON must not count as a new one.
         let name = Digest::of(&[&canonical(&said.to_value())]);
-        let is_used = self.used.insert(name, now).is_some();
-        if is_used || said.issued_at < self.started {
+        let is_new = self.used.insert((said.issued_at, name));
+        if self.used.len() > MOST
+            && let Some((oldest, _)) = self.used.pop_first()
+        {
+            // What is forgotten counts as from before the start, and so does all that was signed earlier.
+            self.started = self
+                .started
+                .max(oldest.saturating_add(Duration::from_nanos(1)));
+        }
+        if !is_new || said.issued_at < self.started {
             let stale = reject::Reason::StatementStale;
             let text = "this decision was handed in before, or signed before the daemon started; sign it anew";
             return Err(ApiError::refused(stale.name(), text));
@@ -101,3 +108,9 @@ pub fn verify(
     let said = DecisionStatement::verify(said, asked, now, control);
     said.map(Some).map_err(|error| invalid(&error))
 }
+
+/// How many used words are remembered.
+const MOST: usize = 4_096;
+
+#[cfg(test)]
+mod tests;
