@@ -12,6 +12,7 @@ use clap::Args;
 
 use crate::cli::{CliError, setup::gateway};
 use crate::config::Config;
+use crate::hint::DaemonKeeper;
 use crate::home::Home;
 use clients::{GatewayStart, McpClient};
 
@@ -71,7 +72,9 @@ pub(crate) fn agent_socket(home: &Home) -> Result<PathBuf, CliError> {
     let socket = config.agent_socket.map(|socket| socket.path);
     socket.ok_or_else(|| {
         let what = "this agent has no socket of its own: the path of its home is too long for one";
-        let next = "set `socket` under [agent-socket] in config.toml, then: signet reload";
+        // A reload opens no socket: only a start does.
+        let restart = DaemonKeeper::of(home.path()).restart();
+        let next = format!("set `socket` under [agent-socket] in config.toml, then: {restart}");
         CliError::usage(what, next)
     })
 }
@@ -99,3 +102,31 @@ EXAMPLE:
   signet mcp --install claude
   signet mcp --install vscode --print
   signet mcp --socket /run/signet/agent-alice-001/agent.sock";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_agents_socket_is_told_a_step_that_opens_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a".repeat(100));
+        std::fs::create_dir(&path).unwrap();
+        let home = Home::at(&path);
+        let text =
+            "[agent]\nagent = \"agent-a\"\nprincipal = \"a\"\n[control]\nsocket = \"/a.sock\"\n";
+        std::fs::write(home.config_file(), text).unwrap();
+        let CliError::Told { next, .. } = agent_socket(&home).unwrap_err() else {
+            panic!("it is told what to do");
+        };
+        // A reload leaves [agent-socket] as it was.
+        let restart = DaemonKeeper::of(&path).restart();
+        assert!(
+            next.ends_with(&restart) && !next.contains("reload"),
+            "{next}"
+        );
+        let more = "[agent-socket]\nsocket = \"/b.sock\"\n";
+        std::fs::write(home.config_file(), format!("{text}{more}")).unwrap();
+        assert_eq!(agent_socket(&home).unwrap(), Path::new("/b.sock"));
+    }
+}
