@@ -59,16 +59,13 @@ impl TransparencyReader {
             let mut after = after;
             loop {
                 let (reader, seen) = (reader.clone(), Arc::clone(&sight));
-                let read =
-                    tokio::task::spawn_blocking(move || reader.read(&seen, after, limit)).await;
-                let read = match read {
-                    Ok(Ok(read)) => read,
-                    Ok(Err(error)) => {
-                        return send(reply, Err::<(), _>(unreadable(&error.to_string())));
-                    }
-                    Err(_) => {
-                        return send(reply, Err::<(), _>(unreadable("reading was broken off")));
-                    }
+                let newest = head.borrow().as_ref().map_or(0, |head| head.seq);
+                let read = move || reader.read(&seen, after, newest, limit);
+                let read = tokio::task::spawn_blocking(read).await;
+                let read = read.map_err(|_| "reading was broken off".to_owned());
+                let read = match read.and_then(|read| read.map_err(|error| error.to_string())) {
+                    Ok(read) => read,
+                    Err(why) => return send(reply, Err::<(), _>(unreadable(&why))),
                 };
                 let is_over = !read.messages.is_empty() || reply.is_closed();
                 after = read.through;
@@ -81,10 +78,13 @@ impl TransparencyReader {
         });
     }
 
+    /// What stands behind line `after`, up to `newest`, the newest durable line: what is written and not durable yet may
+    /// never have been said.
     fn read(
         &self,
         sight: &TransparencyView,
         after: u64,
+        newest: u64,
         limit: usize,
     ) -> Result<Transparency, LogError> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ impl TransparencyReader {
             through: after,
         };
         let (until, mut bytes) = (Instant::now() + PATIENCE, 0);
-        while let Some(open) = at.as_mut() {
+        while let Some(open) = at.as_mut().filter(|open| open.line.max(after) < newest) {
             let Some(line) = open.lines.next() else {
                 match LogCursor::after(&sight.log, &open.file, open.line)? {
                     Some(next) => at = Some(next),
@@ -213,3 +213,6 @@ fn whole(verdict: &Verdict) -> Option<&Arc<Message>> {
 const MOST: usize = 32;
 const BYTES: usize = 2 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests;
