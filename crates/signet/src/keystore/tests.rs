@@ -26,6 +26,16 @@ impl Made {
         Self::under(name, Root::New)
     }
 
+    /// The key store of another agent of the same person.
+    pub(crate) fn sibling(&self, name: &str) -> Self {
+        let root = Root::Existing {
+            root: self.file(ROOT),
+            next: self.file(NEXT_ROOT),
+            control: self.file(CONTROL_CERTIFICATE),
+        };
+        Self::under(name, root)
+    }
+
     fn under(name: &str, root: Root) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path());
@@ -113,12 +123,7 @@ fn what_is_made_opens() {
 #[test]
 fn a_second_agent_of_a_person_has_the_same_root_and_no_copy_of_it() {
     let first = Made::new("agent-alice-001");
-    let root = Root::Existing {
-        root: first.file(ROOT),
-        next: first.file(NEXT_ROOT),
-        control: first.file(CONTROL_CERTIFICATE),
-    };
-    let second = Made::under("agent-alice-002", root);
+    let second = first.sibling("agent-alice-002");
     let (one, two) = (first.open().unwrap(), second.open().unwrap());
     assert_eq!(one.certificate.root, two.certificate.root);
     assert_eq!(one.certificate.next_root, two.certificate.next_root);
