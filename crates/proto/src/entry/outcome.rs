@@ -14,8 +14,8 @@ members! {
         "id" message_id: MessageId,
         /// What was tried or done.
         "what" what: Did,
-        /// The number of the try, from 1.
-        "try" tries: u8,
+        /// The number of the try, from 1; of one that never began, that of the try before it, or 0 where there was none.
+        "try" tries: u8 = at_least(0),
         /// Why, by a stable name, where there is a why.
         "reason" reason: Option<String> = serde_json::json!({"type": "string", "maxLength": 200}),
     }

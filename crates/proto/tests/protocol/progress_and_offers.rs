@@ -2,10 +2,11 @@
 //! offer for a while.
 
 use crate::household::net::{Net, message_of, resign};
+use crate::household::people::remembered;
 use crate::household::{Agent, identity_with};
 use serde_json::{Value, json};
 use signet_proto::draft::{Draft, Stamp};
-use signet_proto::entry::{Direction, Entry, Ruling};
+use signet_proto::entry::{Did, Direction, Entry, Ruling};
 use signet_proto::envelope::{Form, Method};
 use signet_proto::headers::Tier;
 use signet_proto::ids::{MessageId, Version};
@@ -428,6 +429,14 @@ fn what_never_began_is_no_try() {
         net.agents[BOB].keep(at, outcome);
     }
     assert_eq!(net.agents[BOB].node.inbox().quarantine().iter().count(), 0);
+    // Its lines name the try before it, of which there is none, and a start makes the same of them.
+    let log = net.agents[BOB].log.iter();
+    let failed = log.filter_map(|(_, entry)| match entry {
+        Entry::Outcome(line) if line.what == Did::Failed => Some(line.tries),
+        _ => None,
+    });
+    assert_eq!(failed.collect::<Vec<_>>(), [0; 7]);
+    remembered(&net);
     let at = net.at(BOB);
     let (tries, _) = net.agents[BOB]
         .node

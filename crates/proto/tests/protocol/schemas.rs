@@ -332,6 +332,13 @@ fn every_line_of_a_log_fits_its_schema() {
             tries: 5,
             reason: Some("exit status 1".into()),
         }),
+        Entry::Outcome(OutcomeLine {
+            peer: alice.id(),
+            message_id: household::forger::name(2),
+            what: Did::Failed,
+            tries: 0,
+            reason: Some("cannot be run: not found".into()),
+        }),
     ];
     let alarms = [
         Alarm::SecondCopy,
