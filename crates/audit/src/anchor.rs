@@ -64,7 +64,8 @@ pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<AnchorRecord>, Log
     file.take(SLOTS * SLOT as u64)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
-    // A slot that a power cut tore has a wrong sum and is passed over: another slot holds the record written before it.
+    // A power cut while a slot is written leaves a wrong checksum there. Pass over such a slot: another one holds the record
+    // before.
     let records = bytes.chunks(SLOT).filter_map(parse);
     let newest = records.max_by_key(|(counter, _)| *counter);
     Ok(newest.map(|(_, record)| record))

@@ -112,8 +112,7 @@ impl Judgement {
         if record.is_none() {
             let path = self.anchor.as_deref().map(record_of);
             let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
-            // No writer of lines alone can forge these positions. Take the newest: the chain of hashes proves all lines before
-            // it.
+            // These positions cannot be forged with the lines alone. Take the newest: the chain proves all lines before it.
             let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
             newest = witnesses.max_by_key(|witness| witness.head.seq);
             self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
@@ -228,8 +227,7 @@ impl Judgement {
                 };
                 let frame = LineFrame::scan(&raw).ok();
                 let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
-                // Pass over an unreadable line as if it needed no signature: the later reading of the whole chain refuses it
-                // anyway.
+                // Pass over an unreadable line as one that needs no signature: the later reading of the whole chain refuses it.
                 let entry = LogLine::parse(raw).ok().and_then(|line| line.entry);
                 let weight = entry.as_ref().map_or(Weight::Light, Entry::weight);
                 if weight == Weight::Light {
@@ -284,8 +282,7 @@ impl Judgement {
         };
         let month = month_of(&end.path).unwrap_or_default();
         let is_anchored = matches!(expected, Required::Anchored { .. });
-        // A saved tree spares hashing its lines now. Take it only if the anchor vouches for it and they are hashed after the
-        // start.
+        // Take the saved tree only if the anchor vouches for it and its lines are hashed later, after the start.
         let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
         checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }

@@ -118,8 +118,8 @@ impl Log {
             self.group.clear();
             self.group.shrink_to(GROUP_KEPT);
             self.written = self.position();
-            // Only durable lines go into the tree: if a power cut took away a line that a checkpoint covers, the next
-            // start would refuse the log.
+            // Put only durable lines into the tree: if a power cut took away a line that a checkpoint covers, the next start
+            // would refuse the log.
             self.checkpoints.iter_mut().for_each(Checkpoints::settle);
         }
         // Write the lines before the anchor: an anchor that names a line not on the disk looks as if lines had been removed.
@@ -290,8 +290,8 @@ impl Log {
         // full disk may have stopped the change of the month after `close`: `is_closed` says that it has to be finished.
         if self.ts(now) >= self.month_end && self.ts(now).month() != self.month || self.is_closed {
             self.roll_over(self.ts(now))?;
-        // The month's first checkpoint failed on a full disk. Make it before another line: a month of several lines
-        // without one is refused.
+        // The month's first checkpoint failed on a full disk: make it before another line, or the next start would refuse the
+        // month.
         } else if self.is_unproven {
             self.prove_month()?;
         }

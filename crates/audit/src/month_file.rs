@@ -140,8 +140,8 @@ impl MonthFile {
         if let LogError::Full(_) = error {
             self.reserved = 0;
             let cut = self.disk.truncate(&self.file, &self.path, self.len);
-            // Half a line may be left in the file. Do not call that a full disk, after which writing goes on: the log
-            // has to stop.
+            // The cut failed too, so half a line may be left in the file. Do not report a full disk, after which writing would
+            // go on: the log has to stop.
             if let Err(error) = cut {
                 return unsynced(&self.path)(error);
             }

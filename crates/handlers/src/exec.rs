@@ -142,7 +142,7 @@ fn input_of(attempt: &Attempt<'_>) -> Result<Vec<u8>, Fault> {
         tries: attempt.tries,
         message: attempt.message,
     };
-    // `to_value` cannot fail here: a message holds nothing that JSON cannot express.
+    // `to_value` cannot fail here: all that a message holds can be expressed in JSON.
     let value = serde_json::to_value(given).map_err(|_| Fault::Pipes)?;
     // Escape hidden characters: if the command prints its input, characters of the peer must not control the terminal.
     Ok(format!("{}\n", visible(&value.to_string())).into_bytes())

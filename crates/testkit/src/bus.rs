@@ -118,7 +118,7 @@ fn take(
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
-        // Answer the server's PING, or the server closes the connection.
+        // Answer the server's PING, or the server takes this client for dead and closes the connection.
         ["PING"] => out.write_all(b"PONG\r\n").ok()?,
         ["MSG", subject, .., length] => {
             let mut payload = vec![0; length.parse::<usize>().ok()? + 2];

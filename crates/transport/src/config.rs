@@ -82,7 +82,7 @@ impl ConnectionConfig {
             ));
         }
         for server in &self.servers {
-            // A password in an address would appear in logs and in the texts of errors.
+            // Refuse an address with a login: its password would appear in logs and in the texts of errors.
             if server.contains('@') {
                 return Err(setting(
                     "servers",

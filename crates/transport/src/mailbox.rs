@@ -135,7 +135,7 @@ impl MailboxSession {
         if step == Flow::On {
             step = self.tell_drained().await;
         }
-        // A loss that was noticed before the link was up could not take the link down: check for it now.
+        // If the connection was lost before it was shown as up, that loss could not be shown yet: check for it now.
         if self.signals.lost() {
             Flow::Lost
         } else {

@@ -128,7 +128,7 @@ impl NatsSession {
                 step = self.outlet.send(arrival).await;
             }
         }
-        // A loss that was noticed before the link was up could not take the link down: check for it now.
+        // If the connection was lost before it was shown as up, that loss could not be shown yet: check for it now.
         if self.signals.lost() {
             Flow::Lost
         } else {

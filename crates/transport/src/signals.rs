@@ -96,7 +96,8 @@ impl Signals {
         if self.lost.swap(true, Ordering::AcqRel) {
             return;
         }
-        // Take down only a link that is up: `Closed` has to stay, and so has the reason of an earlier trouble in `Down`.
+        // Set the link to `Down` only if it is up: `Closed` must not be undone, and a `Down` keeps the reason that it already
+        // has.
         self.link.send_if_modified(|link| {
             let up = matches!(link, ConnectionState::Up(_));
             if up {

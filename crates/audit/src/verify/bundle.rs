@@ -177,7 +177,7 @@ impl BundleReader {
         if let Some(what) = broken_chain(&line) {
             self.fault(what);
         }
-        // If the bundle's header has no readable span, no line counts, and the bundle proves nothing.
+        // Without a readable span of lines in the bundle's header take none of its lines: the bundle then proves nothing.
         let is_within = self
             .span
             .is_some_and(|(from, to)| (from..to).contains(&line.ts));

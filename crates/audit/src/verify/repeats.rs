@@ -76,8 +76,8 @@ impl Repeats {
     fn remember(&mut self, is_own: bool, id: MessageId, again: Option<Digest>) -> bool {
         let name = (is_own, id);
         if let Some(said) = self.known.get_mut(&name) {
-            // The protocol lets a message be signed anew and sent again only once: `take` leaves no content that a
-            // third message could match.
+            // The protocol lets a message be signed anew and sent again only once. So `take` removes the content: a third
+            // message finds nothing to match.
             return said.take().is_some_and(|said| Some(said) == again);
         }
         self.known.insert(name, again);

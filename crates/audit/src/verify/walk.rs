@@ -188,7 +188,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             Err(UnreadLine::Record(newer @ RecordError::Newer(_))) => {
                 return Err(unread(&self.file, line.place, newer));
             }
-            // The hash of an unreadable line is known, so the next line's `prev` is still compared with it.
+            // Pass on the hash even of an unreadable line, so that the `prev` of the line after it can still be compared.
             Err(why) => {
                 followed.faults.push(match why {
                     UnreadLine::TooLong => {

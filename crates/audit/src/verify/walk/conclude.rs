@@ -21,8 +21,7 @@ impl Walk<'_, '_> {
         let mut told = Told::by(frame.seq, frame.ts, entry?, &teller.peer);
         if let Some(Told::Sent(claim, head)) = &mut told {
             let place = claim.head.and_then(|head| self.recent.place(&head));
-            // `place` counts the lines that were given: add the number of the first of them to get the line's number in
-            // the log.
+            // `place` counts from the first line that was given, which need not be the log's first: add that line's own number.
             let first = self.first.unwrap_or(1);
             *head = place.map(|place| (first + place).saturating_sub(1));
         }
