@@ -115,7 +115,8 @@ pub(crate) fn of_notice(node: &Node, now: Timestamp, notice: &Notice) -> Option<
     Some(match notice {
         Notice::StrangerWaits(claimed) => introduction(node, claimed, now),
         Notice::RootChanged(claimed) => changed_root(node, Some(claimed), claimed.root.id(), now),
-        // `Notice::Doubled` needs no record: the `second-copy` alarm that comes before it has one, and its text says the same.
+        // The list at the end has `Notice::Doubled`, which gets no record: the `second-copy` alarm that comes before it has
+        // one, and its text says the same.
         Notice::Alarm(line) => alarm(node, line.what, &line.peer, now),
         Notice::Quarantined { peer, message_id } => quarantined(node, peer, *message_id, now),
         Notice::ApprovalNeeded { peer, message_id } => draft(node, peer, *message_id),

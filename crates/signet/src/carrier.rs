@@ -197,7 +197,7 @@ impl CarrierSet {
 
     /// A message of ours came to its end, or the peer has it.
     pub fn forget(&self, peer: &AgentId, message_id: MessageId) {
-        // Tell every carrier: a message may have gone out by several of them.
+        // Tell every carrier to forget the message: it may have gone out by several of them.
         for carrier in self.0.values() {
             carrier.forget(peer, message_id);
         }
@@ -261,7 +261,8 @@ impl CarrierSet {
         &self,
         work: impl Future<Output = Result<T, CarrierError>>,
     ) -> Result<T, CarrierError> {
-        // Set no time limit for a single carrier: it holds up no other, and a limit would only make a slow hand-over fail.
+        // Set no time limit where there is only one carrier: it holds up no other, and a limit would only make a slow hand-over
+        // fail.
         if self.0.len() < 2 {
             return work.await;
         }

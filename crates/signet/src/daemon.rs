@@ -299,23 +299,23 @@ impl Running {
         info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
         let proved = self.event_loop.run(self.inputs, stop).await;
         drop(self.months);
-        // Close the journal before `forged` takes the trees out of the anchor: closing the log
-        // writes trees that must not stay there.
+        // Close the journal before `forged` takes the saved hash trees out of the anchor: closing would write them into it
+        // again.
         let written = self.journal.close().await;
         let proved = proved.map_err(|error| months::forged(self.lock.home(), error));
-        // Close the keeper after the journal, which hands it the last snapshot of the state while it closes.
+        // The journal hands the keeper the last snapshot of the state while it closes, so close the keeper after it.
         self.keeper.close().await;
         // `journal.close()` has ended the channel of actions, so the task of the effects ends after the last action.
         let _ = self.effects.await;
         for (carrier, error) in carriers.drain().await {
             info!(%carrier, %error, "the connection was not drained");
         }
-        // Close the sockets last: answers to calls in progress are effects, and all effects have been performed by now.
+        // Close the sockets last: calls in progress were answered by the effects, and all effects have been performed by now.
         self.stopping.send_replace(true);
         for server in self.served {
             let _ = server.await;
         }
-        // Release the lock only now that log and state are closed: a daemon that started earlier would write to them as well.
+        // Keep the lock until log and state are closed: the next daemon must not write to them before that.
         drop(self.lock);
         manager.flush().await;
         proved?;

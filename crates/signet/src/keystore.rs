@@ -192,8 +192,8 @@ impl AgentKeys {
             return Err(KeystoreError::ForeignStatement(path));
         }
         let (mut former, mut older) = (place.former()?, place.older()?);
-        // A key that the service manager handed over may be in `former` or `older` although it is
-        // the current key: leave it out.
+        // `former` and `older` may hold a key that the service manager handed over, although it is the current one: leave it
+        // out.
         former.retain(|key| key.public() != signing.public());
         older.retain(|secret| secret.public() != sealing.public());
         Ok(Self {

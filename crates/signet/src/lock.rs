@@ -243,7 +243,7 @@ mod tests {
     fn a_stale_pid_is_not_taken_for_a_running_daemon() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path());
-        // The file names process 1, which always runs, and still nobody holds the lock.
+        // Process 1 always runs, but the file that names it is not locked: so the lock is free, whatever the number says.
         std::fs::write(home.lock_file(), "1\nand what an older release wrote\n").unwrap();
         let lock = HomeLock::acquire(&home).unwrap();
         let text = std::fs::read_to_string(lock.home().lock_file()).unwrap();

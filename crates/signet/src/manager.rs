@@ -108,7 +108,7 @@ impl Manager {
     fn tell(&self, states: &[NotifyState<'_>]) {
         let Some(words) = &self.words else { return };
         let lines: Vec<String> = states.iter().map(ToString::to_string).collect();
-        // Send lines that belong together in one datagram: systemd reads RELOADING and its time in one.
+        // Send lines that belong together in one datagram: systemd refuses `RELOADING=1` unless its time comes in the same one.
         if words.try_send(Word::Say(lines.join("\n"))).is_err() {
             debug!("the service manager takes nothing in");
         }

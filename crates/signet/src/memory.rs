@@ -105,8 +105,8 @@ impl Memory {
                     let cause = format!("{fault}; made again from {lines} of the log");
                     warn!("{cause}");
                     log.append(now, &Entry::Rebuilt(CauseLine { cause }))?;
-                    // Commit before the new state is made: a crash in between leaves the old fault,
-                    // and the next start does all of it again.
+                    // Commit the log's line about the new state before that state is made: after a crash in between, the next
+                    // start finds the old fault and does all of it again.
                     log.commit()?;
                 }
                 Self {
@@ -121,8 +121,8 @@ impl Memory {
             }
             Err(error) => return Err(error),
         };
-        // Take the state file's identity after the state may have been made anew: a new file at
-        // the same path has another identity.
+        // The log stops writing when the state file is no longer this one. Take its identity only now, because the state may
+        // have been made anew above, as a new file.
         memory.log.demand_also(FileIdentity::at(&path)?);
         // Tell the node the log's newest time: the start may have written lines that the node did
         // not see, and no later line may have an earlier time.
@@ -263,7 +263,7 @@ impl Memory {
             line: lost.seq,
             hash: lost.hash,
         });
-        // `open_log` has written this line already; tell the node of it here, as a start would.
+        // `open_log` has written the line about the loss to the log already; only tell the node of it here, as a start would.
         memory.node.recall(now, &line);
         memory.ring(now, Alarm::LogLost)?;
         let rows = memory.node.snapshot(now).rows();

@@ -58,8 +58,8 @@ impl Audience {
         let told = serde_json::to_value(&attention).unwrap_or_default();
         self.followers
             .retain(|follower| follower.notify(ATTENTION, &told).is_ok());
-        // Fill program and home into the hint only for the command of `[notify]`, whose reader is
-        // not at this terminal; a follower such as `signet watch` fills them in for its own reader.
+        // Only the command of `[notify]` gets the hint with program and home filled in, because its reader is not at this
+        // terminal: a follower such as `signet watch` fills them in for its own reader.
         let next = typed(&attention.next);
         self.hook.tell(Attention { next, ..attention });
     }

@@ -55,8 +55,8 @@ impl NotifyHook {
         let mut state = self.shared.state();
         match command {
             Some(_) => state.pace.free(),
-            // Without a command, drop what waits: a command that is configured later is told
-            // everything that needs attention then.
+            // Without a command, drop the records that wait: when a command is configured later, it is told anew of everything
+            // that needs attention then.
             None => state.pace.clear(),
         }
         (state.command, state.failure) = (command, None);
@@ -119,7 +119,7 @@ struct CommandFailure {
 
 impl SharedHook {
     fn state(&self) -> MutexGuard<'_, HookState> {
-        // A poisoned lock is taken all the same: no code that holds it panics, and its state is valid at every step.
+        // Take a poisoned lock as well: no code that holds it panics, and its state is valid at every step.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,7 +128,8 @@ impl SharedHook {
         let mut state = self.state();
         let until = state.failure.as_ref().map(|failure| failure.until);
         let next = match until.filter(|until| now < *until) {
-            // With nothing to tell, the task need not wake at the end of the pause: it sleeps until a record comes.
+            // While a failed command pauses, sleep until a record comes if none waits: to wake at the end of the pause would do
+            // nothing.
             Some(_) if state.pace.is_empty() => PaceStep::Nothing,
             Some(until) => PaceStep::Later(until),
             None => state.pace.take(now),
@@ -164,8 +165,8 @@ impl SharedHook {
                 state.failure = Some(CommandFailure {
                     why,
                     times,
-                    // Measure the pause by the clock that nobody sets: a clock that is put back
-                    // must not silence the command for years.
+                    // Measure the pause after a failed command by a clock that nobody can set: if the wall clock were put back,
+                    // the pause could last for years.
                     until: clock::elapsed().saturating_add(pause_after(times)),
                 });
                 state.pace.put_back(attention);
@@ -194,8 +195,8 @@ async fn tell_all(shared: Arc<SharedHook>, runner: Runner) {
                     () = shared.wake.notified() => {}
                 }
             }
-            // `notify_one` keeps a permit while no task waits: a record that came after `next`
-            // ends this wait at once, and none is missed.
+            // Nothing is lost between `next` above and this wait: `notify_one` for a record that came meanwhile is remembered,
+            // and ends the wait at once.
             _ => shared.wake.notified().await,
         }
     }

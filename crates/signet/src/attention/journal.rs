@@ -41,8 +41,8 @@ impl SystemJournal {
     pub fn of_environment() -> Option<Self> {
         let stream = std::env::var("JOURNAL_STREAM").ok()?;
         let facts = std::fs::metadata("/proc/self/fd/2").ok()?;
-        // A program may inherit the variable with its standard error redirected: compare
-        // device and inode, as systemd.exec(5) asks.
+        // `JOURNAL_STREAM` is inherited even where standard error was redirected since: compare its device and inode with those
+        // of standard error, as systemd.exec(5) asks.
         let is_it = stream == format!("{}:{}", facts.st_dev(), facts.st_ino());
         is_it.then(|| Self::at(SOCKET.into())).flatten()
     }

@@ -112,7 +112,8 @@ fn record(node: &Node, kind: AttentionKind, since: Timestamp, subject: &[&str]) 
     let since = since.to_string();
     // No id or name has a space in it, so two different lists of them never join to the same text.
     let mut named = [kind.as_str(), &subject.join(" ")].join(" ");
-    // Leave the time out of the id for a certificate: each reminder of the same certificate then replaces the one before.
+    // The id of a certificate's record has no time in it, so that each reminder replaces the last one instead of standing
+    // beside it.
     if kind != AttentionKind::Certificate {
         named = format!("{named} {since}");
     }

@@ -65,8 +65,8 @@ pub enum NotTaken {
 
 /// A carrier of that name; whoever attaches reaches as far as its socket.
 pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, Reading) {
-    // The channel needs no bound of its own: until a message is accepted or refused, it holds
-    // permits of `room`, which counts messages, and of `kib`, which counts kibibytes.
+    // The channel needs no bound of its own: a message in it holds a permit of `room`, which counts messages, and permits of
+    // `kib`, which count kibibytes, and both are limited.
     let (news, posted) = mpsc::unbounded_channel();
     let shared = SharedForeign {
         id: id.clone(),
@@ -104,8 +104,8 @@ impl Foreign {
         state.end();
         state.holder = Some(client.clone());
         let from = state.last_up.map(|last| last + FLAPPING);
-        // The earlier program has gone, but its `fall` reports nothing once another program holds
-        // the carrier: report the disconnection here.
+        // The earlier program's connection is gone, but its own clean-up does nothing once another program holds the carrier:
+        // report the disconnection here instead.
         if self.0.up.send_replace(false) {
             let _ = self.0.news.send(News::Disconnected);
         }

@@ -31,7 +31,7 @@ impl Carrier for Nats {
         parcel: &'p Parcel,
     ) -> BoxFuture<'p, Result<BoxFuture<'static, bool>, CarrierError>> {
         let address = parcel.address().to_owned();
-        // The ledger keeps the same bytes for the next try: share them instead of copying them.
+        // The parcel's bytes stay in memory for the next try, so share them with the publisher instead of copying them.
         let bytes = Bytes::from_owner(Arc::clone(parcel.bytes()));
         let published = async move {
             let confirmation = Self::publish(self, address, bytes).await?;
@@ -103,7 +103,8 @@ impl CarrierSource for NatsInbox {
 const fn settlement_of(ruled: Disposition) -> Settlement {
     match ruled {
         Disposition::Accepted => Settlement::Ack,
-        // Answer `Term` and not `Nak`: a refused message would be refused the next time as well, and come again for ever.
+        // `Term` tells NATS to forget the message. After a `Nak` NATS would bring it again, and it would be refused again, for
+        // ever.
         Disposition::Refused | Disposition::Counted => Settlement::Term,
     }
 }

@@ -46,8 +46,8 @@ impl Changes {
             ("[grant]", budgets),
             (
                 "[[peer]]",
-                // Routes that `signet accept` keeps in a file of their own count as [[peer]] too:
-                // they say where a peer is found.
+                // Routes that `signet accept` keeps in a file of their own also say where a peer is found, so report a change
+                // of them as one of [[peer]].
                 policy.peers != before.peers || *carriers != old.carriers,
             ),
             ("[offer]", offer),

@@ -187,7 +187,7 @@ fn schema_of(text: &str, at: &str, source: Source<'_>) -> Result<BodySchema, Con
     } else {
         let path = source.path(text);
         let place = format!("{}: ", path.display());
-        // One byte more than a schema may have is enough to see that the file is too long.
+        // Read one byte more than a schema may have, and no further: that is enough to see that the file is too long.
         (place, read(&path, SCHEMA_BYTES as u64 + 1)?)
     };
     BodySchema::compile(text.as_bytes()).map_err(|fault| source.bad(at, &format!("{place}{fault}")))

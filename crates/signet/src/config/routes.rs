@@ -24,7 +24,7 @@ impl PeerCarriers {
     pub fn routes(&self) -> Routes {
         let mut routes = Routes::default();
         for (peer, texts) in &self.0 {
-            // `kept` and `written` have refused every text that is no route, so no route is left out here.
+            // Texts that are no routes were refused when they were read or written, so this `if` skips none.
             if let Ok(all) = routes_of(texts, peer) {
                 routes.set(peer.clone(), all);
             }
@@ -112,8 +112,8 @@ pub(crate) fn routes_of(texts: &[String], peer: &AgentId) -> Result<Vec<Route>, 
             .find(|known| known.carrier == route.carrier);
         match known {
             None => routes.push(route),
-            // A peer has one route for each carrier, so add the address to that route: the ledger
-            // remembers by the carrier's name where a message went.
+            // The node notes by the carrier's name alone where a message went, so a peer has one route for each carrier: a
+            // second address joins it.
             Some(known) if is_another_address(known, &route) => {
                 known.address.push(' ');
                 known.address.push_str(&route.address);

@@ -137,8 +137,8 @@ impl CarrierSection {
         source: Source<'_>,
         others: &[&Path],
     ) -> Result<Option<CarrierSocket>, ConfigError> {
-        // Check the values even where no socket is set: a misspelt value is then reported now, and
-        // not when somebody sets the socket.
+        // Check the values even where no socket is set, so that a misspelt value is reported now, and not when somebody sets
+        // the socket.
         let carriers = carriers(self.carriers);
         let fault = "a list of \"http\" and \"discord\" is expected";
         let carriers = carriers.ok_or_else(|| source.bad("carrier-socket.carriers", fault))?;
@@ -183,7 +183,8 @@ fn carriers(written: Option<Vec<String>>) -> Option<Vec<CarrierId>> {
     };
     let of = |text: &String| known.iter().find(|known| known.as_str() == text).cloned();
     let names: Option<BTreeSet<CarrierId>> = texts.iter().map(of).collect();
-    // Refuse an empty list: where no NATS server is named either, the agent would have no carrier at all.
+    // Refuse an unknown name, a name given twice, and an empty list: with no NATS server either, that would leave the agent no
+    // carrier at all.
     let names = names.filter(|names| !names.is_empty() && names.len() == texts.len());
     Some(names?.into_iter().collect())
 }

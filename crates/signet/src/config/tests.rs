@@ -382,7 +382,8 @@ fn a_password_in_a_url_is_refused_and_not_repeated() {
         said.contains("`password-file`") && !said.contains("hunter2"),
         "{said}"
     );
-    // The string is not closed: the TOML parser's own report of that would quote the line with the password.
+    // Leave the string unclosed on purpose: the TOML parser's own error would quote this line, and the password in it must not
+    // be shown.
     let said = fault("[nats]\nservers = [\"nats://alice:hunter2@x:4222\n");
     assert!(!said.contains("hunter2"), "{said}");
 }

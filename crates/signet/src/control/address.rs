@@ -139,7 +139,7 @@ fn is_live(path: &Path) -> bool {
     // standard library knows no timeout for it.
     let probe = std::thread::Builder::new().spawn(move || {
         let connected = std::os::unix::net::UnixStream::connect(at);
-        // Nobody receives the answer where connecting took longer than [`PROBE`].
+        // Ignore a failed send: where connecting took longer than [`PROBE`], nobody waits for the answer any more.
         let _ = told.send(connected.map(drop));
     });
     // Without a thread nothing is known: treat the socket as live, because removing it would cut off a daemon that runs.

@@ -170,7 +170,8 @@ pub(super) async fn serve(
 ) -> Result<(), ConnectionEnd> {
     let program = Program {
         connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
-        // The kernel knows the user of every connected unix socket, so this call does not fail for a live client.
+        // The kernel knows the user at the other end of every connected unix socket, so an error here means that the client is
+        // gone: close its connection.
         user: stream.peer_cred()?.uid(),
     };
     let (reader, writer) = stream.into_split();
@@ -199,7 +200,8 @@ pub(super) async fn serve(
     };
     tokio::select! {
         ended = connection.converse(lines, notes, stop) => return ended,
-        // Watch for the overflow here and not in `converse`, which may be stuck in a write that the client does not read.
+        // Watch here for a full queue of notifications, and not in `converse`: that may be stuck in a write to the very client
+        // that reads nothing.
         () = overflow.notified() => return Err(ConnectionEnd::NotReading),
         () = place.is_needed() => {}
     }

@@ -89,14 +89,14 @@ impl ControlServer {
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    // The daemon may be out of file descriptors: accepting
-                    // again at once would fail as well, and only spin.
+                    // The daemon may be out of file descriptors. Accepting again at once would fail as well, over and over, so
+                    // pause first.
                     tracing::warn!(%error, "a socket cannot accept");
                     sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
-        // Drop the server first, which removes the socket's file: then nobody can connect during the grace period.
+        // Drop the listening socket first, which removes its file: then nobody can connect while the present clients finish.
         drop((self, calls));
         stopping.send_replace(true);
         let _ = timeout(GRACE, clients.join_all()).await;
@@ -128,8 +128,8 @@ impl ControlServer {
         let me = rustix::process::geteuid().as_raw();
         let is_member = || match peer.pid().and_then(supplementary_groups) {
             Some(groups) => groups.contains(&self.group),
-            // A sandbox (`ProtectProc=`) may hide the groups of another user's process. If only
-            // the group can open the socket, a process that has opened it is a member.
+            // A sandbox (`ProtectProc=`) may hide the groups of another user's process. Then admit the process if only members
+            // of the group can open the socket: it has opened the socket, so it must be one.
             None => self.is_for_members_alone(),
         };
         let allowed = is_own(peer.uid(), me) || peer.gid() == self.group || is_member();
@@ -156,7 +156,7 @@ impl ControlServer {
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        // A socket file that cannot be removed now is replaced at the next start.
+        // Ignore an error: the next start replaces a socket file that is left behind.
         let _ = std::fs::remove_file(&self.address.path);
     }
 }

@@ -147,7 +147,8 @@ impl SocketSlot {
     /// Notes the queue of notifications for this client. While the client follows something, others than its
     /// connection hold the queue too.
     pub(super) fn tells_by(&self, queue: mpsc::WeakSender<String>) {
-        // Keep a weak sender: a strong one would itself count as a holder, and keep the queue open after the client has gone.
+        // Keep a weak sender of the queue: strong ones are counted to see whether the client follows something, and would keep
+        // the queue open after the client has gone.
         self.with(|state| state.listens = Some(queue));
     }
 
@@ -171,8 +172,8 @@ impl SocketSlot {
     /// Whether the client waits for nothing, neither answers nor notifications, and since when.
     fn standing(&self) -> (bool, Instant) {
         self.with(|state| {
-            // The connection itself holds one sender of the queue; a second holder means that the
-            // client waits for notifications.
+            // The connection itself holds one strong sender of the queue of notifications. A second one means that the client
+            // follows something, and so is not idle.
             let holders = state.listens.as_ref().map(mpsc::WeakSender::strong_count);
             let listens = holders.is_some_and(|holders| holders > 1);
             (state.waits == 0 && !listens, state.since)

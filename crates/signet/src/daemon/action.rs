@@ -108,7 +108,7 @@ impl SendWaiter {
 
     /// The peer's mailbox holds it.
     pub(super) fn store(&mut self) {
-        // The caller may have given up, and then nobody receives this.
+        // Ignore a failed send: the caller may have given up, and then nobody waits for this.
         self.on_stored.take().map(|told| told.send(()));
     }
 }

@@ -115,7 +115,8 @@ impl Appender {
     /// Hands a batch over, and says whether one of its lines is about something else than a message that came.
     pub(super) async fn append(&mut self, node: &Node, batch: Batch) -> Result<bool, JournalEnded> {
         let mut group = batch.into_group(node);
-        // Add with saturation: `write_state_next` sets the count to its greatest value.
+        // Add with saturation: `write_state_next` sets this count to the greatest number, to which a plain addition could not
+        // add.
         self.since = self.since.saturating_add(group.entries.len() as u64);
         if self.since >= SNAPSHOT.max(self.rows.load(Ordering::Relaxed)) {
             self.since = 0;

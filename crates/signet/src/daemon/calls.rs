@@ -78,8 +78,8 @@ pub(super) fn call(state: &mut DaemonState, raw: RawCall) -> Batch {
         notifier,
         narrowing,
     } = raw;
-    // Narrow the caller only when the call is served: calls are served in order, so one that came
-    // before `narrow` keeps its wider reach.
+    // A call that came before `narrow` keeps its wider reach. Calls are served in order, so apply the narrowing here, where the
+    // call is served, and not when it comes.
     let caller = narrowing.of(caller);
     // On a full disk no line can be written: refuse every call but `status`, whose answer depends on no line.
     if state.log.full_since().is_some() {
@@ -122,7 +122,7 @@ fn admit(
     }
     let call = Call::parse(method, params)?;
     let admitted = reach::admit(&caller.reach, node, &call);
-    // Check the ceiling before the signature: checking the signature uses up the person's signed decision.
+    // Check first whether the caller's limits allow the call: checking the person's signature uses up the signed decision.
     let admitted = admitted.and_then(|()| state.decisions.admit(node, at.now, &call));
     if let Err(error) = &admitted
         && let Some(reason) = reason_of(error)

@@ -61,7 +61,7 @@ fn servers_of(config: &Config) -> String {
     if config.nats.servers.is_empty() {
         return "program at carrier.sock".to_owned();
     }
-    // Split at the last `@`: a password may hold one itself.
+    // Cut a login such as `user:password@` off the URL. Look for the last `@`, because a password may hold one itself.
     let bare = |url: &String| match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
         _ => url.clone(),

@@ -82,7 +82,8 @@ impl Connections {
             }
             News::Refused(what) => {
                 warn!(%carrier, %what, "the server refused");
-                // A refusal before the carrier is connected can only be a refusal of the login.
+                // Before a carrier is connected, the server has decided about the login only: a refusal at that point is one of
+                // the login.
                 if !self.up.contains(&carrier) {
                     self.login_refused.insert(carrier);
                 }

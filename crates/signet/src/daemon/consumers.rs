@@ -68,11 +68,12 @@ impl Consumers {
         let program = client.program();
         if self.watched.insert(program.connection) {
             let (client, gone) = (client.clone(), self.gone.clone());
-            // This task holds a sender of the client's queue, so that the client's socket slot
-            // does not count as idle and is not taken away from it.
+            // While this task holds a sender of the client's queue, the client does not count as idle, and keeps its slot at
+            // the socket.
             tokio::spawn(async move {
                 client.closed().await;
-                // Sending fails where the daemon has stopped meanwhile: nobody needs the news then.
+                // Ignore a failed send: the daemon has stopped meanwhile, and then it does not matter that this program has
+                // gone.
                 let _ = gone.send(program.connection);
             });
         }

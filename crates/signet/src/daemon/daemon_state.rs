@@ -58,11 +58,11 @@ impl DaemonState {
     ) -> Batch {
         let (answer, outcome) = match done {
             Ok(done) => done,
-            // A call that failed has made no outcome: the batch of its refusal holds only lines about refused attempts.
+            // A failed call changed nothing. Only attempts of this agent that were refused become lines in the log.
             Err(error) => return self.refuse(reply, error),
         };
-        // Mark only a call that writes lines: if the daemon ends now, its outcome is unknown. Any
-        // other call can simply be made again.
+        // Mark the reply of a call that writes lines: should the daemon end before they are durable, the caller hears that the
+        // outcome is unknown. Any other call can simply be made again.
         if !outcome.entries.is_empty() {
             reply.in_doubt(made);
         }

@@ -78,8 +78,8 @@ impl Effects {
                     None => break,
                 },
                 Some(report) = self.awaited.next() => self.hear(report),
-                // Hand the reports over only where the channel has room: the event loop may wait for this task, so this
-                // task must never wait for the event loop.
+                // Report what the carriers confirmed only when the channel to the event loop has room: the event loop may be
+                // waiting for this task, and then both would wait for ever.
                 Ok(permit) = told.reserve(), if !self.heard.is_empty() => {
                     permit.send(std::mem::take(&mut self.heard));
                 }
@@ -160,15 +160,16 @@ impl Effects {
         let (carrier, peer) = (parcel.carrier().clone(), parcel.recipient().clone());
         let held = match self.carriers.publish(parcel).await {
             Ok(held) => held,
-            // A failed publication is no fault of the message: without a receipt it goes out
-            // again, by another carrier where there is one.
+            // A failed publication says nothing against the message, so do not give it up: without a receipt it goes out again,
+            // by another carrier where there is one.
             Err(error) => {
                 return debug!(recipient = %peer, %carrier, %error, "not published; it is sent again later");
             }
         };
         let message_id = parcel.message().headers.message_id;
         if let Some(waiter) = self.waiting.get_mut(&message_id)
-            // A message that goes out again may have a later state already, which a publication must not take back.
+            // A message may go out a second time, when its state is already past `Published`: the second publication must not
+            // set the state back.
             && waiter.state == State::Queued
         {
             waiter.state = State::Published;
@@ -205,7 +206,7 @@ impl Effects {
             topic.is_of(message) && client.reach.sees_message(message)
         };
         let mut subscribers = self.subscribers.iter();
-        // Render once for all who hear, and not at all where nobody does: this runs for every message.
+        // Render the message once for all subscribers, and not at all if nobody subscribes: this code runs for every message.
         if subscribers.any(|(client, topic)| hears(client, topic)) {
             let item = render::item(message, accepted.opened());
             self.subscribers
@@ -235,7 +236,7 @@ impl Effects {
         }
         let message = accepted.message();
         let item = render::item(message, accepted.opened());
-        // A follower that does not keep up is cut off; its messages wait in the inbox.
+        // Drop a follower that cannot take this in: it does not read fast enough, and its messages wait in the inbox.
         self.followers.retain(|follower| {
             !follower.reach.sees_message(message) || follower.tell(ARRIVED, &item)
         });
@@ -281,7 +282,7 @@ impl Effects {
             warn!(%peer, %message_id, why, "a message of ours is {}", state.as_str());
         }
         match self.waiting.get_mut(&message_id) {
-            // A receipt says that the peer's log has the request; a caller that waits for an answer goes on waiting.
+            // A receipt says only that the peer's log has the request: a caller that waits for the answer goes on waiting.
             Some(waiter) if waiter.for_answer && state == State::Received => {
                 waiter.state = state;
                 return;
@@ -289,7 +290,7 @@ impl Effects {
             _ => {}
         }
         if let Some(waiter) = self.waiting.remove(&message_id) {
-            // The caller that waited may have given up: then nobody receives this.
+            // Ignore a failed send: the caller may have given up, and then nobody waits for this.
             let _ = waiter.result.send(SendResult::Settled { state, offers });
         }
     }

@@ -92,7 +92,8 @@ impl EventLoop {
             self.tell_manager();
             let wait_over = sleep_until(self.state.consumers.next_end());
             let next_count = self.state.person.next_count();
-            // Where no service manager reads the status line, do not wake up to count for it.
+            // What waits for the person is counted for the status line only: where no service manager reads that line, do not
+            // wake up to count.
             let recount = sleep_until(next_count.filter(|_| self.status.is_read()));
             tokio::select! {
                 () = &mut stop => break,
@@ -106,7 +107,8 @@ impl EventLoop {
                 // a daemon that only waits for room.
                 Some(probe) = inputs.probes.recv() => self.pass_on(probe).await,
                 Some(()) = inputs.hangups.recv(), if has_room => self.reload().await,
-                // Reports write no line, so a full disk does not hold them back.
+                // Carriers report whether they hold our messages. No line of the log records that, so a full disk does not hold
+                // the reports back.
                 Some(reports) = inputs.reports.recv() => self.note_reports(reports),
                 Some(fault) = inputs.faults.recv(), if has_room => match fault {
                     MonthFault::Finished(what) => self.note_log_fault(what).await,
@@ -117,7 +119,8 @@ impl EventLoop {
                     }
                 },
                 Some(gone) = self.state.consumers.next_gone(), if has_room => self.end_program(gone).await,
-                // This branch and the next only begin another round, which ends the waits that are over, and counts anew.
+                // The bodies of this branch and the next are empty: the loop's next round ends the waits that are over, and
+                // counts anew what waits for the person.
                 () = wait_over, if has_room => {}
                 () = recount => {}
                 // The first tick comes at once: each start looks after its keys, and tells when its certificate ends soon.
@@ -128,7 +131,8 @@ impl EventLoop {
             }
         }
         self.manager.stopping();
-        // Close the channels before the drain: a call from now on is then answered at once that the daemon stops.
+        // Close these channels before `drain`, which takes a while: calls that come meanwhile are answered at once that the
+        // daemon stops.
         drop((inputs.calls, inputs.probes));
         self.drain(inputs.taken).await;
         proved
@@ -168,8 +172,8 @@ impl EventLoop {
                     return;
                 };
                 self.take_messages(carrier, judged).await;
-                // Release the permit only now: until they are handed to the journal, these
-                // messages count against the limit on memory.
+                // The permit counts these messages against the limit on memory: release it only now that they are handed to the
+                // journal.
                 drop(permit);
                 let at = self.at();
                 // Do here what is due: while messages come without a pause, the loop's own timer
@@ -186,7 +190,7 @@ impl EventLoop {
                     News::Drained => node.turn(at).carriers().drained(&carrier),
                     News::StoreLost => node.turn(at).carriers().mailbox_lost(&carrier),
                     News::Gap(at_least) => node.turn(at).handle_gap(dropped(*at_least)),
-                    // Write no line: which carriers are up is not remembered over a restart.
+                    // A lost connection needs no line in the log: no start has to know which carriers were connected before.
                     News::Disconnected => {
                         node.handle_disconnected(&carrier);
                         Outcome::default()
@@ -317,7 +321,7 @@ impl EventLoop {
 
     async fn tick(&mut self) {
         let at = self.at();
-        // Ask before the turn, which takes over the new time: afterwards the clock would not look as if it had been put back.
+        // Look first whether the clock was put back: `turn` takes over the new time, and afterwards nothing would show it.
         let put_back = self.state.node.clock().was_put_back(at.now);
         let outcome = self.state.node.turn(at).handle_timeout();
         self.write(Batch::of(at.now, outcome)).await;

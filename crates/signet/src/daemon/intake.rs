@@ -86,8 +86,8 @@ async fn run(reading: &mut Reading, workers: Workers) {
             match RawArrival::of(news, &reading.address) {
                 Ok(raw) => chunk.push(raw),
                 Err(news) => {
-                    // Send news after the messages that came before: on a `Drained` that overtakes
-                    // them, the node would give up messages of ours whose receipts are among them.
+                    // `Drained` tells the node that the messages of a carrier were all read. If it overtook some, the node
+                    // would miss receipts among them, and give up messages of ours: keep the order.
                     let messages = std::mem::take(&mut chunk);
                     let sent = workers.hand_over(&reading.id, messages).await;
                     if !sent || matches!(news, News::Stopped) {
@@ -123,12 +123,12 @@ impl Workers {
             return true;
         }
         let kib: usize = chunk.iter().map(|raw| raw.bytes.len() / 1024 + 1).sum();
-        // Ask for no more permits than there are: a chunk that needs more would wait for ever.
+        // `under_way` has KIB_UNDER_WAY permits in all: ask for no more, because a larger chunk would wait for ever.
         let kib = u32::try_from(kib.min(KIB_UNDER_WAY)).unwrap_or(u32::MAX);
         let Ok(permit) = Arc::clone(&self.under_way).acquire_many_owned(kib).await else {
             return false;
         };
-        // Clone the view: to hold the borrow would block the task that publishes the next trust store.
+        // Clone the trust view instead of borrowing it: a borrow would block the task that publishes the next view.
         let (view, allowance) = (self.view.borrow().clone(), Arc::clone(&self.allowance));
         let by = carrier.clone();
         // Judge a few messages right here where nothing is queued before them: to wake a worker for them would take longer.
@@ -158,7 +158,8 @@ fn judge(
         let ticket = raw.ticket.take();
         let judged = raw.judge(view, left > 0).by(by.clone());
         if judged.is_strangers() && left > 0 {
-            // Other workers spend from the same count meanwhile, so `left` alone does not decide.
+            // Other workers spend from the same allowance for strangers meanwhile, so the `left` that was read above may be too
+            // high: ask the allowance itself.
             let spent = allowance().spend(clock::now());
             left = if spent { left - 1 } else { 0 };
         }

@@ -148,7 +148,7 @@ impl Journal {
         let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
         match joined {
             Ok(Ok(written)) => written,
-            // The thread has panicked, so nobody knows which lines are durable.
+            // The journal's thread has panicked, so nobody knows which lines are durable: report that the log has stopped.
             Ok(Err(_)) | Err(_) => Err(LogError::Stopped),
         }
     }
@@ -218,7 +218,7 @@ impl Writer {
 
     /// Tells the watchdog that the thread lives, where it has asked.
     fn answer(&mut self) {
-        // The watchdog may have stopped asking, and then nobody receives this.
+        // Ignore a failed send: the watchdog may have stopped waiting for this answer.
         self.probe.take().map(|probe| probe.send(()));
     }
 
@@ -300,8 +300,8 @@ impl Writer {
         let seconds = now.since(since).as_secs();
         let cause = format!("the disk was full for {seconds} s, and nothing was taken in");
         let entry = Entry::Gap(CauseLine { cause });
-        // Give this line the time of the line before: the groups that wait were made earlier than
-        // now, and the log would move their times up to this line's.
+        // The waiting groups are older than this line, and in the log no time may go back: with the present time here, the log
+        // would date them later than they are.
         let before = self.log.time();
         self.patiently(|log| log.append(before, &entry))?;
         let head = self.patiently(Log::commit)?;

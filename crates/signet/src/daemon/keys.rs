@@ -60,7 +60,8 @@ impl OwnKeys {
         identity: &Identity,
         now: Timestamp,
     ) -> Result<(bool, AgentKeys), KeystoreError> {
-        // Do the upkeep in the same call: the key statement may be overdue, and only a valid certificate lets us sign a new one.
+        // Adopting keys is not all: the key statement may be overdue too, and only the newly adopted certificate may allow to
+        // sign a new one.
         let agent = agent(identity);
         let adopted = keystore::adopt(&self.lock, &agent, now)?;
         Ok((adopted, AgentKeys::upkeep(&self.lock, &agent, now)?))

@@ -27,7 +27,8 @@ pub(super) async fn watch(
     carriers: CarrierSet,
 ) {
     let mut tick = tokio::time::interval(span / BEATS);
-    // Do not make up for missed beats: several at once would say that the daemon lives, and prove it only once.
+    // Do not make up for missed beats: a row of them would tell the manager several times that the daemon lives, after one
+    // single look.
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
@@ -35,8 +36,8 @@ pub(super) async fn watch(
         if probes.send(probe).await.is_err() {
             return;
         }
-        // A probe that is dropped unanswered gives no beat, and no error: the manager acts when no
-        // beat comes for the whole span.
+        // If the probe is dropped unanswered, send no beat, and report nothing: the manager itself acts when no beat comes in
+        // time.
         if answered.await.is_ok() && carriers.probe().await.is_ok() {
             manager.beat();
         }
@@ -85,10 +86,10 @@ mod tests {
         });
         assert_eq!(beats(&socket).await, 5);
         let mut asked = answering.await.unwrap();
-        // The event loop takes the probe and hangs: no beat goes out.
+        // The event loop has taken the probe, but does not answer it: no beat may go out, because the loop may hang.
         let held = asked.recv().await.unwrap();
         assert_eq!(beats(&socket).await, 0);
-        // The event loop goes on and answers late, and a beat goes out: a slow part is no dead one.
+        // The event loop answers late, but it answers: now a beat has to go out, because a slow loop is not a dead one.
         held.send(()).unwrap();
         assert_eq!(beats(&socket).await, 1);
     }

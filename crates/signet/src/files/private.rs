@@ -149,7 +149,7 @@ pub fn create_whole(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
     let fresh = path.with_file_name(format!("{beside}{}", std::process::id()));
     let written = write_new(&fresh, content).and_then(|()| place(&fresh, path));
     if let Err(error) = written {
-        // Remove the new file, which did not get its name: it would stay as a leftover.
+        // Writing or naming failed: remove the new file, which would otherwise stay under its temporary name.
         let _ = std::fs::remove_file(&fresh);
         return Err(at(path)(error));
     }
@@ -177,7 +177,7 @@ fn place(fresh: &Path, path: &Path) -> io::Result<()> {
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
     let fresh = path.with_extension("new");
     let replaced = signet_files::replace(path, &fresh, 0o600, content, |file| {
-        // The umask may have taken away rights that the owner needs.
+        // The umask may have taken rights away from the owner, so set the mode explicitly.
         file.set_permissions(Permissions::from_mode(0o600))
     });
     replaced.map_err(at(path))
@@ -220,7 +220,7 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    // The umask may have taken away even the owner's rights.
+    // The umask may have taken away even the owner's rights, so set the mode explicitly.
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(content)?;
     file.sync_all()
@@ -237,7 +237,8 @@ mod tests {
     fn what_a_killed_command_left_half_written_is_removed_and_never_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("nats.nk");
-        // No process has this number: it is beyond what Linux gives.
+        // The number in the name stands for a process that has ended, since Linux gives no number so high: the half-written
+        // file counts as a leftover.
         let half = directory.path().join(".nats.nk.new-2147483647");
         std::fs::write(&half, "SUA").unwrap();
         create_whole(&path, b"SUAWHOLE\n").unwrap();

@@ -88,7 +88,7 @@ fn system_unit(home: &Path) -> Option<String> {
     // The unit is set up where `signet install` left a note, or an administrator who enabled the unit left a link.
     let is_noted = Path::new(NOTES).join(format!("{name}.json")).exists()
         || Path::new(WANTED).join(&unit).symlink_metadata().is_ok();
-    // Where systemd does not run, as in a container, `systemctl` would fail (sd_booted(3)).
+    // Where systemd does not run, as in a container, `systemctl` would fail (sd_booted(3)): name no unit there.
     let is_run = Path::new("/run/systemd/system").is_dir();
     (is_noted && is_run).then_some(unit)
 }

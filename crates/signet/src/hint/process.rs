@@ -87,7 +87,8 @@ impl ProcessContext {
             if word == "--home" {
                 words.next();
             } else if !word.starts_with("--home=") {
-                // The line of a login is a secret, and is not printed: `-` reads it from standard input.
+                // The text of a login is a secret, so do not print it in the command: `-` makes the command read it from
+                // standard input.
                 let shown = if word.starts_with("signet-login:") {
                     "-".into()
                 } else {
@@ -105,7 +106,8 @@ impl ProcessContext {
         while let Some(found) = text.get(from..)?.find(NAME) {
             let at = from + found;
             let (before, command) = text.split_at_checked(at)?;
-            // The program's name inside another word, such as a path or a unit's name, is no command.
+            // The program's name can also be a part of a path or of a unit's name, which is no command: look at the character
+            // before it.
             let begins = before
                 .chars()
                 .next_back()
@@ -130,7 +132,8 @@ impl ProcessContext {
         };
         let known = self.verbs.iter();
         let begun = known.filter(|verb| text.strip_prefix(verb.as_str()).is_some_and(ends));
-        // Take the longest match: `key rotate` is a command, and so is `key`, the first word of it.
+        // `key rotate` is a command, and so is its first word, `key`: take the longest match, because the whole command is
+        // meant.
         begun.map(String::len).max()
     }
 

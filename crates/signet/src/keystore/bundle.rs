@@ -220,8 +220,8 @@ fn decoded(
     let opened = info
         .decrypt(passphrase.0.as_bytes())
         .map_err(|_| KeystoreError::WrongPassphrase)?;
-    // About one in 256 wrong passphrases opens to bytes with a valid padding: bytes that are no
-    // key mean a wrong passphrase too.
+    // A wrong passphrase has one chance in 256 of a valid padding by accident: if the result is no key, report a wrong
+    // passphrase too.
     pem::decode(&opened).ok_or(KeystoreError::WrongPassphrase)
 }
 

@@ -25,7 +25,7 @@ pub(super) fn create(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
 /// A second name for a file; that it has it already is as well.
 pub(super) fn link(from: &Path, to: &Path) -> Result<(), PrivateError> {
     let linked = step().and_then(|()| match std::fs::hard_link(from, to) {
-        // The link may exist already: an adoption that was interrupted here repeats this step when it is resumed.
+        // The link may exist already, made by an adoption that was interrupted here and is now resumed: that is no error.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         linked => linked,
     });

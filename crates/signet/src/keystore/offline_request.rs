@@ -133,7 +133,8 @@ impl RootRequest {
             }
             None => return Err(KeystoreError::OtherRoot(path)),
         };
-        // Check the root key once more: with `next`, nothing above has checked that it is the person's.
+        // `successor`, where it was called above, has not checked whose root key this is: accept only the present root key of
+        // the person, or the next one.
         if *root.public() != old.root && !rotate::is_next(root.public(), old) {
             return Err(KeystoreError::OtherRoot(path));
         }
@@ -278,7 +279,8 @@ fn put_person(
     let foreign = |why| Err(KeystoreError::ForeignAnswer(why));
     if let Some(old) = &keys.control {
         let same = old.control_key == control.control_key && old.audit_key == control.audit_key;
-        // A request cannot ask for other keys of the person, so an answer that names others is not the answer to it.
+        // The person has keys already, so an answer may not bring other ones. Its serial has to rise too, because peers refuse
+        // a certificate whose serial does not.
         return if same && control.serial > old.serial {
             Ok(())
         } else {

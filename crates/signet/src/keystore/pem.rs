@@ -149,7 +149,7 @@ pub(super) fn decode(document: &SecretDocument) -> Option<(Algorithm, Zeroizing<
     let secret = OctetStringRef::from_der(info.private_key).ok()?;
     let secret = Zeroizing::new(secret.as_bytes().try_into().ok()?);
     info.algorithm
-        // RFC 8410, section 3, demands that the parameters are absent.
+        // RFC 8410, section 3, forbids parameters of the algorithm: refuse a key file that has any.
         .parameters
         .is_none()
         .then_some((algorithm, secret))

@@ -43,7 +43,8 @@ impl<'a> KeyFolder<'a> {
             return staged;
         }
         let present = self.home.key_file(name);
-        // A key in the home is newer than a key that was handed over: a change of keys always puts the new key into the home.
+        // Use the key that the service manager hands over only while the home has none: a change of keys puts the new key into
+        // the home, so the home's is the newer.
         let handed = HANDED_OVER.contains(&name) && !present.exists();
         let handed = handed.then(|| private::credential(name)).flatten();
         handed.unwrap_or(present)

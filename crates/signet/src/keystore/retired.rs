@@ -80,8 +80,8 @@ pub(super) fn keep(
     let Some((kind, _)) = KINDS.iter().find(|(_, file)| *file == name) else {
         return Ok(());
     };
-    // An interrupted change may have kept the old secret already. Compare the serial and not the
-    // whole name: the name holds a time, which differs when the change is resumed.
+    // A change that was interrupted may have kept the old secret already, so do not keep it twice. Compare serials and not
+    // names: a name holds a time, which differs when the change is resumed.
     let known = |kept: &RetiredKey| kept.kind == *kind && kept.serial == serial;
     if kept(home)?.iter().any(known) || !exists(home, name)? {
         return Ok(());

@@ -127,8 +127,8 @@ pub fn rotate_root(
         Some(next) => successor(&new, next)?,
         None => {
             let fresh = fresh_secret()?;
-            // Put both secrets into one change: a crash could otherwise leave the new root key
-            // without its successor, or two files with one key.
+            // Put both secrets into one change: otherwise a crash in between could leave both files with the same key, or the
+            // new root key without a next one.
             change.secret(ROOT, Algorithm::Ed25519, &seed)?;
             change.secret(NEXT_ROOT, Algorithm::Ed25519, &fresh)?;
             commitment(pem::signing_key(NEXT_ROOT.as_ref(), &fresh)?.public())

@@ -65,7 +65,8 @@ pub fn stage(home: &Home, change: &KeyChange) -> Result<(), KeystoreError> {
     for (name, content) in &change.0 {
         disk::create(&unfinished.join(name), content)?;
     }
-    // All files are durable by now. The rename also replaces an empty `next`, which an interrupted adoption left (rename(2)).
+    // All files are durable, so this one rename makes the change valid. It may also replace an empty `next`, which an
+    // interrupted adoption leaves (rename(2)).
     match disk::rename(&unfinished, &next) {
         Ok(()) => Ok(disk::sync_beside(&next)?),
         Err(PrivateError::Io { source, .. })

@@ -302,7 +302,8 @@ fn keys_do_not_print() {
 
 #[test]
 fn the_key_file_of_rfc_8410_is_read() {
-    // RFC 8410 section 10.3, the form without the public key.
+    // The example of RFC 8410, section 10.3, without its public key: such files come from other programs, and have to be
+    // readable.
     let plain = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n";
     let made = Made::new("agent-alice-001");
     made.overwrite(SIGNING, plain);

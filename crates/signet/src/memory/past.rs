@@ -125,7 +125,8 @@ fn recall(
 ) -> Result<Past, MemoryError> {
     let (mut told, mut has_run) = (0, false);
     let left = opening.end().saturating_sub(from);
-    // Read no line after the end that the opening allows: such lines are about to be set aside, so the node must not obey them.
+    // Read no line beyond the end that was found to be good: the lines after it are about to be set aside, so the node must not
+    // obey them.
     for line in lines.take(usize::try_from(left).unwrap_or(usize::MAX)) {
         let line = line?;
         if let Some(Entry::Genesis(certificate)) = &line.entry
@@ -134,7 +135,7 @@ fn recall(
             let (found, expected) = (certificate.agent.clone(), config.agent.agent.clone());
             return Err(MemoryError::OtherAgent { found, expected });
         }
-        // Proving costs signatures, so lines that the anchor, the state or a checkpoint vouches for are taken as they are.
+        // Verifying signatures takes long, so skip it for lines that the anchor, the state or a checkpoint already vouches for.
         if line.seq > opening.trusted() {
             prove(&node, &line, &config.agent.agent)?;
         }

@@ -30,7 +30,8 @@ pub(super) fn open_untouched(path: &Path) -> Result<Connection, StateError> {
         .union(OpenFlags::SQLITE_OPEN_URI)
         .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
-    // Open the file by a URI, because only a URI can say `immutable`.
+    // Only a URI can say `immutable`, with which SQLite opens the file as one that nobody changes, and writes nothing beside
+    // it.
     Connection::open_with_flags(uri(&below_its_folder(path)), flags).map_err(damaged)
 }
 

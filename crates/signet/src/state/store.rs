@@ -157,7 +157,7 @@ impl StateStore {
             let number = text.parse::<u64>();
             number.map_err(|_| StateError::Damaged("a position is no number".to_owned()))
         };
-        // An older release wrote no sum of the position, so a missing sum is no damage.
+        // Compare the position with its checksum, if there is one: an older release wrote none, so a missing one is no damage.
         let sum = sum_of(&[&file, &offset, &seq, &hash]);
         if self.meta("position")?.is_some_and(|kept| kept != sum) {
             return Err(StateError::Damaged(
@@ -224,7 +224,8 @@ impl StateStore {
                     add(&mut hash, table, [parts].into_iter());
                     changed += kept.replace(&row)?;
                 }
-                // The rows that are left come after the snapshot's last key: the node has forgotten them.
+                // All rows that are left here have keys after the snapshot's last one: the node has forgotten them, so delete
+                // them.
                 changed += kept.drop_rest()?;
             }
             let sum = HEXLOWER.encode(&hash.finalize());
@@ -242,7 +243,8 @@ impl StateStore {
             deal.commit().map(|()| changed)
         });
         changed.map_err(|error| match damaged(error) {
-            // A write that fails does not mean that the stored rows are damaged, so it is reported as refused.
+            // A failed write does not mean that the stored rows are damaged: report it as refused, so that the state is not
+            // thrown away.
             StateError::Damaged(what) => StateError::Refused(what),
             other => other,
         })

@@ -63,7 +63,8 @@ impl DeliveredBatch {
             Disposition::Refused => &mut counted.refused,
             Disposition::Counted => &mut counted.counted,
         } += 1;
-        // All messages of one call come from one sender, so the first poll among them names the peer that gets the answer.
+        // A poll asks for the messages that are kept for its sender. All messages of one call come from one sender, so its
+        // first poll says whom to answer.
         if counting.polled.is_none() {
             counting.polled = settled.polled;
         }

@@ -47,8 +47,8 @@ impl ForeignState {
             };
             let bytes = parcel.bytes().len();
             self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
-            // Do not begin the numbers again for the next program: a late report of an earlier
-            // program would name the wrong parcel.
+            // Count on across programs: if the numbers began again with each program, a late report of an earlier one would
+            // name the wrong parcel.
             self.handed_out += 1;
             let told = CarriedParcel {
                 id: self.handed_out,
@@ -60,8 +60,8 @@ impl ForeignState {
             let told = serde_json::to_value(told).unwrap_or_default();
             let holder = self.holder.as_ref();
             if holder.is_none_or(|holder| holder.notify(CARRIER_PARCEL, &told).is_err()) {
-                // The program has gone, and the end of its connection is about to be noticed: drop
-                // the parcel, which is sent again later.
+                // Nobody can take the parcel, because the program has disconnected or does not read: drop the parcel here.
+                // Without a receipt, the node sends it again later.
                 continue;
             }
             let since = Instant::now();

@@ -10,7 +10,8 @@ fn a_client_that_never_reads_is_closed_and_holds_up_nobody() {
         .write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"count\",\"params\":[1000000],\"id\":1}\n")
         .unwrap();
     daemon.lives();
-    // The queue has overflowed: the stream ends, and does not only fall silent.
+    // The client did not read, so its queue of notifications is full by now: the daemon has to close the connection, or `lines`
+    // would never end.
     std::thread::sleep(Duration::from_millis(200));
     let lines: std::io::Result<Vec<String>> = BufReader::new(stream).lines().collect();
     assert!(lines.unwrap().len() < 1_000_000);

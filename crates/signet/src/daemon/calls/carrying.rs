@@ -120,7 +120,7 @@ fn make_poll(state: &mut DaemonState, asked: &MakePoll) -> Result<MadePoll, ApiE
         .peers()
         .poll(&peer, last)
         .map_err(refused)?;
-    // Note the poll only after the node has made it: a poll that the node refuses must not delay the next one.
+    // Note the time of the poll only after the node has made it: a poll that the node refuses must not make the next one wait.
     state.carrying.note_poll(peer);
     Ok(MadePoll {
         address,

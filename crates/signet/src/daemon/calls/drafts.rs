@@ -49,7 +49,8 @@ impl Serve for DecideDraft {
             sent: outcome
                 .effects
                 .iter()
-                // An approved message is not always sent: a pause, or a peer that is away, may hold it back after its approval.
+                // Look whether the message leaves now: a pause, or a peer that is away, may hold it back although it was
+                // approved.
                 .any(|effect| matches!(effect, Effect::Publish(_))),
         };
         Ok((decided, outcome))
@@ -113,7 +114,8 @@ fn draft(node: &Node, waiter: &Waiter<'_>) -> Draft {
 fn pausing(node: &Node) -> Pausing {
     let said = node.people().pausing().statement();
     let certified = node.identity().control.as_ref();
-    // Serials begin again with each control certificate: ignore a statement under an older certificate.
+    // The person's statements are numbered anew under each control certificate: a number from an older certificate counts as
+    // none.
     let newest = certified.map_or(0, |control| control.serial);
     let counted = said.filter(|said| said.control.serial >= newest);
     Pausing {

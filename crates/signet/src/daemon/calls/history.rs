@@ -68,8 +68,8 @@ impl KeptBack {
             state.node.inbox(),
             state.node.people().pausing().is_paused(),
         );
-        // While the agents pause, hold back the messages that wait: otherwise a caller could read
-        // them here in spite of the pause.
+        // While the agents pause, hold back the messages that still wait in the inbox: otherwise a caller could read them in
+        // this history in spite of the pause.
         let waiting = inbox.after(0).filter(|_| is_paused);
         let waiting = waiting.map(|item| name_of(&item.message));
         Self {

@@ -13,7 +13,7 @@ use crate::daemon::action::{Action, Follower};
 
 impl Serve for ListInbox {
     fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        // A listing shows bodies: while the agents pause, it would hand over the messages that `receive` holds back.
+        // A listing shows the bodies of messages, so refuse it while the agents pause: `receive` holds the same messages back.
         if turn.node().people().pausing().is_paused() {
             return Err(paused());
         }
@@ -62,7 +62,8 @@ impl Serve for ListAside {
 
 /// How many messages wait, of those that a socket reaches.
 pub(super) fn waiting(node: &Node, reach: &Reach) -> usize {
-    // Without a ceiling, take the count that the inbox keeps: to count here would mean a look at every message.
+    // For a caller who may see every message, take the count that the inbox keeps: counting anew would mean a look at each
+    // message.
     if reach.sees_everything() {
         return node.inbox().len();
     }

@@ -18,7 +18,7 @@ impl Serve for Respond {
         let answer = match (self.body, self.decline) {
             (body, Some(why)) => Err(Declining {
                 why,
-                // A `null` beside a refusal says nothing: it is left out of the message.
+                // A `null` body beside a refusal would say nothing to the peer, so leave it out of the message.
                 body: body.filter(|body| !body.is_null()),
             }),
             (Some(body), None) => Ok(Content {

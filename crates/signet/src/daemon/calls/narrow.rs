@@ -27,7 +27,7 @@ fn narrowed(asked: &Narrow, so_far: &Reach) -> Result<Reach, ApiError> {
         let peers = peers.iter().map(|peer| named::<AgentId>("peers", peer));
         peers.collect::<Result<_, _>>().map(Arc::new)
     });
-    // Stay within the ceiling that the connection has so far: a second `narrow` cannot take back the first.
+    // Stay within the limits that the connection has so far: a second `narrow` must not give back what the first took away.
     Ok(so_far.within(Reach {
         peers: peers.transpose()?,
         tier: asked.tier,

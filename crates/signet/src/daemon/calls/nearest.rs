@@ -44,7 +44,7 @@ pub(super) fn refused_to_introduce(node: &Node, reach: &Reach, peer: &AgentId) -
 /// The known agent that a name looks like, of those that the caller has to do with.
 pub(super) fn known_near<'a>(node: &'a Node, reach: &Reach, name: &str) -> Option<&'a str> {
     let peers = node.trust().peers().map(|(agent, _)| agent);
-    // Suggest only agents that the caller's ceiling lets it know: a suggestion must not reveal any other agent.
+    // Suggest only agents that the caller's limits let it know: a suggestion must not reveal any other agent.
     let known = peers.filter(|agent| reach.knows(agent));
     // A known name is not misspelt, even where its agent is no longer trusted: suggest no other agent for it.
     nearest(name, known.map(AgentId::as_str)).filter(|near| *near != name)

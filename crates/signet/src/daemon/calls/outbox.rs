@@ -45,8 +45,8 @@ impl AnswerCall for FindMessage {
         let found = parse_key(&self.key).map(|key| {
             let is_seen = |name: &MessageId| match node.sent().status(*name) {
                 Some(out) => reach.sees(&out.peer, out.tier.unwrap_or_default().number()),
-                // Only the key of this message is still known, not its peer and tier: show it only
-                // to a caller without a ceiling.
+                // The node has forgotten this message's peer and tier, so a caller's limits on them cannot be checked: show it
+                // only to a caller without limits.
                 None => reach.sees_everything(),
             };
             let made = node.sent().under(at.now, &key).filter(is_seen);

@@ -83,8 +83,8 @@ impl Admission<'_> {
             let sender = &message.headers.agent_id;
             from.as_ref().is_none_or(|from| from == sender)
         });
-        // Two peers may use one message-id: without `from` the call may mean either message, so
-        // both messages have to be within the ceiling.
+        // Two peers may use one message-id, so without `from` the call may mean either message: the caller must be allowed to
+        // see both.
         meant.try_for_each(|message| self.admit_message(message))
     }
 
@@ -108,7 +108,7 @@ impl Admission<'_> {
         let Some(out) = self.node.sent().status(named("message-id", name)?) else {
             return Ok(());
         };
-        // Do not name the peer in this refusal: a caller whose ceiling leaves the peer out must not learn who it is.
+        // Do not name the peer in this refusal: a caller that may not see the peer must not learn who it is.
         let words = "the peer of that message";
         self.reach.admit_peer(&out.peer, words).map_err(beyond)?;
         self.admit_tier(out.tier.unwrap_or_default().number())

@@ -108,7 +108,8 @@ pub(super) fn send(
         .waits_for
         .is_some_and(|waits_for| waits_for != WaitsFor::Session);
     let at_once = match end.flatten() {
-        // An earlier call has made the message, so this call has no lines to write.
+        // The answer to this message was taken from the inbox earlier: read it from the log again. This call has no lines to
+        // write.
         Some(SentEnd::AnswerTaken) => {
             let log = state.settings.audit_dir().clone();
             answer_again(log, made.peer, report, reach, reply);
@@ -142,8 +143,8 @@ pub(super) fn send(
         reach: reach.clone(),
     };
     tokio::spawn(async move {
-        // `None` means that nobody knows whether the message's line is durable: the reply that is
-        // dropped here tells the caller so.
+        // `None`: nobody knows whether the log holds the message durably. Then the reply is dropped unsent, which tells the
+        // caller that the outcome is unknown.
         if let Some(sent) = awaited.end(ended, is_stored).await {
             reply.send(value_of::<Send>(&sent));
         }

@@ -78,8 +78,8 @@ pub(in crate::daemon) fn to_value(answer: &impl Serialize) -> Result<Value, ApiE
 pub(super) fn refused(error: LocalError) -> ApiError {
     let refusal = ApiError::refused(error.name(), error.to_string());
     match error {
-        // This advice names members of the call, for programs that write JSON; the command line
-        // and MCP put their own in its place.
+        // The default advice names members of the JSON call, for programs that write JSON themselves; the command line and MCP
+        // replace it by their own words.
         LocalError::CapabilityNeeded(..) => refusal.with_next(
             "name one in `capability`, or send `for-people`: true where the people there are asked",
         ),

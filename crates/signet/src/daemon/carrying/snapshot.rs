@@ -42,14 +42,15 @@ impl Snapshots {
         let until = Instant::now() + wait;
         tokio::spawn(async move {
             loop {
-                // Mark the view as seen before it is compared: a change from here on ends the wait below at once.
+                // Mark the trust view as seen before its snapshot is compared with the caller's: a change from here on ends the
+                // wait below at once.
                 let view = views.borrow_and_update().clone();
                 let taken = present(&last, view);
                 let is_known = known.as_ref() == Some(&taken.epoch);
                 let changed =
                     is_known && matches!(timeout_at(until, views.changed()).await, Ok(Ok(())));
-                // Compare again before answering: where the view has changed only in what no
-                // snapshot shows, the caller has the newest snapshot already.
+                // Not every change of trust shows in the snapshot: compare once more, since the caller may have the newest
+                // snapshot already.
                 if changed && !reply.is_closed() {
                     continue;
                 }

@@ -82,7 +82,7 @@ async fn a_question_that_comes_with_lines_is_answered_while_the_disk_is_full() {
     let (groups, mut view) = journal.ends(None);
     disk.is_full.store(true, Ordering::SeqCst);
 
-    // The group that finds the disk full, and one that comes while the thread waits for room.
+    // Send two groups: the first finds the disk full, and the second comes while the journal's thread waits for room.
     for _ in 0..2 {
         let (group, answered) = asking_with_a_line();
         groups.send(group).await.unwrap();

@@ -68,19 +68,19 @@ fn a_foreign_answer_json_is_refused() {
     let mine = request(&made.home, &keys).unwrap();
     let theirs = request(&other.home, &other.open().unwrap()).unwrap();
     let good = mine.certify(&made.file(ROOT), None, later()).unwrap();
-    // An answer to a forged request about this agent's key, signed by another root.
+    // Not to be accepted: an answer that a strange root key signed, to a forged request that names this agent's signing key.
     let forged = RootRequest {
         signing_key: mine.signing_key.clone(),
         ..theirs.clone()
     };
     let forged = forged.certify(&other.file(ROOT), None, later()).unwrap();
-    // An answer of the right root, for a signing key that somebody else put into the request.
+    // Not to be accepted: an answer of the right root key, but for a signing key that somebody else put into the request.
     let slipped = RootRequest {
         signing_key: theirs.signing_key.clone(),
         ..mine.clone()
     };
     let slipped = slipped.certify(&made.file(ROOT), None, later()).unwrap();
-    // An answer with control keys that nobody here has asked for.
+    // Not to be accepted: an answer with other keys of the person than the present ones, which nobody here has asked for.
     let swapped = RootRequest {
         control: None,
         person: Some((

@@ -81,7 +81,7 @@ fn a_new_signing_key_has_a_higher_serial_and_the_old_one_is_kept_for_receipts() 
     assert_eq!(keys.certificate.root, old.certificate.root);
     assert_eq!(keys.certificate.next_root, old.certificate.next_root);
     assert_eq!(keys.sealing.public(), old.sealing.public());
-    // A new signing key does not prolong the life of the sealing key, which stays the same.
+    // The sealing key stays the same, so the new signing key must not prolong its life.
     assert_eq!(keys.statement.not_after, old.statement.not_after);
     assert_eq!(keys.former[0].public(), old.signing.public());
     let lock = made.lock();

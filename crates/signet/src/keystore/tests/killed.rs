@@ -45,7 +45,8 @@ fn a_kill_between_any_two_steps_leaves_the_old_keys_or_the_new_ones_whole() {
             let old = made.open().unwrap();
             let change = make(&made, &old);
             let (_, stopped) = killed::before(step, || made.take(&change, later()));
-            // Opening the keys without the lock, as one who only looks does, finds a whole set as well.
+            // A command that only looks, such as `signet doctor`, opens the keys without the lock: it has to find a whole set
+            // at every step too.
             made.open()
                 .unwrap_or_else(|error| panic!("{what}, step {step}: {error}"));
             let keys = AgentKeys::settle(&made.lock(), &made.agent, later());
@@ -109,7 +110,8 @@ fn a_kill_during_the_destruction_leaves_a_home_that_destroys_it_at_the_next_star
         let (_, stopped) = killed::before(step, || destroy_overdue(&lock, end));
         assert_eq!(stopped, step < 3);
         let keys = AgentKeys::settle(&lock, &made.agent, end);
-        // A kill may leave zeros in the place of a secret: `settle` destroys such a file before it reads the keys.
+        // The kill may have left zeros in the place of a secret, and keys with such a file cannot be read: `settle` has to
+        // destroy it first.
         keys.unwrap_or_else(|error| panic!("step {step}: {error}"));
     }
 }
@@ -157,7 +159,7 @@ fn a_rolled_back_certificate_that_somebody_staged_is_not_adopted() {
         private::create(&next.join(name), text.as_bytes()).unwrap();
     }
     let before = marks(&made.open().unwrap());
-    // A start destroys the staged certificate and goes on.
+    // The staged certificate is older than the present one: the start has to destroy it, and to go on with the present keys.
     let keys = AgentKeys::settle(&made.lock(), &made.agent, later()).unwrap();
     assert_eq!(marks(&keys), before);
     assert!(!is_waiting(&made.home));
@@ -199,7 +201,7 @@ fn what_another_user_or_program_put_into_the_staging_place_is_never_adopted() {
         assert!(refused, "{number}: {error}");
         assert_eq!(marks(&made.open().unwrap()), before, "{number}");
     }
-    // Here a link stands in the place of the staging directory itself.
+    // A link in the place of the staging directory itself has to be refused too: it could lead to files that anybody can write.
     let made = Made::new("agent-alice-001");
     symlink("/tmp", stage::next(&made.home)).unwrap();
     let error = adopt(&made.lock(), &made.agent, later()).unwrap_err();
