@@ -379,7 +379,8 @@ impl Drop for Log {
         if self.stopped || is_lost || self.give_back().is_err() {
             return;
         }
-        // Record the clean stop last: after an error in an earlier step the next start has to write the newest file anew.
+        // Record the clean stop last: after an error in an earlier step it must not count as clean, since the next start has to
+        // write the newest file anew.
         let (record, tree) = (self.record(true), self.known_tree());
         if let Some(anchor) = &mut self.anchor {
             // If this last record cannot be written, the next start takes the stop for a crash and checks more, which

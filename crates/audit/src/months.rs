@@ -153,7 +153,8 @@ pub fn inspect_months(
         if !ends.inspect(&mut pace)? {
             break;
         }
-        // Compare again after the long reading: somebody may have exchanged the month's file since `look`.
+        // Compare again after the whole file was read, which takes long: somebody may have exchanged it since `look` compared
+        // it.
         if known
             .get(&name_of(path))
             .is_some_and(|known| *known != ends.known())

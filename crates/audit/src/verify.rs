@@ -158,8 +158,8 @@ pub fn verify_with(
     let mut testimonies = Vec::new();
     for (name, files) in logs {
         let is_whole = whole.contains(&name);
-        // Collect testimonies only if there are several logs: a testimony costs 32 bytes a line, and only another log
-        // asks for it.
+        // Keep the hashes of all lines (a testimony) only if there are several logs: that costs 32 bytes a line, and only
+        // another log asks for it.
         let telling = match several {
             true => WalkTelling::Testimony,
             false => WalkTelling::Nothing,
@@ -225,7 +225,7 @@ fn hear(logs: &mut [LogReport], testimonies: &[(Testimony, Vec<PathBuf>)]) {
             }
             let mut statement = ours.ask(other, &HashSet::new());
             if statement.unknown_count > 0 {
-                // The other log may remember lines that were written since this log was read: ask again with those lines.
+                // The other log may name lines that were added after this log was read: ask again with those lines.
                 statement = ours.ask(other, &grown(files, log.lines));
             }
             hear_one(log, files, other.agent.as_ref(), statement);

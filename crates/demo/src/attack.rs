@@ -99,7 +99,8 @@ fn impostor(agent: &str, victim: &str) -> Result<Vec<u8>, DemoError> {
             signing_key: key.public().clone(),
             layers: Layers::of(&[0, 1, 2, 3]),
             versions: vec![Version::CURRENT],
-            // The serial is higher than any real serial, so that only the root key is wrong.
+            // The serial is higher than any real one, so that the certificate is refused for its root key and not as an older
+            // one.
             serial: 1_000,
             not_before: now.saturating_sub(Duration::from_secs(60)),
             not_after: now.saturating_add(Duration::from_secs(3600)),

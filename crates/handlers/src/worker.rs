@@ -145,8 +145,8 @@ impl Worker {
                 capabilities: self.capabilities.clone(),
                 wait: wait.as_secs_f64(),
                 lease: Some((self.timeout + MARGIN).as_secs_f64()),
-                // `None` gives one message at a time: otherwise the lease of a message would run while another message
-                // is tried.
+                // Ask for one message at a time (`None`): a second message would use up its lease while the first is still
+                // being handled.
                 limit: None,
             };
             let (back, received) = call(client, receive).await?;

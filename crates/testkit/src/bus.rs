@@ -56,7 +56,7 @@ impl Watch {
         let subscribed: String = subjects.iter().enumerate().map(subscribe).collect();
         write!(out, "CONNECT {{\"verbose\":false}}\r\n{subscribed}PING\r\n").unwrap();
         let mut line = String::new();
-        // The server answers in order: once its PONG is here, it has taken the subscriptions above.
+        // The server answers in order: once its PONG is here, the subscriptions sent before the PING are in force.
         while line != "PONG\r\n" {
             line.clear();
             assert!(back.read_line(&mut line).unwrap() > 0);

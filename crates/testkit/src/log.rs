@@ -88,7 +88,7 @@ impl Home {
         let seq = serde_json::from_slice::<Value>(line).unwrap()["seq"].clone();
         let name = file.file_name().unwrap().to_str().unwrap();
         let hash = Digest::of(&[line]).to_hex();
-        // The 0 at the end says that no line has a checkpoint, so that the start demands no checkpoint.
+        // The anchor's last number says how many lines have a checkpoint: 0, so that the daemon demands none when it starts.
         let anchor = format!("signet-anchor/1 1 writing {name} {end} {seq} {hash} 0 ");
         let sum = Digest::of(&[anchor.as_bytes()]).to_hex();
         let slot = format!("{:<511}\n", anchor + &sum);

@@ -176,7 +176,7 @@ impl Nats {
         let told = async {
             let mut outcome = Ok(());
             for (handle, settlement) in settled {
-                // The store was lost since this delivery, and its numbers began anew: the settlement would settle
+                // If the store was lost after this delivery, its numbers began anew. Refuse the settlement: it would settle
                 // another message.
                 if handle.era() != era {
                     outcome = Err(Error::Stale);

@@ -96,7 +96,8 @@ impl Pulls {
         }
         self.in_vain = self.in_vain.saturating_add(1);
         self.next = now + self.pause();
-        // Compare for equality, so that a series of pulls that end at once is reported only once.
+        // Report a series of pulls that each end at once only when it reaches this length: with `>=` every further pull would
+        // report it again.
         self.in_vain == FREE + DOUBLINGS
     }
 

@@ -99,7 +99,8 @@ async fn reach(config: &ConnectionConfig) -> Result<(String, Client), Error> {
             Err(error) => failed = error,
         }
     }
-    // Without a server in the settings the loop tried nothing: then `options` returns the error that names the setting.
+    // If the settings name no server, the loop above tried none: then `options` returns the error that names the missing
+    // setting.
     config.options()?;
     Err(failed)
 }
@@ -135,8 +136,8 @@ async fn make_stream(
             .map(|made| (SetupStep::Created, made.cached_info().config.clone())),
         Some(is) if stream_differences(&asked, is).is_empty() => Ok((SetupStep::Kept, is.clone())),
         Some(is) => context.update_stream(&asked).await.map(|made| {
-            // A server that does not know a setting ignores it and answers with the old configuration: then nothing was
-            // updated.
+            // A server that does not know a setting ignores it and answers with the old configuration: then do not report an
+            // update.
             let same = stream_differences(&made.config, is).is_empty();
             let done = match same {
                 true => SetupStep::Kept,

@@ -145,7 +145,8 @@ impl LineBefore {
     /// The time of `line`, if its frame is the one that a log writes behind this line, and it is no mark.
     fn next(&self, line: &[u8]) -> Option<Timestamp> {
         let (first, seq, rest) = digits(line, self.version)?;
-        // A log writes no number with a leading zero: such a line does not link to the line before.
+        // No log writes a number with a leading zero, so this fast path does not take it: the line is then examined slowly, by
+        // itself.
         if first == b'0' || seq.checked_sub(1)? != self.seq {
             return None;
         }

@@ -104,7 +104,8 @@ struct BundleProof {
 
 impl BundleReader {
     fn take(&mut self, raw: Vec<u8>) {
-        // The line after a proof is always a line of the log: otherwise its content could pass for a proof or a checkpoint.
+        // Take the line after a proof as a line of the log, whatever it contains: otherwise a line of the log could pass for a
+        // proof or a checkpoint.
         if let Some(proof) = self.next.take() {
             return self.take_line(raw, &proof);
         }

@@ -99,7 +99,8 @@ impl DraftDecisions {
     ) -> Result<(), &'static str> {
         self.take_control(authority.is_own_control(&line.approval.control))?;
         let control = line.approval.control.serial;
-        // After a newer control certificate was obeyed, an older control certificate decides nothing any more.
+        // Once an order under a newer control certificate was obeyed, an approval under an older one counts no more: that is a
+        // fault.
         if self.obeyed.is_some_and(|(serial, _)| control < serial) {
             return Err(OUTRANKED);
         }
@@ -158,7 +159,8 @@ impl DraftDecisions {
                 return Some("it was sent without the approval that its draft asks for");
             }
             (Some(root), DraftState::Approved) => {
-                // If the line that made the recipient known was not given, there is no root key to compare with.
+                // The line that made the recipient known may lie in a part of the log that was not given: then there is no root
+                // key to compare, so report no fault.
                 let bound = authority.root_of(&headers.recipient_id);
                 if bound.is_some_and(|bound| bound != root) {
                     return Some(

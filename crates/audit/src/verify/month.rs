@@ -154,7 +154,8 @@ impl MonthCheckpoints {
     fn hold(&mut self, head: Option<Head>, agent: Option<&AgentId>) -> Option<String> {
         let (note, key) = (self.next.take()?, self.key.as_ref()?);
         let found = &note.checkpoint;
-        // If the log's first line was not given, the agent is unknown, so only the month is compared.
+        // A checkpoint's origin names the agent and the month. If the log's first line was not given, the agent is unknown:
+        // then compare only the month.
         let is_ours = match agent {
             Some(agent) => found.origin == origin(agent, &self.name),
             None => found.origin.ends_with(&format!("/{}", self.name)),

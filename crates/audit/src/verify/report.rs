@@ -404,7 +404,7 @@ impl fmt::Display for LogFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.to_string_lossy();
         write!(f, "{}", printable(&file))?;
-        // A fault of the log as a whole has the line number 0, which would mislead a reader.
+        // Leave out the line number 0, which stands for the log as a whole: a reader would look for such a line.
         if self.line > 0 {
             write!(f, ", line {}", self.line)?;
         }

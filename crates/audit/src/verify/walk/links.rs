@@ -59,7 +59,7 @@ impl Walk<'_, '_> {
         leaf: Digest,
         ts: Timestamp,
     ) -> Result<(), LogError> {
-        // A linked line always follows another line, so `tip` is never empty here.
+        // A linked line is one that was found to follow the line before it in its file, so `tip` is never empty here.
         let Some(tip) = &mut self.tip else {
             return Ok(());
         };
