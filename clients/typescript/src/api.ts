@@ -1079,6 +1079,8 @@ export type Tasks = {
 
 /** How a request of ours goes, in its peer's words. */
 export type ToldProgress = {
+    /** 1 public, 2 household, 3 sensitive, 4 restricted; absent from a daemon of an earlier release. */
+    "data-tier"?: number | null;
     /** In the peer's words; absent where there are none, or they came sealed. */
     note?: string | null;
     /** When the peer said so (RFC 3339). */

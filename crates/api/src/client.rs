@@ -135,10 +135,8 @@ impl Client {
         self.last_id += 1;
         let request =
             json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": self.last_id });
-        let sent = self
-            .stream
-            .get_mut()
-            .write_all(format!("{request}\n").as_bytes());
+        let line = format!("{request}\n");
+        let sent = self.stream.get_mut().write_all(line.as_bytes());
         let deadline = Instant::now() + self.timeout;
         // A daemon without room may answer that and close before it has read the request: return its answer, not the
         // failed write.

@@ -116,6 +116,9 @@ pub struct Outgoing {
 pub struct ToldProgress {
     /// When the peer said so (RFC 3339).
     pub since: String,
+    /// 1 public, 2 household, 3 sensitive, 4 restricted; absent from a daemon of an earlier release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_tier: Option<u8>,
     /// How it goes; absent where that came sealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ProgressState>,

@@ -13,3 +13,4 @@ mod revoked;
 mod streams;
 mod tasks;
 mod through;
+mod tiers;

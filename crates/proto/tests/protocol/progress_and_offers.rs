@@ -11,7 +11,8 @@ use signet_proto::envelope::{Form, Method};
 use signet_proto::headers::Tier;
 use signet_proto::ids::{MessageId, Version};
 use signet_proto::node::{
-    Content, Declining, Effect, LocalError, OfferFault, OfferedTo, Program, Sending, State, Way,
+    Content, Declining, Effect, LocalError, Node, OfferFault, OfferedTo, Program, Sending, State,
+    Way,
 };
 use signet_proto::policy::{BodySchema, Capability, PeerRule, Policy};
 use signet_proto::progress::{Part, Progress, ProgressState, WAITS_FOR_A_PERSON};
@@ -597,6 +598,25 @@ fn progress_out_of_order_leaves_the_newest() {
     assert_eq!(judged(&mut net, ALICE, &told[0]), None);
     let newest = net.agents[ALICE].node.sent().progress_of(request).unwrap();
     assert_eq!(newest.note.as_deref(), Some("second"));
+}
+
+#[test]
+fn progress_above_the_tier_of_its_request_is_kept_with_its_own() {
+    let mut net = talking();
+    let request = net.ask(ALICE, BOB);
+    net.run_for(1_000);
+    try_tell(&mut net, BOB, request, &Progress::working()).unwrap();
+    net.run_for(1_000);
+    let tier = |node: &Node| node.sent().progress_of(request).unwrap().tier;
+    assert_eq!(tier(&net.agents[ALICE].node), Tier::Public);
+    let like = sent_last(&net, BOB, Method::Progress);
+    let higher = forged(&net, BOB, &like, |draft, _| {
+        draft.data_tier = Tier::Household;
+    });
+    assert_eq!(judged(&mut net, ALICE, &higher), None);
+    for node in [&net.agents[ALICE].node, &net.agents[ALICE].retold()] {
+        assert_eq!(tier(node), Tier::Household);
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::door::{A2aDoor, Followed};
+use super::request::SEALED;
 use super::task::{Change, ProgressBody, told_why};
 use crate::daemon::DaemonConnection;
 use crate::fault::DoorError;
@@ -213,25 +214,21 @@ impl Following<'_> {
     ) -> Result<(), DoorError> {
         if let Some(told) = out.progress.filter(|told| told.state.is_some()) {
             let body = serde_json::json!({ "state": told.state, "note": told.note });
-            self.progress(message, body, 1).await?;
+            // A daemon repeats nothing that came sealed; one of an earlier release does not say in which tier it came.
+            let tier = told.data_tier.unwrap_or(SEALED - 1);
+            self.progress(message, body, tier).await?;
         }
+        let change = Change::Moved {
+            state: out.state,
+            reason: told_why(out.reason, out.offers.as_deref()),
+            by: out.by,
+            waits_for: out.waits_for,
+        };
         match out.state {
             State::Answered => self.fetch(link, message).await,
-            state => {
-                let change = Change::Moved {
-                    state,
-                    reason: told_why(out.reason, out.offers.as_deref()),
-                    by: out.by,
-                    waits_for: out.waits_for,
-                };
-                match state {
-                    State::Refused | State::Expired | State::Unknown => {
-                        self.end(message, change).await
-                    }
-                    State::Queued | State::Published | State::Received | State::Answered => {
-                        self.change(message, change).await
-                    }
-                }
+            State::Refused | State::Expired | State::Unknown => self.end(message, change).await,
+            State::Queued | State::Published | State::Received => {
+                self.change(message, change).await
             }
         }
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::draft::Draft;
 use crate::entry::Tried;
 use crate::envelope::{Form, Message, Method};
+use crate::headers::Tier;
 use crate::ids::{AgentId, MessageId, Version};
 use crate::progress::{Progress, ProgressState};
 use crate::time::Timestamp;
@@ -21,6 +22,8 @@ pub struct Progressed {
     pub since: Timestamp,
     /// The message that told it.
     pub message_id: MessageId,
+    /// How careful whoever hears of it has to be: it may be above the tier of the request.
+    pub tier: Tier,
     /// How the request is doing; `None` where that came sealed.
     pub state: Option<ProgressState>,
     /// For people; `None` where there is none, or it came sealed.

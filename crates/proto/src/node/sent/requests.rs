@@ -111,8 +111,7 @@ impl Requests {
         }
         let headers = &message.headers;
         let open = headers.in_reply_to.and_then(|request| self.0.get(&request));
-        let open = open.filter(|open| now < open.closes);
-        match open.filter(|open| open.peer == headers.agent_id) {
+        match open.filter(|open| now < open.closes && open.peer == headers.agent_id) {
             None => Err(Reason::ResponseUnsolicited),
             Some(open) if headers.data_tier < open.tier => Err(Reason::TierLowered),
             Some(_) => Ok(()),
@@ -122,8 +121,7 @@ impl Requests {
     /// A call of ours waits for an answer. A full table forgets what closes first: no clock, which may be far
     /// ahead for a moment, parts what the node remembers from what its log says.
     pub(in crate::node) fn apply_sent(&mut self, headers: &Headers) {
-        let capability = headers.capability.as_ref();
-        let ping = capability.is_some_and(|name| name.as_str() == PING);
+        let ping = matches!(&headers.capability, Some(name) if name.as_str() == PING);
         let patience = if ping { PING_AFTER } else { OPEN_AFTER };
         if self.0.len() >= OPEN_REQUESTS {
             let ends = self.0.iter().min_by_key(|(_, open)| open.closes);
@@ -167,11 +165,11 @@ impl Requests {
         if known.is_some_and(|known| known.since > headers.timestamp) {
             return;
         }
-        let told = told.filter(|_| message.has_body());
-        let told = headers.data_tier.in_clear(told);
+        let told = told.filter(|_| message.has_body() && !headers.data_tier.is_sealed());
         open.progress = Some(Progressed {
             since: headers.timestamp,
             message_id: headers.message_id,
+            tier: headers.data_tier,
             state: told.map(|told| told.state),
             note: told.and_then(|told| told.note.clone()),
         });

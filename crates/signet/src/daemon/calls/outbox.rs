@@ -31,7 +31,7 @@ impl AnswerCall for ShowMessage {
         let connected = state.connections.is_any_connected();
         let found = named::<MessageId>("message-id", &self.message_id).and_then(|name| {
             let out = node.sent().status(name);
-            out.map(|out| outgoing(node, connected, &out))
+            out.map(|out| outgoing(node, connected, &asker.caller.reach, &out))
                 .ok_or_else(|| not_ours(node, name))
         });
         state.show::<Self>(found, asker.reply)
@@ -66,7 +66,7 @@ fn outbox(state: &DaemonState, call: &ListOutbox, reach: &Reach) -> Result<Outbo
             && peer.as_ref().is_none_or(|peer| *peer == out.peer)
     };
     let listed = node.sent().outbox().filter(fits).skip(call.skip);
-    let listed = listed.map(|out| outgoing(node, connected, &out));
+    let listed = listed.map(|out| outgoing(node, connected, reach, &out));
     Ok(Outbox {
         messages: page(listed, MESSAGES),
         waiting: node.sent().outbox().filter(fits).count(),
@@ -87,13 +87,13 @@ fn not_ours(node: &Node, name: MessageId) -> ApiError {
     ApiError::refused(Reason::MessageUnknown, text)
 }
 
-/// `connected` says whether any carrier is up.
-fn outgoing(node: &Node, connected: bool, out: &Outgoing) -> signet_api::Outgoing {
+/// `connected` says whether any carrier is up. What the peer told of it may be above the tier of the message, and then is
+/// nothing for whoever has that tier alone.
+fn outgoing(node: &Node, connected: bool, reach: &Reach, out: &Outgoing) -> signet_api::Outgoing {
     let held_by = |waits_for| held_by(node, &out.peer, waits_for);
-    let published = out.state == State::Published;
     let received = out.state == State::Received;
-    let taken = node.sent().is_taken(out.message_id);
     let told = node.sent().progress_of(out.message_id);
+    let told = told.filter(|told| reach.sees(&out.peer, told.tier.number()));
     let offers = node.sent().offers_beside(out);
     signet_api::Outgoing {
         message_id: out.message_id.to_string(),
@@ -109,8 +109,8 @@ fn outgoing(node: &Node, connected: bool, out: &Outgoing) -> signet_api::Outgoin
         message_type: out.message_type.map(|kind| kind.as_str().to_owned()),
         session: out.place.map(|(session, _)| session.to_string()),
         sequence: out.place.map(|(_, number)| number),
-        stored: published.then_some(out.stored),
-        taken: taken.filter(|_| received),
+        stored: (out.state == State::Published).then_some(out.stored),
+        taken: node.sent().is_taken(out.message_id).filter(|_| received),
         answer_refused: out.answer_refused.map(|reason| reason.name().to_owned()),
         progress: told.map(progress),
     }
@@ -132,6 +132,7 @@ fn obstacle(node: &Node, connected: bool, out: &Outgoing) -> Option<signet_api::
 fn progress(told: &Progressed) -> ToldProgress {
     ToldProgress {
         since: told.since.to_string(),
+        data_tier: Some(told.tier.number()),
         state: told.state.map(|state| match state {
             Word::Working => ProgressState::Working,
             Word::InputRequired => ProgressState::InputRequired,
