@@ -33,6 +33,11 @@ impl A2aDoor {
         // one of the messages that wait for this budget is tried at a time.
         let mut turn = None;
         loop {
+            // Asked before the first try too: the client may have given the task up before the gateway was killed, or while
+            // the message waited to be sent once more.
+            if self.is_given_up(&call).await {
+                return;
+            }
             // The token is looked up at each try, because the token may have been revoked or narrowed meanwhile.
             let daemon = match self.context.holder(&call.caller) {
                 Holder::Held(caller) => self.context.daemon_of(&caller),
@@ -41,10 +46,7 @@ impl A2aDoor {
                 Holder::Unsaid => {
                     sleep(pause).await;
                     pause = (pause * 2).min(PAUSES.1);
-                    match self.is_given_up(&call).await {
-                        true => return,
-                        false => continue,
-                    }
+                    continue;
                 }
             };
             match daemon.call(&request, Duration::ZERO).await {
@@ -81,9 +83,6 @@ impl A2aDoor {
             }
             sleep(pause).await;
             pause = (pause * 2).min(PAUSES.1);
-            if self.is_given_up(&call).await {
-                return;
-            }
         }
     }
 
@@ -156,9 +155,7 @@ impl A2aDoor {
         let room = Arc::clone(self);
         self.context.spawn(async move {
             sleep(PAUSE_AGAIN * 2_u32.saturating_pow(tries)).await;
-            if !room.is_given_up(&call).await {
-                room.send(call).await;
-            }
+            room.send(call).await;
         });
         true
     }
@@ -222,7 +219,7 @@ impl A2aDoor {
 
 /// What was under way when the process ended: what the daemon has is followed, and the rest is sent.
 pub(super) async fn resume(room: Arc<A2aDoor>) {
-    for call in room.store.open_calls().await.unwrap_or_default() {
+    for mut call in room.store.open_calls().await.unwrap_or_default() {
         let record = room.store.record(call.task.clone()).await;
         let Ok(Some(record)) = record else {
             continue;
@@ -237,7 +234,12 @@ pub(super) async fn resume(room: Arc<A2aDoor>) {
                 };
                 let _ = room.follow.send(followed);
             }
-            None => room.send_in_background(call),
+            None => {
+                // Of a task that is over nothing is sent. Its message is looked for: where the daemon has it, its answer is
+                // to leave the inbox.
+                call.request = call.request.filter(|_| !record.is_over());
+                room.send_in_background(call);
+            }
         }
     }
     for task in room.store.tasks_due().await.unwrap_or_default() {

@@ -6,6 +6,7 @@ use signet_testkit::log::{is_ping, messages};
 
 use super::client::{Agent, Gateway, Scene, begins, code, id_of, says};
 use super::people::confidants;
+use super::revoked::stored;
 
 #[test]
 fn a_gateway_that_is_killed_again_and_again_loses_no_task_and_sends_none_twice() {
@@ -47,6 +48,28 @@ fn a_gateway_that_is_killed_again_and_again_loses_no_task_and_sends_none_twice()
 fn is_request(line: &serde_json::Value) -> bool {
     let text = line.to_string();
     text.contains("\"request\"") && text.contains("\"accepted\"") && text.contains("text ")
+}
+
+#[test]
+fn what_waited_in_a_killed_gateway_does_not_leave_where_its_task_was_given_up() {
+    let mut scene = Scene::new("");
+    let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "wait")));
+    scene.gateway.v1("CancelTask", &json!({"id": task}));
+    scene.gateway.kill();
+    // This is what a gateway leaves that is killed after the task was given up, and before its next try.
+    let file = rusqlite::Connection::open(scene.alice.dir.join("gateway-a2a.db")).unwrap();
+    let words = "words that were given up";
+    let request = json!({"peer": "agent-bob", "kind": "request", "body": words, "key": "a2a-k"});
+    let waiting = "INSERT INTO calls (key, task, is_open, request) VALUES ('k', ?1, 1, ?2)";
+    let put = file.execute(waiting, [task, request.to_string()]);
+    assert_eq!(put.unwrap(), 1);
+    drop(file);
+    scene.gateway = Gateway::start(&scene.alice, "");
+    eventually("nothing of it is open", || {
+        let open = stored(&scene.alice, "SELECT is_open FROM calls WHERE key = 'k'")?;
+        (open == 0).then_some(())
+    });
+    assert!(!format!("{:?}", scene.bob.log()).contains(words));
 }
 
 #[test]

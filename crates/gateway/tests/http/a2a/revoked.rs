@@ -170,8 +170,8 @@ fn what_waits_in_the_gateway_leaves_for_no_token_that_was_revoked_or_reaches_its
     assert!(!log.contains("words of the"), "it left all the same");
 }
 
-/// How many tasks are open in the gateway's file, which nobody else opens while it runs: in a copy of it.
-fn open_tasks(home: &Home) -> Option<i64> {
+/// The number that a query finds in the gateway's file, which nobody else opens while it runs: in a copy of it.
+pub(super) fn stored(home: &Home, query: &str) -> Option<i64> {
     let copy = tempfile::tempdir().unwrap();
     let mut store = None;
     for entry in std::fs::read_dir(&home.dir).unwrap().flatten() {
@@ -184,8 +184,11 @@ fn open_tasks(home: &Home) -> Option<i64> {
     }
     // A copy that was made in the middle of a write may be none.
     let db = rusqlite::Connection::open(store?).ok()?;
-    let count = "SELECT count(*) FROM tasks WHERE is_over = 0";
-    db.query_row(count, [], |row| row.get(0)).ok()
+    db.query_row(query, [], |row| row.get(0)).ok()
+}
+
+fn open_tasks(home: &Home) -> Option<i64> {
+    stored(home, "SELECT count(*) FROM tasks WHERE is_over = 0")
 }
 
 fn until_open(home: &Home, many: i64) {
