@@ -38,10 +38,11 @@ impl Db {
         let Some((mut record, seq)) = self.found(task)? else {
             return Ok(None);
         };
-        let had_answer = record.answer.is_some();
+        let before = record.clone();
         let events = record.apply(change, Moment::read());
         let state = record.task.status.state;
-        if !events.is_empty() || had_answer != record.answer.is_some() {
+        // What nobody is told of yet, such as a part that came before those in front of it, counts for the next change.
+        if !events.is_empty() || record != before {
             self.put(&record, events, seq, None)?;
         }
         Ok(Some(state))

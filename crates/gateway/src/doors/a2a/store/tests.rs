@@ -8,6 +8,7 @@ use super::*;
 use crate::doors::a2a::fault::A2aErrorKind;
 use crate::doors::a2a::words::model::A2aRole;
 
+mod early;
 mod shares;
 
 const LIMITS: StoreLimits = StoreLimits {
