@@ -1,6 +1,7 @@
 //! A2A, as its clients speak it: HTTP to the gateway of Alice, beside real daemons over a real NATS server, with an agent
 //! behind the daemon of Bob.
 
+mod broken;
 mod budgets;
 mod calls;
 mod cards;

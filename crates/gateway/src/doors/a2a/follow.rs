@@ -28,12 +28,12 @@ pub(crate) async fn follow(room: Arc<A2aDoor>, mut more: mpsc::UnboundedReceiver
         open: HashMap::new(),
         answered: VecDeque::new(),
         later: BTreeSet::new(),
+        refusals: Vec::new(),
         asked: 0,
     };
     let mut pause = PAUSES.0;
     loop {
-        // While no message is open, the gateway holds no connection for following: the daemon serves 64 connections in
-        // all.
+        // While no message is open, the gateway holds no connection for it: the daemon serves 64 in all.
         if following.open.is_empty() {
             match more.recv().await {
                 Some(next) => drop(following.open.insert(next.message.clone(), next)),
@@ -58,6 +58,8 @@ struct Following<'a> {
     answered: VecDeque<(Instant, String)>,
     /// What the other side has: when to look at it again, because nothing has taken it or its life ends.
     later: BTreeSet<(Instant, String)>,
+    /// What refused a message that is sent once more, while that is in the inbox.
+    refusals: Vec<Name>,
     /// How many messages this connection was asked about.
     asked: usize,
 }
@@ -73,6 +75,7 @@ impl Following<'_> {
         // Every open message is asked about again below, so drop the reminders that the previous connection left.
         self.answered.clear();
         self.later.clear();
+        self.drop_refusals(&mut link).await?;
         let all: Vec<String> = self.open.keys().cloned().collect();
         for message in all {
             self.ask(&mut link, &message).await?;
@@ -80,8 +83,7 @@ impl Following<'_> {
         let renewed = Instant::now() + RENEW;
         let mut idle = None;
         while self.asked < self.open.len() + ASKED_MAX {
-            // When no message is open any more, the connection is kept for a while (`KEPT`) for the next message,
-            // because most messages come in a row.
+            // A connection on which nothing is open any more is kept for a while: most messages come in a row.
             idle = match self.open.is_empty() {
                 true => idle.or_else(|| Some(Instant::now() + KEPT)),
                 false => None,
@@ -97,8 +99,7 @@ impl Following<'_> {
                 next = more.recv() => match next {
                     Some(next) => {
                         let message = next.message.clone();
-                        // Insert the message before asking about it: if the connection breaks in `ask`, the next connection
-                        // asks again.
+                        // Insert the message before asking about it: if the connection breaks in `ask`, the next one asks.
                         self.open.insert(message.clone(), next);
                         self.ask(&mut link, &message).await?;
                     }
@@ -132,7 +133,7 @@ impl Following<'_> {
         };
         let subscribed = link.call(&subscribe, PROMPT).await?;
         if subscribed.state == Some(State::Received) {
-            self.received(message);
+            self.look_later(message, UNTAKEN);
         }
         // If the peer's agent has already taken the message, progress may have come before this connection
         // subscribed: so look once.
@@ -142,9 +143,9 @@ impl Following<'_> {
         }
     }
 
-    /// The other side has it: most of what is taken at all is taken soon.
-    fn received(&mut self, message: &str) {
-        let when = Instant::now() + UNTAKEN;
+    /// The other side has it: after that time it is looked at again.
+    fn look_later(&mut self, message: &str, after: Duration) {
+        let when = Instant::now() + after;
         self.later.insert((when, message.to_owned()));
     }
 
@@ -168,13 +169,10 @@ impl Following<'_> {
             Some(out) => return self.is_at(link, message, out).await,
             None => return Ok(()),
         };
-        match out.expires.as_deref().and_then(left_until) {
-            None => return self.end(message, Change::Unanswered).await,
-            Some(left) => {
-                let when = Instant::now() + left + OVERTIME;
-                self.later.insert((when, message.to_owned()));
-            }
-        }
+        let Some(left) = out.expires.as_deref().and_then(left_until) else {
+            return self.end(message, Change::Unanswered).await;
+        };
+        self.look_later(message, left + OVERTIME);
         match out.taken {
             Some(true) => Ok(()),
             _ => self.change(message, Change::Untaken).await,
@@ -253,7 +251,7 @@ impl Following<'_> {
                         Ok(())
                     }
                     State::Received => {
-                        self.received(&message);
+                        self.look_later(&message, UNTAKEN);
                         self.change(&message, Change::at(State::Received)).await
                     }
                     State::Queued
@@ -306,9 +304,10 @@ impl Following<'_> {
         if let Some(failure) = &came.error
             && self.room.again(&open, &failure.reason).await
         {
-            self.acknowledge(link, name).await?;
+            // It is not asked about again where this connection ends: its call has another key now, so its task would end.
             self.open.remove(&message);
-            return Ok(());
+            self.refusals.push(name);
+            return self.drop_refusals(link).await;
         }
         let change = match (came.error, came.body) {
             (Some(failure), more) => Change::Refused(failure, more, came.data_tier),
@@ -324,6 +323,14 @@ impl Following<'_> {
             self.acknowledge(link, name).await?;
         }
         self.settle(open).await
+    }
+
+    async fn drop_refusals(&mut self, link: &mut DaemonConnection) -> Result<(), DoorError> {
+        while let Some(name) = self.refusals.last().cloned() {
+            self.acknowledge(link, name).await?;
+            self.refusals.pop();
+        }
+        Ok(())
     }
 
     async fn acknowledge(&self, link: &mut DaemonConnection, name: Name) -> Result<(), DoorError> {
@@ -344,11 +351,10 @@ impl Following<'_> {
     }
 
     async fn change(&self, message: &str, change: Change) -> Result<(), DoorError> {
-        let Some(open) = self.open.get(message) else {
-            return Ok(());
-        };
-        let task = open.task.clone();
-        self.room.changed(task, change).await
+        match self.open.get(message) {
+            Some(open) => self.room.changed(open.task.clone(), change).await,
+            None => Ok(()),
+        }
     }
 
     async fn end(&mut self, message: &str, change: Change) -> Result<(), DoorError> {
@@ -381,7 +387,7 @@ const PROMPT: Duration = Duration::from_secs(30);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How long an answer may take that the daemon has, before it is looked for.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long programs may take to take a message.
+/// How long programs may take to take a message: most of what is taken at all is taken soon.
 const UNTAKEN: Duration = Duration::from_secs(10);
 /// How long after the end of a life an answer may still be on its way through the daemon.
 const OVERTIME: Duration = Duration::from_secs(2);

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,12 +22,17 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) fn start(home: &Home, more: &str) -> Self {
+        Self::start_at(home, more, &home.dir.join("agent.sock"))
+    }
+
+    /// The same, with the daemon behind that socket.
+    pub(crate) fn start_at(home: &Home, more: &str, socket: &Path) -> Self {
         let text = format!("[listen]\naddress = \"127.0.0.1:0\"\nauth = \"none\"\n{more}");
         let config = home.dir.join("gateway.toml");
         std::fs::write(&config, text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_signet-gateway"));
         command.arg("serve").arg("--config").arg(&config);
-        command.arg("--socket").arg(home.dir.join("agent.sock"));
+        command.arg("--socket").arg(socket);
         command
             .env_clear()
             .stdin(Stdio::null())

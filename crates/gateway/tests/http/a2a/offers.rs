@@ -8,7 +8,7 @@ use super::client::{Agent, Gateway, Scene, begins, id_of, says};
 
 /// Bob's programs may offer what they want, for as long as they are connected and no longer, and nobody has
 /// spoken yet.
-fn strangers_so_far() -> Scene {
+pub(super) fn strangers_so_far() -> Scene {
     let house = House::new();
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
     bob.configure(
