@@ -32,7 +32,8 @@ impl Guard {
 
     /// Where that address is; `None` for one that may not be called.
     ///
-    /// An address of version 6 that carries one of version 4 is judged by both: whoever translates it calls the latter.
+    /// An address of version 6 that carries one of version 4 is judged by the latter alone, which is what whoever translates
+    /// it calls: a network of version 6 that stands in the configuration lets none of them in.
     pub(super) fn judge(&self, address: IpAddr) -> Option<AddressKind> {
         let carried = match address {
             IpAddr::V6(address) => carried(address),
@@ -272,7 +273,19 @@ mod tests {
         for address in ["192.168.2.1", "10.0.0.1", "169.254.169.254", "fe80::1"] {
             assert_eq!(judged(&guard, address), None, "{address}");
         }
+        // Whoever names the network of a translator has not named what stands behind it.
+        let translators = ["64:ff9b::/96", "2002::/16", "::/0"].map(|text| text.parse().unwrap());
+        let guard = Guard::new(false, translators.into());
+        for address in [
+            "64:ff9b::a00:1",
+            "64:ff9b::7f00:1",
+            "2002:a00:1::",
+            "::ffff:10.0.0.1",
+        ] {
+            assert_eq!(judged(&guard, address), None, "{address}");
+        }
         let all = Guard::new(false, vec!["0.0.0.0/0".parse().unwrap()]);
+        assert_eq!(judged(&all, "64:ff9b::a00:1"), Some(AddressKind::Own));
         assert_eq!(judged(&all, "10.0.0.1"), Some(AddressKind::Own));
         assert_eq!(judged(&all, "fe80::1"), None);
     }
