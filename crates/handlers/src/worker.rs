@@ -111,12 +111,10 @@ impl Worker {
     pub async fn work(mut self) -> Result<usize, Stopped> {
         let mut pause = PAUSES.0;
         loop {
-            match self.serve().await {
+            match self.serve(&mut pause).await {
                 Err(Stopped::Daemon(error)) if !self.once => {
-                    say(&format!(
-                        "{error}; trying again in {} s",
-                        pause.as_secs_f32()
-                    ));
+                    let seconds = pause.as_secs_f32();
+                    say(&format!("{error}; trying again in {seconds} s"));
                     tokio::time::sleep(pause).await;
                     pause = pause.saturating_mul(2).min(PAUSES.1);
                 }
@@ -125,7 +123,8 @@ impl Worker {
         }
     }
 
-    async fn serve(&mut self) -> Result<usize, Stopped> {
+    /// One connection. An answer of the daemon on it shows that it was not away: `pause` is the first one again.
+    async fn serve(&mut self, pause: &mut Duration) -> Result<usize, Stopped> {
         let (mut absent, mut shift) = (Absence::default(), Shift::default());
         // Offer the capability only when the handler can begin: a capability that nothing serves must not be offered.
         self.ready(&mut absent).await?;
@@ -151,6 +150,7 @@ impl Worker {
             };
             let (back, received) = call(client, receive).await?;
             client = back;
+            *pause = PAUSES.0;
             let Some(leased) = received.messages.into_iter().next() else {
                 if self.once && shift.remaining().is_zero() {
                     return finish(client, &shift).await;
@@ -260,3 +260,57 @@ const MARGIN: Duration = Duration::from_secs(30);
 const PROMPT: Duration = Duration::from_secs(30);
 /// How long a daemon that is not there is left alone, the first time and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+    use crate::Trying;
+
+    struct Nobody;
+
+    impl Handler for Nobody {
+        fn handle<'a>(&'a mut self, _attempt: &'a Attempt<'a>) -> Trying<'a> {
+            Box::pin(async { Ok(Done::Nothing) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_daemon_that_served_well_and_goes_is_waited_for_as_if_for_the_first_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("agent.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        std::thread::spawn(move || {
+            for answers in [0, 1] {
+                let (stream, _) = listener.accept().unwrap();
+                let calls = BufReader::new(stream.try_clone().unwrap()).lines();
+                for call in calls.take(answers) {
+                    let id = call.unwrap().rsplit_once("\"id\":").unwrap().1.to_owned();
+                    let id = id.split([',', '}']).next().unwrap();
+                    let answer = format!(
+                        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"messages\":[]}}}}\n"
+                    );
+                    (&stream).write_all(answer.as_bytes()).unwrap();
+                }
+            }
+        });
+        let mut worker = Worker {
+            socket,
+            handler: Box::new(Nobody),
+            timeout: WAIT,
+            capabilities: None,
+            offer: None,
+            retry_after: None,
+            once: false,
+            stops: false,
+        };
+        for (served, next) in [(false, PAUSES.1), (true, PAUSES.0)] {
+            let mut pause = PAUSES.1;
+            let ended = worker.serve(&mut pause).await;
+            assert!(matches!(ended, Err(Stopped::Daemon(_))), "{ended:?}");
+            assert_eq!(pause, next, "{served}");
+        }
+    }
+}
