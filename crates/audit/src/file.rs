@@ -64,28 +64,26 @@ pub(crate) fn torn_files(dir: &Path, seq: u64) -> Result<Vec<PathBuf>, LogError>
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(at(dir))? {
         let entry = entry.map_err(at(dir))?;
-        files.extend(
-            entry
-                .file_name()
-                .to_str()
-                .is_some_and(is_torn)
-                .then(|| entry.path()),
-        );
+        let is_one = entry.file_name().to_str().is_some_and(is_torn);
+        files.extend(is_one.then(|| entry.path()));
     }
     files.sort_unstable();
     Ok(files)
 }
 
-/// Makes the directory, for its owner alone, and its name durable.
+/// Makes the directory and those above it, for their owner alone, and their names durable.
 pub(crate) fn make_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
     if dir.is_dir() {
         return refuse_open_dir(dir);
     }
+    let is_made = |above: &&Path| !above.as_os_str().is_empty() && !above.is_dir();
+    let made: Vec<_> = dir.ancestors().take_while(is_made).collect();
     disk.make_dir(dir).map_err(at(dir))?;
-    // Sync the parent folder: otherwise a power cut may lose the directory's name, and with it the durable lines in the
-    // directory.
-    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-    sync_dir(disk, parent.unwrap_or(Path::new(".")))
+    // Sync the folder above each: otherwise a power cut may lose a directory's name, and with it the durable lines below.
+    made.iter().try_for_each(|made| {
+        let parent = made.parent().filter(|above| !above.as_os_str().is_empty());
+        sync_dir(disk, parent.unwrap_or(Path::new(".")))
+    })
 }
 
 /// Who may write in the directory of a log or of its keys can put any file there, or take it away.

@@ -285,3 +285,19 @@ fn a_thousand_torn_ends_of_one_place_stop_the_start_and_nothing_is_cut_off() {
     assert_eq!(fs::read(&month).unwrap(), torn);
     assert!(!month.with_extension("torn-2-1000").exists());
 }
+
+#[test]
+fn the_name_of_every_folder_that_is_made_for_a_log_is_durable_before_the_log_begins() {
+    let (home, disk) = (Home::new(), NotingDisk::new());
+    let top = home.0.path();
+    let folders = [top.to_owned(), top.join("audit"), top.join("audit/agents")];
+    let log = folders[2].join("agent-alice");
+    let faults = Arc::clone(&disk) as _;
+    Log::open_on(faults, &log, second(0), &genesis(), None).unwrap();
+    let asked = disk.take_asked();
+    let begins = asked.iter().position(|(name, _)| *name == "create");
+    for folder in folders {
+        let synced = ("sync-dir", folder);
+        assert!(asked[..begins.unwrap()].contains(&synced), "{synced:?}");
+    }
+}
