@@ -38,7 +38,8 @@ impl Invocation {
         let (mut done, mut rest) = (String::with_capacity(text.len()), text);
         while let Some((before, command)) = rest.split_once(NAME) {
             done.push_str(before);
-            // Look for `STARTS` before the verbs: it begins with one of the verbs, which would otherwise match first.
+            // `STARTS` begins with one of the commands in `VERBS`: look for `STARTS` first, because otherwise that command
+            // alone would be replaced, and the rest of `STARTS` would stay.
             let starts = STARTS.strip_prefix(NAME).unwrap_or(STARTS);
             if let Some(after) = command.strip_prefix(starts) {
                 done.push_str(&self.start);

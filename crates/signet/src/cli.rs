@@ -35,7 +35,8 @@ use talk::{handle, handler, handoff, inbox, outbox, ping, quarantine, reply, sen
 
 /// Reads the command line and runs what it asks for.
 pub fn main() -> ExitCode {
-    // A `--json` behind `--` belongs to the command that `signet inbox --each` or `signet handle` runs.
+    // A command line that cannot be parsed is reported as JSON as well, so look for `--json` here. One behind `--` is not
+    // meant: it belongs to the command that `signet inbox --each` or `signet handle` runs.
     let json = std::env::args_os()
         .take_while(|arg| arg != "--")
         .any(|arg| arg == "--json");

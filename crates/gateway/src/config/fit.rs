@@ -77,8 +77,8 @@ fn unfit_origin(origin: &str) -> Option<String> {
         .is_some_and(|(scheme, host)| {
             let (name, port) = host.split_once(':').unwrap_or((host, ""));
             let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-            // Browsers leave a scheme's default port out of `Origin`, so a configured origin that names this port
-            // would never match.
+            // Browsers leave a scheme's default port out of `Origin`, so a configured origin that names this port would never
+            // match: refuse such an origin, so that the person takes the port out.
             let is_default = [("http", "80"), ("https", "443")].contains(&(scheme, port));
             let is_host = match host.starts_with('[') {
                 true => host

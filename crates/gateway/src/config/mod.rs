@@ -275,7 +275,8 @@ mod tests {
 
     #[test]
     fn every_key_is_in_a_table_of_the_documents() {
-        // These have a table of their own, which does not repeat the section's name.
+        // The pages have a table for each of these sections, whose rows name the keys without the section's name: so this test
+        // has to know the section.
         let own = ["a2a", "discord", "inbox"];
         let pages = concat!(
             include_str!("../../../../docs/gateway.md"),

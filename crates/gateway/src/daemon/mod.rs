@@ -131,8 +131,8 @@ impl Daemon {
             None => self.begin(Some(place)).await?,
         };
         let answer = link.raw(method, params, wait).await;
-        // Keep the connection after these results only: after any other error the answer may still arrive, and
-        // the next call would take it for its own.
+        // Keep the connection for another call only if the daemon has answered or refused: after any other error the answer may
+        // still arrive, and the next call would take it for its own.
         if matches!(
             answer,
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_)))
@@ -179,8 +179,8 @@ impl Daemon {
             source,
         })?;
         let mut link = DaemonConnection::over(BufReader::new(stream), place);
-        // The flag only saves a repeated call: two connections that ask at the same time get the same answer,
-        // so `Relaxed` is enough.
+        // `is_agents` remembers that the socket was found to be an agent's, which saves the question. Two connections that ask
+        // at the same time get the same answer, so `Relaxed` is enough.
         if !shared.is_agents.load(Ordering::Relaxed) {
             let status = link.call(&ShowStatus {}, PROMPT).await?;
             // The daemon sends `private` only on the person's socket. The gateway refuses to use that socket, because a
@@ -335,8 +335,8 @@ impl DaemonConnection {
                 continue;
             }
             let id = message.get("id");
-            // A daemon that refuses a request before reading it does not know the request's id: JSON-RPC 2.0 then
-            // writes `null`.
+            // A daemon that refuses a request before reading it does not know the request's id, and JSON-RPC 2.0 then writes
+            // `null`: so an answer with the id `null` is for this request, too.
             let is_mine = id.is_some_and(|id| id.is_null() || *id == self.last_id);
             return match (is_mine, message.remove("result"), message.remove("error")) {
                 (true, Some(result), None) => Ok(result),

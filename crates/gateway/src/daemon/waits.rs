@@ -28,8 +28,8 @@ impl Daemon {
         let until = Instant::now() + wait;
         let mut place = places.take_now(caller, Lasting::AWhile);
         let mut call = call.clone();
-        // A long wait may be split into several calls, each with the same message: the key makes the daemon
-        // send the message only once.
+        // Without a slot, or for a wait longer than `SHORT_TURN`, several calls may be made, each with the same message: the
+        // key makes the daemon send the message only once.
         if call.key.is_none() && (place.is_none() || wait > SHORT_TURN) {
             call.key = Some(fresh_key("gateway")?);
         }
@@ -63,7 +63,8 @@ impl Daemon {
                 .min(self.turn_for(&call));
             call.wait = turn.as_secs_f64();
             let answer = self.asked(Send::METHOD, &call, turn, has_place).await?;
-            // An answer before the end of this short wait means that nothing is left to wait for, so no further call is needed.
+            // If the daemon answered before the end of this short wait, nothing is left to wait for. If the caller's whole wait
+            // is over (`until`), this answer is the last as well.
             if began.elapsed() < turn || Instant::now() >= until {
                 return Ok(answer);
             }

@@ -42,7 +42,7 @@ impl Events {
         let value = match rest.strip_prefix(b":") {
             Some(value) => value.strip_prefix(b" ").unwrap_or(value),
             None if rest.is_empty() => rest,
-            // The line belongs to another field, whose name only begins with `data`.
+            // The line belongs to another field, whose name only begins with `data`, such as `database`: ignore it.
             None => return,
         };
         if self.has_data {

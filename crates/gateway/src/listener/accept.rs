@@ -51,7 +51,8 @@ impl Accept {
                 accepted = socket.accept() => accepted,
             };
             let Ok((stream, remote)) = accepted else {
-                // The process is out of file descriptors: accepting again at once would only spin.
+                // The process is out of file descriptors: close an idle connection and wait a moment, because accepting again
+                // at once would only fail again and again.
                 places.free_one(None);
                 sleep(ACCEPT_PAUSE).await;
                 continue;

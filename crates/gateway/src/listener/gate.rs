@@ -132,7 +132,8 @@ pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
             of_a2a.unwrap_or_else(|| fault.response())
         }
     };
-    // Authentication runs after this gate, so only the response shows whether the caller is known.
+    // Delay the answer to a stranger while many strangers call. Authentication runs after this gate, so only the response shows
+    // whether the caller is known.
     if response.extensions().get::<KnownCaller>().is_none() {
         gate.pace().await;
     }

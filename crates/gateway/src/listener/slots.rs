@@ -44,8 +44,8 @@ impl ConnectionActivity {
 
 impl Drop for RequestUnderWay {
     fn drop(&mut self) {
-        // Write the time before the count falls: an idle connection is judged by the end of its last request,
-        // and would otherwise show an old time.
+        // Write the end of this request before the request is taken off the count: with a count of 0 the connection is judged
+        // by that time, and would otherwise show the end of an earlier request.
         let now = self.0.clock.fetch_add(1, Ordering::Relaxed);
         self.0.idle_since.store(now, Ordering::Relaxed);
         self.0.under_way.fetch_sub(1, Ordering::Relaxed);

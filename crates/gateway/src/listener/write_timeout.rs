@@ -55,7 +55,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // Reading has limits of its own: `header-seconds` and `body-seconds`.
+        // This timer is for writing alone, so only pass the call on: reading has the limits `header-seconds` and
+        // `body-seconds`.
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }

@@ -24,7 +24,8 @@ impl HttpClient {
         for (address, place) in self.judged(url).await? {
             if !is_secure && place == AddressKind::Public {
                 failed = OutgoingError::Cleartext;
-                // Try the next address: the same name may also lead to an own network, where calls without TLS are allowed.
+                // Without TLS, skip this address, because it is public. The same name may also lead to an address in an own
+                // network, where calls without TLS are allowed: so try the next one.
                 continue;
             }
             match self.proxies.connect(url, address).await {

@@ -112,7 +112,8 @@ impl TryFrom<String> for Network {
 
 fn masked_v4(address: Ipv4Addr, bits: u8) -> u32 {
     let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32)));
-    // For a length of 0 the shift is as wide as the number, so `checked_shl` gives `None`: the mask is then 0.
+    // For a prefix of 0 bits the shift is as wide as the number, so `checked_shl` gives `None`: no bit counts then, and the
+    // mask is 0.
     u32::from(address) & mask.unwrap_or(0)
 }
 
@@ -127,7 +128,8 @@ fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let low = || Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
     match (a, b, c, d, e, f) {
-        // `::1` and `::` look like an IPv4 address within an IPv6 address (compatible form), but are none.
+        // `::1` and `::` have the form of an IPv4 address within an IPv6 address (compatible form), but are addresses of their
+        // own: so take no IPv4 address from them.
         (0, 0, 0, 0, 0, 0) if address.is_loopback() || address.is_unspecified() => None,
         (0, 0, 0, 0, 0, 0 | 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => Some(low()),
         (0x2002, ..) => Some(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
@@ -154,7 +156,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         ([198, 18, 0, 0], 15),
         ([198, 51, 100, 0], 24),
         ([203, 0, 113, 0], 24),
-        // This range holds multicast (224.0.0.0/4) and the reserved addresses above it.
+        // The last range holds multicast (224.0.0.0/4) and the reserved addresses above it, which no host on the internet has.
         ([224, 0, 0, 0], 3),
     ];
     !special
@@ -169,7 +171,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         let network = Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0);
         masked_v6(address, bits) == u128::from(network)
     };
-    // Only what lies within 2000::/3 may be called, so fc00::/7, fe80::/10 and all that is not given out need no line.
+    // Only addresses within 2000::/3 may be called, so this list need not name what lies outside, such as fc00::/7 and
+    // fe80::/10. It takes out the ranges within 2000::/3 that are not public.
     within(0x2000, 0, 3)
         && !within(0x2001, 0, 23)
         && !within(0x2001, 0xdb8, 32)

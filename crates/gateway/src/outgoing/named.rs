@@ -143,7 +143,7 @@ impl Endpoint {
             Host::Name(name) => TcpStream::connect((name.as_str(), self.port)).await.ok(),
             Host::Here => match TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await {
                 Ok(stream) => Some(stream),
-                // The agent may listen at the IPv6 loopback address alone.
+                // The agent may listen at the IPv6 loopback address alone, so try that one if IPv4 fails.
                 Err(_) => TcpStream::connect((Ipv6Addr::LOCALHOST, self.port))
                     .await
                     .ok(),

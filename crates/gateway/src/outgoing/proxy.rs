@@ -113,7 +113,8 @@ impl HttpProxy {
             format!("Basic {}", BASE64.encode(pair.as_bytes()))
         });
         Ok(Self {
-            // `TcpStream::connect` takes an IPv6 address without brackets.
+            // A URL has an IPv6 address in brackets, and `TcpStream::connect` takes it only without them: so remove the
+            // brackets.
             host: host.trim_matches(['[', ']']).to_owned(),
             port: url.port().unwrap_or(80),
             authorization: user,

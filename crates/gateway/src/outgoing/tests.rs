@@ -162,8 +162,8 @@ async fn a_proxy_is_told_the_address_that_was_judged_and_not_the_name() {
         false,
         &[("all_proxy", format!("http://me:pass@127.0.0.1:{port}"))],
     );
-    // 1.1.1.1 is a public address. An address for examples, as in 2001:db8::/32, would be refused, and a name would
-    // need a resolver.
+    // This test needs a public address, such as 1.1.1.1. An address for examples, as in 2001:db8::/32, would be refused, and a
+    // name would need a resolver.
     let answer = post(&outgoing, "https://1.1.1.1/", quick()).await;
     assert!(answer.is_err(), "the proxy speaks no TLS");
     let asked = told.recv().await.unwrap();

@@ -68,7 +68,8 @@ pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::
 /// Tells the daemon that an answer is read: until then it waits in the inbox.
 pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), CliError> {
     match client.call(&Acknowledge::of(vec![message.name()])) {
-        // A refusal means that the message has already left the inbox, for instance by `signet inbox --take`.
+        // A refusal means that the message has already left the inbox, for instance by `signet inbox --take`: that is as good
+        // as success.
         Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -95,8 +96,8 @@ pub(super) fn decide_in<R: Serve>(home: &Home, request: R) -> Result<R::Answer, 
     if let Some(mut client) = daemon_at(&config.control_socket)? {
         return change(&mut client, &request);
     }
-    // If a daemon has started since the look above, it holds this lock: the command then fails, and does
-    // not decide beside the daemon.
+    // No daemon answered above. If one has started since, it holds this lock: the command then fails, and does not decide
+    // beside the daemon.
     let lock = HomeLock::acquire(home)?;
     let mut memory = Memory::open(&lock, &config)?;
     let at = clock::at();

@@ -129,7 +129,8 @@ fn continued(line: &str) -> String {
             continue;
         }
         let length = word.chars().count();
-        // A space and the backslash that continues the line have to fit after the word.
+        // If the word does not fit into the line, begin a new one. After the word there has to be room for a space and the
+        // backslash that continues the line. Nothing is gained at a line's beginning, or for a space alone.
         if width > 0 && !word.trim().is_empty() && width + length + 1 > COLUMNS {
             whole.push_str("\\\n      ");
             width = 6;

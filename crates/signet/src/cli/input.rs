@@ -194,7 +194,7 @@ mod tests {
                 .unwrap_err(),
         );
         assert!(folder.contains("cannot be read"), "{folder}");
-        // An endless device is not read to its end.
+        // A device such as /dev/zero has no end: so it is read only up to the limit, and refused as too long.
         let endless = told(input.json("@/dev/zero").unwrap_err());
         assert!(endless.contains("more than the"), "{endless}");
     }

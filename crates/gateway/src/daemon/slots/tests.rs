@@ -54,7 +54,8 @@ fn neither_streams_nor_leases_of_many_callers_take_all_places_of_the_other() {
         };
         let held = all(taken);
         assert_eq!(held.len(), KEPT - always, "{taken:?}");
-        // A caller that already holds slots of the one kind can still take a slot of the other kind.
+        // Callers hold all slots that streams (or leases) may take. The others are kept for leases (or streams), so the same
+        // caller still gets one of those.
         assert!(places.take_now(&caller("a"), left).is_some());
         assert_eq!(all(left).len(), always, "{left:?}");
     }
@@ -100,7 +101,8 @@ fn a_place_that_is_given_back_belongs_to_who_waits_before_a_newcomer_can_ask() {
     let waits = holder(&caller("waits"), Lasting::AWhile);
     let _turn = pool.ask(&waits).err().expect("none is free");
     let gone = held.pop().flatten().unwrap();
-    // This call does what dropping a slot does while it holds the lock: the slot goes to whoever waits first.
+    // Dropping a slot makes this call while it holds the lock: the slot goes to whoever waits first, so that no newcomer finds
+    // it free.
     let next = pool.taken.locked().release(&gone.holder, pool);
     assert!(next.iter().all(|next| next.holder == waits) && next.len() == 1);
     let newcomer = places.take_now(&caller("newcomer"), Lasting::AWhile);

@@ -317,8 +317,8 @@ mod tests {
                 as_read_by_1_0(hybrid.clone(), &signed),
                 Value::Object(signed.clone())
             );
-            // The members of 0.3 in the hybrid card change nothing in the 1.0 form of the scheme that stands beside
-            // them.
+            // The hybrid card holds the members of A2A 0.3 beside those of 1.0. They must not change the latter, or a client of
+            // 1.0 would read another scheme than in the signed card.
             for (new, _) in SCHEMES {
                 let of_signed = &signed["securitySchemes"][name][new];
                 assert_eq!(&scheme[new], of_signed, "{new}");

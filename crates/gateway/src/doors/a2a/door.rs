@@ -84,7 +84,8 @@ impl A2aDoor {
 
     /// Ends a task whose token holds no more; nothing of it is sent from then on.
     pub(super) async fn end_with_token(&self, task: String) {
-        // Errors are ignored: `settle_ended` ends what is left when the tokens next change, or when the gateway next starts.
+        // Errors are ignored: if a write fails, `settle_ended` tries to end this task again when the tokens next change, or
+        // when the gateway next starts.
         let _ = self.changed(task.clone(), Change::TokenEnded).await;
         let _ = self.store.settled_all(task).await;
     }
@@ -151,7 +152,8 @@ impl A2aDoor {
         };
         let acknowledge = Acknowledge::of(vec![name]);
         let done = daemon.call(&acknowledge, Duration::ZERO).await;
-        // The daemon refuses when the answer has already left the inbox, which is as good as success here.
+        // If the answer has already left the inbox, the daemon refuses to acknowledge it. That is as good as success: in both
+        // cases note that the client has got the answer.
         if matches!(
             done,
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_)))

@@ -105,7 +105,8 @@ impl Following<'_> {
                     }
                     None => return Ok(()),
                 },
-                // If `self.later` is empty, `later` equals `renewed`, and that moment is handled by the last arm and not here.
+                // Without a reminder in `self.later`, `later` is set to `renewed`, the time to end this connection. The arm
+                // below handles that time, so this arm is then off.
                 () = sleep_until(later), if later < renewed => {
                     if let Some((_, message)) = self.later.pop_first()
                         && self.open.contains_key(&message)
@@ -115,8 +116,9 @@ impl Following<'_> {
                 }
                 () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
                     Some((_, message)) => self.fetch(&mut link, &message).await?,
-                    // The connection was idle for `KEPT`, or is as old as `RENEW`. The next connection subscribes anew,
-                    // because other programs may have filled the daemon's list of subscriptions.
+                    // No answer has to be fetched, so this is the end of `KEPT` without a message, or of `RENEW`: end the
+                    // connection. The next one subscribes anew, because other programs may have filled the daemon's list of
+                    // subscriptions.
                     None => return Ok(()),
                 },
             }
@@ -244,8 +246,8 @@ impl Following<'_> {
                 let message = moved.message_id;
                 match moved.state {
                     _ if !self.open.contains_key(&message) => Ok(()),
-                    // The daemon usually sends the answer itself at once, but not to a socket that may not see it: wait
-                    // `GRACE` for the answer, and only then look for it in the inbox.
+                    // The daemon usually sends the answer itself right after this notification, but not if this socket may not
+                    // see the answer: so wait `GRACE` for it, and only then look in the inbox.
                     State::Answered => {
                         self.answered.push_back((Instant::now() + GRACE, message));
                         Ok(())
@@ -294,7 +296,8 @@ impl Following<'_> {
         link: &mut DaemonConnection,
         came: Message,
     ) -> Result<(), DoorError> {
-        // A message without `in_reply_to` answers nothing: no message is open under the empty name.
+        // A message without `in_reply_to` answers nothing. Look for it under the empty name, which no open message has, so that
+        // it is ignored.
         let message = came.in_reply_to.clone().unwrap_or_default();
         let Some(open) = self.open.get(&message).cloned() else {
             return Ok(());

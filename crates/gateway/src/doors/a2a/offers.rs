@@ -74,7 +74,8 @@ impl A2aDoor {
         let all: Vec<String> = offers.iter().map(|offer| offer.name.clone()).collect();
         let is_news = self.offered.with(peer, |known| {
             known.is_met |= is_met;
-            // An empty list means that the peer's program is away: keep the offers that it had before.
+            // An empty list means that the peer's program is away: keep the offers that it had before. An unchanged list is no
+            // news, so it is not written again.
             let is_news = !all.is_empty() && known.last != all;
             if is_news {
                 known.last.clone_from(&all);
@@ -91,7 +92,8 @@ impl A2aDoor {
     async fn meet(&self, caller: &Caller, peer: &str) -> Option<String> {
         let now = Instant::now();
         let is_due = self.offered.with(peer, |known| {
-            // Check and note the time under one lock: of calls that come at the same time, only one begins a session.
+            // Check when the peer was last asked, and note the new time, under one lock: of calls that come at the same time,
+            // only one then begins a session.
             let is_due = known.asked.is_none_or(|asked| now - asked >= MEET_EVERY);
             known.asked = if is_due { Some(now) } else { known.asked };
             is_due

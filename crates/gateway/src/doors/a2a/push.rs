@@ -68,8 +68,8 @@ impl Pushing {
         let receiver = (due.config.task_id.clone(), due.config.id.clone());
         {
             let mut busy = self.busy.locked();
-            // Only one push at a time goes to a receiver, so that it gets events in order. The flag tells the
-            // running push that there are more.
+            // Only one push at a time goes to a receiver, so that it gets events in order. If one is under way, `has_news`
+            // tells it that there are more events.
             if let Some(has_news) = busy.receivers.get_mut(&receiver) {
                 *has_news = true;
                 return;
@@ -87,7 +87,8 @@ impl Pushing {
                 self.push(context, store, due).await;
             }
             {
-                // Read and reset the flag under one lock: otherwise an event that comes in between would not be pushed.
+                // Read and reset this receiver's `has_news` under one lock: otherwise an event that comes in between would not
+                // be pushed.
                 let mut busy = self.busy.locked();
                 if busy.receivers.insert(receiver.clone(), false) != Some(true) {
                     busy.receivers.remove(&receiver);
@@ -250,7 +251,7 @@ fn headers(config: &PushConfig) -> Option<HeaderMap> {
 
 fn secret(text: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(text).ok()?;
-    // A sensitive header is left out where headers are printed for debugging.
+    // The header is a secret: marked as sensitive, its value is left out where headers are printed for debugging.
     value.set_sensitive(true);
     Some(value)
 }

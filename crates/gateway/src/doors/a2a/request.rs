@@ -104,7 +104,8 @@ mod tests {
         let fault = fits(MAX_MESSAGE - AROUND - 1, 1).unwrap_err();
         assert!(fault.to_string().contains("240 KiB"), "{fault}");
         assert!(fits(176 * 1024, 3).is_ok() && fits(178 * 1024, 3).is_err());
-        // Each number takes five bytes here, and seventeen more in the form that the daemon signs.
+        // As the client writes it, each number takes five bytes, so this message is small enough. The form that the daemon
+        // signs has seventeen more for each, which is too much: so it is refused.
         let numbers = A2aPart::of(PartContent::Data(json!(vec![1e20; 15_000])));
         assert!(body_of(&message(vec![numbers]), 1).is_err());
     }

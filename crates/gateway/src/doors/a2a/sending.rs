@@ -185,7 +185,8 @@ impl A2aDoor {
         };
         let mut pause = PAUSES.0;
         loop {
-            // Wait first: the daemon may still be reading what the killed gateway wrote to it.
+            // Wait before asking for the message: if the gateway was killed just after sending it, the daemon may still be
+            // reading it, and would say that it has no such message.
             sleep(pause).await;
             let daemon = match self.context.holder(&call.caller) {
                 Holder::Held(caller) => self.context.daemon_of(&caller),

@@ -14,7 +14,8 @@ use crate::say::say;
 /// Warns of a card whose key nobody finds, and of each agent of whom the daemon says that it knows no such. While the
 /// daemon is away, it is asked again.
 pub(crate) async fn warn_at_start(room: Arc<A2aDoor>) {
-    // `signed_card` itself logs a warning if readers of this agent's signed card would not find its key.
+    // Repeat until the daemon gives the card. Nothing is done with it here: `signed_card` itself logs a warning if readers of
+    // this agent's signed card would not find its key.
     while room.signed_card(None).await.is_err() {
         sleep(PAUSE).await;
     }
@@ -40,8 +41,8 @@ async fn is_unknown(context: &Context, peer: &str) -> Option<Option<String>> {
                 let refusal = error.refusal();
                 return Some(refusal.and_then(|refusal| refusal.did_you_mean.clone()));
             }
-            // The daemon refused for another reason, which proves nothing: the socket may show fewer peers than
-            // the daemon knows.
+            // Any refusal but `PeerUnknown` and `PeerResembles` does not prove that there is no such agent, for instance
+            // because the socket shows fewer peers than the daemon knows: so warn of nothing.
             Err(DoorError::Daemon(ClientError::Refused(_))) => return None,
             Err(_) => sleep(PAUSE).await,
         }

@@ -79,8 +79,8 @@ mod tests {
                 call("GetTaskPushNotificationConfig", json!({"id": "x"})),
                 Some(A2aErrorKind::Params),
             ),
-            // From here on `fault` finds nothing: the missing id is the only fault, or the body is no call of JSON-RPC
-            // 2.0 without an id.
+            // `fault` looks only at calls of JSON-RPC 2.0 without an id, and for other faults than the missing id. So it finds
+            // nothing in the bodies from here on.
             (call("tasks/get", json!({"id": "x"})), None),
             (call("ListTasks", json!({})), None),
             (json!({"jsonrpc": "1.0", "method": "message/ssend"}), None),

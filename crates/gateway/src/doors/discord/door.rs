@@ -56,7 +56,7 @@ impl DiscordDoor {
     pub(crate) fn note_post(&self, post: Snowflake) {
         let mut own = self.own.locked();
         own.posts.insert(post);
-        // Ids rise with time, so the first one is the oldest.
+        // Forget the oldest post when there are too many. Ids of posts rise with time, so the oldest is the first in the set.
         if own.posts.len() > REMEMBERED {
             own.posts.pop_first();
         }

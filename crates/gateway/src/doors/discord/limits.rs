@@ -55,7 +55,8 @@ impl RateLimits {
     pub(crate) fn note(&mut self, route: RequestKind, said: RateLimitHeaders, now: Instant) {
         match said.status {
             429 => self.note_limit(route, said, now),
-            // Discord bans the IP address of a client that goes on asking with a refused token.
+            // Discord bans the IP address of a client that goes on asking with a refused token: so send no request at all for
+            // the time `REFUSED`.
             401 | 403 | 404 => self.global = Some(now + REFUSED),
             500.. => self.note_fault(now),
             _ => {
@@ -75,7 +76,8 @@ impl RateLimits {
             true => said.retry_after,
             false => said.retry_after.or(said.reset_after),
         };
-        // A shift by more than 31 would overflow; at 11 the wait is nearly `LONGEST`.
+        // Double the least wait for each 429 in a row. A shift by more than 31 would overflow, and after 11 doublings the wait
+        // is nearly `LONGEST` anyway.
         let least = LEAST.saturating_mul(1 << self.limited.min(11)).min(LONGEST);
         self.limited = self.limited.saturating_add(1);
         let until = now + wait.and_then(meant).unwrap_or(UNSAID).max(least);
@@ -98,7 +100,7 @@ impl RateLimits {
 /// The wait; `None` for a number that is negative, next to nothing, or no number.
 fn meant(seconds: f64) -> Option<Duration> {
     let is_meant = seconds.is_finite() && seconds >= LEAST.as_secs_f64();
-    // Never wait longer than an hour: an answer with a wrong number must not stop the channel for days.
+    // Never wait longer than an hour (six times `REFUSED`): an answer with a wrong number must not stop the channel for days.
     is_meant.then(|| Duration::from_secs_f64(seconds.min(REFUSED.as_secs_f64() * 6.0)))
 }
 

@@ -85,7 +85,8 @@ async fn once(
     };
     let mut place = Snowflake(after);
     for post in &posts {
-        // A cache, or a false server, may answer with old posts: the position never goes back.
+        // Skip posts up to the position: a cache, or a false server, may answer with old posts, and the position must never go
+        // back.
         if post.id <= place {
             looked.skipped += 1;
             continue;
@@ -135,7 +136,7 @@ async fn envelope(room: &DiscordDoor, post: &ChannelPost) -> Result<Option<Bytes
     match post.file(MAX_MESSAGE) {
         None => Ok(None),
         Some(file) => match room.channel.file(file).await {
-            // Check the length again: the file may be longer than the post claims.
+            // Check the length again, and skip a file that is too long: it may be longer than the post claims.
             Ok(bytes) => Ok(Some(bytes).filter(|bytes| bytes.len() <= MAX_MESSAGE)),
             // The author of the post chose the file's address, so an unreadable file is no fault of Discord's: skip it.
             Err(_) => Ok(None),

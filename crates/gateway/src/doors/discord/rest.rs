@@ -69,7 +69,7 @@ impl Channel {
         messages
             .path_segments_mut()
             .ok()?
-            // A base URL that ends with `/` has an empty last segment, which would make a double slash here.
+            // A base URL that ends with `/` has an empty last segment, which would make a double slash here: so remove it.
             .pop_if_empty()
             .extend(["channels", &id, "messages"]);
         Some(Self {

@@ -21,7 +21,8 @@ impl DiscordDoor {
 
     /// Shows, carries and reads until the gateway is to end.
     pub(crate) async fn run(self) {
-        // Until the position is known, messages that the daemon takes in are never shown: so look for the daemon often.
+        // `shown` is the line of the log up to which messages were shown. What comes before it is known is never shown: so if
+        // the daemon is away then, look for it often.
         let pause = |why: &ClientError| match (why, self.state.places().shown) {
             (ClientError::NotReachable { .. }, None) => SHORT_PAUSE,
             _ => PAUSE,

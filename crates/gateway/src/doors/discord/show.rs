@@ -45,13 +45,14 @@ pub(crate) async fn session(room: &DiscordDoor) -> ClientError {
         };
         for message in &part.messages {
             show(room, message).await;
-            // Store the position after the post: after a crash in between, the message is posted again with the
-            // same nonce, and Discord drops the copy.
+            // Store how far the log was shown only after the post: after a crash in between, the message is posted again with
+            // the same nonce, and Discord drops the copy.
             if let Err(error) = keep(room, message.line) {
                 return error;
             }
         }
-        // Store the position after lines without a message, too: otherwise the next request would read these lines again.
+        // The last lines of this part may hold no message to show. Store that they were read, too: otherwise the next request
+        // would read them again.
         if let Err(error) = keep(room, part.through) {
             return error;
         }

@@ -55,7 +55,7 @@ impl ChannelState {
         let mut places = self.places.locked();
         let mut changed = *places;
         change(&mut changed);
-        // Most calls change nothing: skip the write then, because each write is synced to the disk.
+        // Most calls set the positions to what they are: skip the write then, because each write is synced to the disk.
         if changed != *places {
             let (new, bytes) = (
                 self.path.with_extension("new"),

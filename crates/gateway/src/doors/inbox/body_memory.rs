@@ -69,8 +69,8 @@ impl BodyMemory {
                 reading.await.unwrap_or(Err(Unread::Slow))
             }
         };
-        // Read the rest for a while: a sender that still writes when the connection closes would never see the
-        // refusal, and would try again for ever.
+        // Read on for a while after refusing a body that is too long: a sender that still writes when the connection closes
+        // would never see the refusal, and would try again for ever.
         if matches!(read, Err(Unread::TooLong)) {
             discard_up_to(body, DISCARDED, DISCARD_TIME.min(time)).await;
         }

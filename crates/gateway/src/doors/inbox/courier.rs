@@ -98,7 +98,8 @@ async fn deliver(room: &HttpCarrier, link: &CarrierConnection) -> ClientError {
         let request = delivery(&room.section.carrier, messages);
         let ruled = link.call(&request, RULING).await;
         for item in items {
-            // The request that waits for this result may have been given up meanwhile: then nobody receives the result.
+            // The request that waits for this result may have been given up meanwhile. Then nobody receives the result, and the
+            // error of `send` is ignored.
             let _ = item.done.send(match ruled {
                 Ok(_) => EnvelopeResult::Ruled,
                 Err(_) => EnvelopeResult::Away,

@@ -44,7 +44,8 @@ impl Lanes {
     pub(super) async fn turn(&self, address: &str, patience: Duration) -> Option<LaneTurn<'_>> {
         let mut turn = self.enter(address, Instant::now())?;
         let place = timeout(patience, Arc::clone(&turn.places).acquire_owned()).await;
-        // While this parcel waited, an earlier parcel may have failed, which pauses all parcels to this address.
+        // While this parcel waited for its turn, an earlier parcel may have failed, which pauses the address: so look whether
+        // it is paused now, and if so give no turn.
         let is_paused = self.0.locked().get(address)?.is_paused(Instant::now());
         turn.place = place.ok()?.ok().filter(|_| !is_paused);
         turn.place.is_some().then_some(turn)
@@ -164,7 +165,8 @@ mod tests {
         });
         let left = join_all(burst).await;
         assert!(left.iter().all(Option::is_some));
-        // The parcel that waits behind parcels that failed gets no turn, because the address is then paused.
+        // `AT_ONCE` parcels get a turn at once and fail, and one more waits. It gets no turn, because the failures pause the
+        // address.
         let after = (0..AT_ONCE + 1).map(|_| async {
             let turn = lanes.turn("https://a/", TURN).await?;
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -225,7 +225,8 @@ async fn read(
             .take(LONGEST)
             .read_until(b'\n', &mut line)
             .await;
-        // A line without a line feed was cut off, by the end of the connection or at the limit: its rest never comes.
+        // A line without a line feed was cut off, by the end of the connection or at the limit. Its rest never comes, so do not
+        // parse it, and end the connection.
         let is_whole = matches!(read, Ok(1..)) && line.last() == Some(&b'\n');
         let Some(message) = is_whole
             .then(|| serde_json::from_slice(&line).ok())

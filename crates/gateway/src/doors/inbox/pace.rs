@@ -34,7 +34,8 @@ impl AddressPace {
         now: Instant,
     ) -> Result<(), Duration> {
         self.make_room(now);
-        // A bucket that holds less than one envelope would never let one through.
+        // A bucket holds what may come within `THIRD`. At a low rate that is less than one envelope, and none would ever get
+        // through: so hold at least one (`self.pause`).
         let full = RateBucket::of(self.pause, THIRD.max(self.pause), now);
         let bucket = self.buckets.entry(network(from)).or_insert(full);
         bucket.take(u32::try_from(envelopes.max(1)).unwrap_or(u32::MAX), now)

@@ -82,7 +82,8 @@ impl PollSlots {
     pub(crate) fn admit(&self, poller: Poller) -> Result<PollSlot, NotWaiting> {
         let mut waiting = self.waiting.locked();
         match waiting.get(&poller.peer) {
-            // A replayed copy of the poll that waits has the same time: a copy must not end the real poll.
+            // A poll that is older than the one that waits must not end it. Nor must a replayed copy of it, which has the same
+            // time: so compare with `>=`.
             Some(newest) if newest.made >= poller.made => return Err(NotWaiting::Older),
             Some(newest) => newest.ended.cancel(),
             None if waiting.len() >= self.most => return Err(NotWaiting::Full),

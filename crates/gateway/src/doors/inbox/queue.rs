@@ -119,7 +119,8 @@ impl Queue {
     pub(crate) fn give_up(&self) {
         let waiting = self.waiting.locked().take(usize::MAX, usize::MAX);
         for item in waiting {
-            // The request that waits for this result may be gone: then nobody receives the result.
+            // The request that waits for this result may be gone. Then nobody receives the result, and the error of `send` is
+            // ignored.
             let _ = item.done.send(EnvelopeResult::Away);
         }
     }
@@ -142,8 +143,8 @@ impl QueueSlot<'_> {
         waiting.release(self.from, used);
         waiting.add(item);
         while waiting.bytes > self.queue.limit {
-            // `reserve` keeps verified messages within the limit: a queue above the limit always holds unverified
-            // ones that can be dropped.
+            // Drop unverified messages until the queue is within its limit. There are always enough: `reserve` keeps the
+            // verified ones alone within the limit.
             let Some(shed) = waiting.shed() else { break };
             let _ = shed.done.send(EnvelopeResult::Shed);
         }

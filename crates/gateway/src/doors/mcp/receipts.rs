@@ -101,7 +101,8 @@ mod tests {
         receipts.written(&two);
         assert_eq!(wrote.try_recv().ok(), Some(name("b")));
         assert!(wrote.try_recv().is_err());
-        // Request 1 was cancelled, and the client uses its id again for a call that shows no answer.
+        // Request 1 was cancelled, and the client uses its id again for a call that shows no answer: so the answer of the
+        // cancelled request must not be acknowledged.
         receipts.expect(one.clone(), Vec::new());
         receipts.written(&one);
         assert!(wrote.try_recv().is_err());

@@ -200,7 +200,8 @@ impl ServerHandler for Gateway {
             .get("key")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        // A call that is cancelled closes its connection to the daemon here; the daemon finishes what it has already begun.
+        // A token that may only read may run only the tools that change nothing. If the client cancels the call, its connection
+        // to the daemon closes here; the daemon finishes what it has already begun.
         let answered = match whose.may_send || tools::only_looks(&request.name) {
             true => tokio::select! {
                 () = context.ct.cancelled() => return Err(cancelled()),

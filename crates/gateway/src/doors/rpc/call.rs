@@ -88,7 +88,8 @@ impl<'a> Calls<'a> {
 
     fn admitted(&self, method: &str, params: Value) -> Result<Call, ApiError> {
         let line = Call::named(method).ok_or_else(|| {
-            // A single A2A call was already answered in `rpc`, so an A2A call that comes here is part of a batch.
+            // A single A2A call was already answered in `rpc`, so one that comes here is part of a batch: the error then says
+            // that batches take no A2A calls.
             match self.context.config.a2a.enabled && a2a::is_method(method) {
                 true => not_in_a_batch(),
                 false => Call::unknown(method),

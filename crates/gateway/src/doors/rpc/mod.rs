@@ -115,7 +115,8 @@ async fn batch(calls: &Calls<'_>, items: Vec<Item>) -> Option<String> {
     let space = &Space::of(ANSWERS_MAX);
     let answers = futures_util::stream::iter(items).map(move |item| bounded(calls, item, space));
     let answers: Vec<Option<String>> = answers.buffered(AT_ONCE).collect().await;
-    // A notification has no entry in the answer to a batch (JSON-RPC 2.0, section 6).
+    // A notification has no entry in the answer to a batch (JSON-RPC 2.0, section 6): leave out the empty answers of
+    // notifications.
     let answers: Vec<String> = answers.into_iter().flatten().collect();
     array(&answers)
 }
@@ -162,7 +163,7 @@ impl Space {
         let less = |left: usize| left.checked_sub(bytes);
         let taken = self
             .0
-            // Nothing but this number is shared, so `Relaxed` is enough.
+            // This number guards no other data, so no other thread has to see writes in order: `Relaxed` is enough.
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         taken.is_ok()
     }

@@ -181,7 +181,8 @@ mod tests {
                 assert_eq!(back, Some(body.clone()), "{version:?}");
             }
         }
-        // A data part whose value looks like a list of parts stays one data part.
+        // The value of this data part looks like a list of parts. It must be read back as one data part, and not as the parts
+        // in that list.
         let owner = json!({"parts": [{"data": {"parts": [{"text": "x"}]}}]});
         let back = PartsForm::Parts.body(parts_in(owner.as_object().unwrap()).unwrap());
         assert_eq!(back, Some(owner));

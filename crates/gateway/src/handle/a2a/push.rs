@@ -147,7 +147,8 @@ async fn answer(mut stream: TcpStream, waiting: &Bells) -> std::io::Result<()> {
     let mut left = asked
         .length
         .saturating_sub(got.len().saturating_sub(end + 4));
-    // Read the rest of the body before answering: an agent may read the answer only after it has sent everything.
+    // Read the rest of the body before answering: an agent may read the answer only after it has sent everything. A body above
+    // `LARGEST` is refused unread.
     while left > 0 && asked.length <= LARGEST {
         match stream.read(&mut piece).await? {
             0 => break,

@@ -251,7 +251,8 @@ mod tests {
                 _ => panic!("it prints"),
             }
         };
-        // Cargo sets CARGO_MANIFEST_DIR for every test, in the way in which a systemd unit gives handlers their tokens.
+        // A systemd unit gives handlers their tokens by variables. In this test CARGO_MANIFEST_DIR stands for such a variable,
+        // because Cargo sets it for every test.
         let ours = std::env::var("CARGO_MANIFEST_DIR").unwrap();
         assert_eq!(told(""), " and a path");
         assert_eq!(

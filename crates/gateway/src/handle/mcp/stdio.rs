@@ -143,8 +143,8 @@ impl PipedSession {
             }
             match value.get("id").and_then(Value::as_u64) {
                 Some(id) if id == self.before && self.answered > 0 => say(ANOTHER),
-                // The id belongs to no call of this session, so the answer is not taken: the server may have written it
-                // before this call was made.
+                // Skip an answer to no call of this session: the server may have written it before this call was made. But
+                // until the server has answered one tool call, such an id is an error (below).
                 Some(id) if id != self.last && self.answered > 1 => say(UNASKED),
                 _ => {
                     let called = jsonrpc::answer(value, &json!(self.last))?;

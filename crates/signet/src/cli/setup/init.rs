@@ -181,7 +181,8 @@ impl DraftHome {
     /// Moves the home to its place, durably. A directory with anything in it is never replaced.
     pub(crate) fn finish(mut self, home: &Home) -> Result<(), CliError> {
         private::sync_directory_of(&self.home.config_file())?;
-        // rename(2) replaces an empty directory, which somebody may have made for the home, and refuses a directory with files.
+        // rename(2) replaces an empty directory, which somebody may have made for the home, and refuses a directory with files:
+        // so nothing that is there gets lost.
         match std::fs::rename(self.home.path(), home.path()) {
             Ok(()) => self.finished = true,
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {

@@ -131,7 +131,7 @@ pub(crate) fn token(args: &TokenArgs, home: Option<PathBuf>) -> Result<(), CliEr
         TokenAction::Revoke { name } => command.args(["revoke", "--"]).arg(name),
         TokenAction::Make(make) => command.args(make.words()),
     };
-    // This command needs nothing of the environment, which may hold secrets of this process.
+    // `signet-gateway token` needs nothing of the environment, which may hold secrets of this process: so give it none.
     command.env_clear();
     Err(gateway::take_over(command))
 }

@@ -38,7 +38,8 @@ pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), CliErro
     });
     let known = known.as_ref();
     let uses_nats = known.is_none_or(|(_, config)| !config.nats.servers.is_empty());
-    // If the configuration cannot be read, name `signet doctor` in the hint: it says what is wrong with the configuration.
+    // `mailbox` is the command that the page names when the agent's mailbox is missing. It depends on the configuration: if
+    // that cannot be read, name `signet doctor`, which says what is wrong with it.
     let mailbox = known.map_or_else(
         || "signet doctor".to_owned(),
         |(home, config)| doctor::broker::next_for_mailbox(home, config),
@@ -58,7 +59,7 @@ fn why(home: Option<PathBuf>, failure: CliError) -> CliError {
     }
     let found = Home::find(home).ok().and_then(|home| {
         let config = Config::load(&home).ok()?;
-        // Call the function that the daemon calls at its start: it gives the same reason as the daemon would.
+        // Try what the daemon does at its start, by the same function: if it fails, its error is the reason why no daemon runs.
         Memory::foresee(&home, &config).err()
     });
     match found {
@@ -185,7 +186,8 @@ fn notes(status: &Status) -> Vec<StatusNote> {
 /// A certificate of an older release lists fewer versions: until it is renewed, peers speak those alone.
 fn versions_note(listed: &[String]) -> Option<StatusNote> {
     let newest = Version::SPOKEN.last()?.to_string();
-    // An empty list comes from a daemon of an older release, which tells no versions: that is no reason for this note.
+    // A daemon of an older release does not tell the versions, so its list is empty: that says nothing about the certificate,
+    // so show no note.
     let lists = listed.is_empty() || listed.contains(&newest);
     (!lists).then(|| StatusNote {
         text: format!(

@@ -194,8 +194,8 @@ impl<'a> MessageReport<'a> {
                 "signet peer show {peer}  # lists them; then signet send {peer} with --capability, or with --for-people"
             ),
             State::Refused => match self.reason.parse::<Reason>() {
-                // This side refused the message by its own rules, which `signet policy check` shows. The reason's own
-                // advice is for a refusal by the peer.
+                // This agent's own rules refused the message, and `signet policy check` shows those rules, so name that
+                // command. `advice` below would be wrong: it is for a message that the peer refused.
                 Ok(
                     Reason::CapabilityNotGranted
                     | Reason::TierNotGranted

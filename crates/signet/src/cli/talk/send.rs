@@ -156,7 +156,8 @@ fn tell(
         }
         (State::Received, _) => done(format!("received by {}, durably: {id}\n", args.peer)),
         (State::Queued | State::Published, _) if place.stopping => Err(no_answer(args, &place)),
-        // Only a notification is done once a mailbox has it: the sender of a request wants the answer.
+        // A notification without `--wait` is done once a mailbox has it. Whoever sends a request wants the answer, and `--wait`
+        // asks for the peer's receipt, so these are not done yet.
         (State::Published, _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
             done(format!("{}: {id}\n", place.holder()))
         }
@@ -234,7 +235,8 @@ fn no_answer(args: &SendArgs, place: &MessageReport<'_>) -> CliError {
 
 fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), CliError> {
     if let Some(error) = &answer.error {
-        // In a sealed answer, the peer's words for declining are sealed as well: they come as the summary.
+        // The message of the error is never sealed. In a sealed answer it does not hold the peer's words for declining: those
+        // came sealed, and the daemon gives them as the summary.
         let what = refusal::refused_by(&args.peer, error, answer.summary.as_deref());
         let next = refusal::next(&args.peer, error);
         return Err(CliError::refused(what, next));

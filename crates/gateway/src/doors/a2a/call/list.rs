@@ -19,7 +19,8 @@ impl Asking<'_> {
         };
         let state = match fields.member("status") {
             None => None,
-            // Each of these values is a spelling of the enum's zero value, which filters by no state.
+            // Each of these values is a spelling of the zero value of the states' enum, which a client that wants every state
+            // may send: so filter by no state.
             Some(value) if *value == "TASK_STATE_UNSPECIFIED" || *value == 0 || *value == "" => {
                 None
             }

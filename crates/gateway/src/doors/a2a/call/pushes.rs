@@ -99,7 +99,7 @@ impl Asking<'_> {
         let Some(configuration) = Fields::root(&self.params).object("configuration")? else {
             return Ok(None);
         };
-        // A2A 1.0 uses the first name, and A2A 0.3 the second.
+        // The receiver of pushes has the first of these names in A2A 1.0, and the second in A2A 0.3: take either.
         let given = configuration
             .object("taskPushNotificationConfig")?
             .or(configuration.object("pushNotificationConfig")?);

@@ -67,8 +67,8 @@ impl Db {
             }
             let seen = self.seen(task, sent)?;
             let mut events = seen.events;
-            // If a task's text must not be kept, it is not pushed either: the receiver gets only the state of the
-            // task, and asks for the text itself.
+            // If a task's text must not be kept, it is not pushed either: the receiver gets the task without it, and asks for
+            // the text itself. If the events that a receiver missed are deleted already, it gets the task instead of them.
             if !record.is_kept || events.is_empty() {
                 events = vec![(seq, A2aEvent::Task(shown.clone()))];
             }

@@ -243,13 +243,14 @@ impl Db {
         }
         if tasks < limits.tasks as u64 && bytes < limits.bytes {
             let left = (limits.tasks as u64 - tasks).min(open_left).min(tasks_left);
-            // Clearing the map is harmless: it only saves counting, and each caller is counted again at its next call.
+            // `uncounted` says how many tasks each caller may still begin before the next count. Clear it when it gets long:
+            // that is harmless, because each caller is then counted again at its next call.
             if self.uncounted.len() > COUNTED_MAX {
                 self.uncounted.clear();
             }
             self.uncounted
-                // Let this caller begin an eighth of what is left before the next count: other callers use up the same
-                // room meanwhile.
+                // Let this caller begin an eighth of the tasks for which there is room before the next count, and not all of
+                // them: other callers use up the same room meanwhile.
                 .insert(caller.to_owned(), (left / 8).min(COUNT_AGAIN));
             return Ok(());
         }

@@ -350,7 +350,8 @@ async fn what_is_not_kept_is_never_on_the_disk_and_is_shown_while_the_process_li
         .change("t".to_owned(), answer(json!("VERY-SECRET-ANSWERED"), 3))
         .await
         .unwrap();
-    // The second task begins as one that is kept, and becomes one that is not kept only by its answer of tier 4.
+    // The second task begins as one that is kept on disk. Its answer of tier 4 must not be: so from this answer on the task is
+    // one that is not kept.
     store
         .begin(begin("k2", record("t2", 1, "plain")))
         .await

@@ -226,7 +226,8 @@ impl Record {
 
     /// What that change makes of it. Nothing moves a terminal task.
     pub(crate) fn apply(&mut self, change: Change, now: Moment) -> Vec<A2aEvent> {
-        // An answer ends its task, so the task is already over when `Shown` comes: handle `Shown` before the check below.
+        // `Shown` says that the client has got the answer. An answer ends its task, so the task is over by then: handle `Shown`
+        // before the check below, which ignores every change of a task that is over.
         if let Change::Shown = change {
             self.answer = None;
         }
@@ -294,8 +295,8 @@ impl Record {
         let mut parts =
             parts.map_or_else(Vec::new, |parts| body::parts_of(json!({ "parts": parts })));
         if parts.is_empty() {
-            // The message begins with the name of the state (see handle/a2a/result.rs): strip it, because the task
-            // shows its state anyway.
+            // The failure's message begins with the name of the task's state (see handle/a2a/result.rs): strip the name,
+            // because the task shows its state anyway.
             let words = failure
                 .message
                 .strip_prefix(&*name)
@@ -313,7 +314,8 @@ impl Record {
         use signet_api::ProgressState::{InputRequired, Working};
         let waits = progress.note.as_deref() == Some(WAITS_FOR_A_PERSON);
         let waited = std::mem::replace(&mut self.waits_for_people, waits);
-        // This note comes from the peer's daemon and not from the peer's agent, so the task keeps its state.
+        // The note that a person has to decide comes from the peer's daemon and not from its agent, so show it, but leave the
+        // task in its state.
         if waits {
             return match self.says(Some(PERSON_THERE)) {
                 true => Vec::new(),

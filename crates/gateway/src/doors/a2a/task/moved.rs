@@ -35,8 +35,8 @@ impl Record {
                 let Some(sentence) = waits_for.and_then(waiting) else {
                     return Vec::new();
                 };
-                // Do not set a task back that is past `Submitted`: one of its messages may wait while the agent works
-                // on another.
+                // Change nothing if the status already says this. Also do not set a task back that is past `Submitted`: one of
+                // its messages may wait while the agent works on another.
                 match self.says(Some(sentence)) || self.task.status.state != A2aTaskState::Submitted
                 {
                     true => Vec::new(),

@@ -123,7 +123,7 @@ fn a_decline_above_the_tier_of_its_token_is_withheld_and_one_of_tier_3_is_not_wr
     let failure = json!({"code": -32000, "message": "the diagnosis", "reason": "declined"});
     let failure: Failure = serde_json::from_value(failure).unwrap();
     let now = Moment::at_start();
-    // The token of `record()` reaches up to tier 2, and this decline has tier 3.
+    // The token of `record()` reaches up to tier 2, and this decline has tier 3: so its text must not be shown.
     let mut beyond = record();
     beyond.apply(Change::Refused(failure.clone(), None, 3), now);
     let shown = serde_json::to_string(&beyond.task).unwrap();
@@ -195,7 +195,7 @@ fn how_the_agents_own_task_ended_is_how_this_one_ends() {
         let record = refused(reason, "no", json!({"state": name}), 1);
         assert_eq!(record.task.status.state, state, "{reason} {name}");
     }
-    // A task that waits for input goes on when its client sends the next message.
+    // The agent declined because it wants input, so the task is not over: the client's next message sets it going again.
     let mut rests = refused("declined", "x", json!({"state": "input-required"}), 1);
     let more = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "week 7"}]});
     rests.say(serde_json::from_value(more).unwrap(), 1, now);

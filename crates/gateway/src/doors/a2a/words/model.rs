@@ -91,7 +91,7 @@ impl A2aTaskState {
                 let bare = text.strip_prefix("TASK_STATE_");
                 let bare = bare.map(|bare| bare.to_ascii_lowercase().replace('_', "-"));
                 let bare = bare.as_deref().unwrap_or(text);
-                // Some agents write `cancelled`, with two l.
+                // Some agents write `cancelled`, with two l, where A2A writes `canceled`: take both.
                 bare == name || (bare, name) == ("cancelled", "canceled")
             }
             other => other.as_u64() == Some(number),
@@ -150,7 +150,8 @@ impl A2aMessage {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct A2aPart {
-    // A2A 1.0 has no member `content`: `text`, `raw`, `url` or `data` is a member of the part itself.
+    // A2A 1.0 has no member `content`: `text`, `raw`, `url` or `data` is a member of the part itself. So write the content's
+    // members in its place.
     #[serde(flatten)]
     pub(crate) content: PartContent,
     #[serde(default, skip_serializing_if = "Option::is_none")]

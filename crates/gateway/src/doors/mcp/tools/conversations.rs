@@ -89,7 +89,8 @@ async fn search(
             });
         }
         for said in page.messages {
-            // `before` is the last line that was examined, so the next page begins with this message.
+            // The page is full, so this message is left for the next page. That page begins below `before`, the last line that
+            // was examined.
             if messages.len() == limit {
                 return Ok(Found {
                     messages,
@@ -97,7 +98,8 @@ async fn search(
                 });
             }
             asked.before = Some(said.line);
-            // The daemon returns messages up to tier 2, but this client may be limited to tier 1.
+            // The daemon returns messages up to tier 2, but this client may be limited to tier 1. Without a text to search for,
+            // every message within the client's tier is a hit.
             if said.message.data_tier <= turn.tier && text.is_none_or(|text| says(&said, text)) {
                 messages.push(SearchHit::of(turn, said));
             }

@@ -126,7 +126,8 @@ pub(super) fn recover(args: &RecoverArgs, home: &Home) -> Result<(), CliError> {
         bundle: &bundle,
     };
     let certificate = keystore::recover(&draft.home, &from, clock::now())?;
-    // Write these files before the home gets its name: if they cannot be written, no home is left half recovered.
+    // Write the key files that `--keys` asks for before the new home gets its name: if they cannot be written, no home is left
+    // half recovered.
     if let Some(directory) = &args.keys {
         bundle.write_keys(directory)?;
     }
@@ -149,7 +150,8 @@ pub(super) fn recover(args: &RecoverArgs, home: &Home) -> Result<(), CliError> {
             "It is another agent than before: hand signet peer export to your peers."
         },
         old.agent,
-        // Revoke all serials below the new one: the agent may have been certified again after the export.
+        // Revoke all serials below the new one, and at least the serial of the exported certificate: the agent may have been
+        // certified again after the export.
         certificate.serial.saturating_sub(1).max(old.serial),
     ))
 }

@@ -37,7 +37,8 @@ impl Desktop {
     }
 
     pub(super) fn show(&self, attention: Attention) {
-        // The error is ignored: the thread ends before `self` only if it has died, and then nothing can show the record.
+        // The error is ignored: the thread that shows the records stops early only if it has died, and then nothing can show
+        // this record.
         let _ = self.records.send(attention);
     }
 }

@@ -21,8 +21,8 @@ use crate::keystore::{AgentKeys, CONTROL, ROOT};
 pub(super) fn home(home: &Home) -> CheckResult {
     let path = home.path();
     let check = DoctorCheck::of("home", path.display());
-    // Look at `keys/` as well: a home that this user may not enter still shows its own mode. Only the
-    // error for `keys/` shows that this user may not look inside.
+    // A home that this user may not enter still shows its own mode, so ask for the facts of `keys/` in it as well: only this
+    // fails if the user may not look inside.
     let facts = path.metadata().and_then(|facts| {
         let keys = home.join("keys");
         match keys.metadata() {

@@ -65,7 +65,8 @@ pub(crate) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Cli
         return Err(CliError::usage(what, next));
     }
     let words = fingerprint(&peer.root);
-    // Make the line for the other person first: if that fails, nobody is trusted yet.
+    // Make this agent's own invitation, the line for the other person, before the peer is added: if it cannot be made, nobody
+    // is trusted yet.
     let own = addresses_of(&home, &config)?;
     let back = made(&home, &config, &own, WEEK)?.to_line();
     confirm(args, &invitation, &words)?;

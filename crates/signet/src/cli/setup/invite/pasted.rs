@@ -45,8 +45,8 @@ fn lines_in(text: &str, prefix: &str) -> Vec<Zeroizing<String>> {
             c if is_base64url(c) => line.push(c),
             _ => break,
         }
-        // Stop after `MOST` candidates: each one has to be parsed, and a long text of single letters has a gap
-        // after every letter.
+        // Each gap may be where the line ends, so it gives one more candidate to parse. Stop at `MOST` of them, because a long
+        // text may have a gap after every letter, and at the length that no invitation has.
         if line.len() > LONGEST || lines.len() > MOST {
             break;
         }

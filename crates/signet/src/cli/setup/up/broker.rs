@@ -89,8 +89,8 @@ impl FoundServer<'_> {
                 let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
                 Err(CliError::usage(what, next))
             }
-            // The address in the configuration decides: a home that once had a server of its own may have moved to
-            // another server.
+            // A home with a server of its own may name another server in its configuration by now. The configuration decides:
+            // the own server is used only if its address is the only one there.
             (Some(servers), Some(own), _) if servers == [own.url()?] => self.own(&own),
             (Some(servers), ..) => self.named(&servers.join(","), ", from config.toml"),
             (None, Some(own), None) => self.own(&own),
@@ -190,7 +190,8 @@ impl FoundServer<'_> {
             return print("mailbox  it is there\n");
         }
         let mut connection = nats_config::of(&config)?;
-        // The connection makes the agent's mailbox and reads no mail, so it needs no mailbox of its own.
+        // This connection is only to make the agent's mailbox, and reads no mail: so it names no mailbox to read from, which
+        // might not exist yet.
         connection.mailbox = None;
         let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), None) {
             Ok(_) => "made".to_owned(),

@@ -17,7 +17,8 @@ pub(super) fn load(home: &Home) -> Result<Config, CliError> {
 pub(crate) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, CliError> {
     let text = read(home)?;
     let written = place_of(&text, &SERVERS)
-        // The template has this setting as a comment, which sets nothing.
+        // The template of the configuration has this setting only as a comment, and a comment sets nothing: so a line that
+        // begins with `#` does not count.
         .is_some_and(|at| !text.get(at..).unwrap_or_default().starts_with('#'));
     if !written {
         return Ok(None);

@@ -61,7 +61,8 @@ pub(super) fn wait(
         let ended = child.as_mut().and_then(|(child, _)| child.try_wait().ok()?);
         // Look for the exit before reading the log: the log of a child that has ended is complete.
         let said = child.as_ref().and_then(|(_, from)| fault_in(home, *from));
-        // A daemon that waits for free disk space logs an error but does not end: after two seconds, do not wait with it.
+        // A daemon that waits for free disk space logs an error but does not end: so if an error is logged, wait for the daemon
+        // only for two seconds.
         let waits = said.is_some() && start.elapsed() > Duration::from_secs(2);
         if ended.is_some() || waits || start.elapsed() > PATIENCE {
             if let Some((child, _)) = &mut child {
@@ -200,7 +201,8 @@ mod tests {
         let text = "error: first\n  next: mend it\n2026-11-23T08:00:00Z ERROR second\n";
         let said = last_fault(text).unwrap();
         assert_eq!((said.what.as_str(), said.next), ("second", None));
-        // A daemon that was killed by a signal has no exit code.
+        // A daemon that was killed by a signal has no exit code, and this one has logged no error either: so the command only
+        // says that no daemon answers.
         let failure = not_started(None, None);
         assert!(matches!(
             failure,

@@ -154,7 +154,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
         "d" => 86_400,
         _ => return Err(wrong()),
     };
-    // A huge number of days may overflow when counted in seconds.
+    // A huge number of days may overflow when counted in seconds: refuse it like any other wrong time.
     let lasts = count.checked_mul(seconds).ok_or_else(wrong)?;
     Ok(Duration::from_secs(lasts))
 }

@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
             Value::String(text) => text.parse().ok(),
             _ => None,
         };
-        // The specification declares these numbers as int32.
+        // The specification declares these numbers as int32, so a larger one is an error.
         let number = number.filter(|number| *number <= u64::from(i32::MAX.unsigned_abs()));
         let number = number.ok_or_else(wrong)?;
         usize::try_from(number).map(Some).map_err(|_| wrong())

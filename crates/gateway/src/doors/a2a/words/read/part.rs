@@ -82,7 +82,8 @@ fn of_text(fields: &Fields<'_>) -> Result<PartContent, Misread> {
 fn of_data(fields: &Fields<'_>) -> Result<PartContent, Misread> {
     let data = fields.members.get("data");
     let data = data.ok_or_else(|| fields.fault("data", "is missing"))?;
-    // A2A 0.3 allows only objects as data: an SDK wraps any other value as `{"value": …}`, and marks the part in its metadata.
+    // A2A 0.3 allows only objects as data, so an SDK wraps any other value as `{"value": …}`, and marks the part in its
+    // metadata: unwrap a value that is so marked.
     let wrapped = fields.object("metadata")?;
     let is_wrapped =
         wrapped.is_some_and(|metadata| metadata.member(WRAPPED) == Some(&Value::Bool(true)));
