@@ -208,8 +208,7 @@ impl Judgement {
             return Ok(None);
         };
         let files = months(&self.dir)?;
-        // Skip months older than the one that `base` lies in (file names sort by date). If `base.file` is empty, none is
-        // skipped.
+        // Skip months older than the one that `base` lies in (file names sort by date). An empty `base.file` skips none.
         let begins = |path: &&PathBuf| path.file_name().is_none_or(|name| *name < *base.file);
         let mut tip = None;
         for path in files.iter().skip_while(begins) {
