@@ -157,7 +157,7 @@ struct Decimal {
 impl Decimal {
     /// None if the significant digits do not fit: no double needs more than seventeen.
     fn of(literal: &str) -> Option<Self> {
-        // Leave out the sign: it is the same for a literal and for its double.
+        // This form only serves to compare a literal with its double, and both have the same sign: leave the sign out.
         let literal = literal.trim_start_matches('-');
         let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -189,7 +189,7 @@ fn significant(bytes: impl Iterator<Item = u8>) -> Option<(u64, usize)> {
             continue;
         }
         if digits > 0 {
-            // Digits that do not fit into 64 bits are more than any double needs: refuse the number.
+            // Digits that do not fit into 64 bits are more than any double needs: give up, and the caller refuses the number.
             let shift = 10_u64.checked_pow(u32::try_from(zeros + 1).ok()?)?;
             digits = digits.checked_mul(shift)?;
         }

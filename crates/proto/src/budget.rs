@@ -21,8 +21,8 @@ impl Bucket {
         let done = now.saturating_sub(self.seen).saturating_mul(rate);
         let idle = done.saturating_sub(self.owed);
         self.owed = self.owed.saturating_sub(done);
-        // Set `seen` also where `now` is earlier: after the clock was put back, nothing would be worked off until the clock has
-        // caught up.
+        // Set `seen` to `now` even if `now` is earlier: otherwise, after the clock was put back, nothing that is owed would be
+        // worked off until the clock has caught up.
         self.seen = now;
         idle
     }

@@ -94,8 +94,8 @@ impl Signed {
     fn of(outgoing: UnsignedParts<'_>, key: &SigningKey) -> Result<Self, Reason> {
         let unsigned = outgoing.canonical();
         let signature = key.sign(Purpose::Message, &[unsigned.bytes()]);
-        // Check our own message by reading it: every recipient takes what the fast
-        // reader takes, which builds no tree (decision 17).
+        // Check our own message by reading it with the fast reader, which builds no tree: every recipient takes what this
+        // reader takes (decision 17 in docs/decisions).
         if let Some(read) = Unverified::parse_canonical(&unsigned.with(&signature)) {
             return Ok(Self(Arc::new(read.into_message())));
         }

@@ -329,7 +329,7 @@ pub fn decode_base64url(text: &str) -> Result<Vec<u8>, IdError> {
 /// [`IdError::Base64Url`], likewise for any other length.
 pub(crate) fn decode_array<const N: usize>(text: &str) -> Result<[u8; N], IdError> {
     let mut bytes = [0; N];
-    // `decode_mut` panics where the lengths differ.
+    // Refuse a text of another length here: `decode_mut` panics if the lengths differ.
     if BASE64URL_NOPAD.decode_len(text.len()) != Ok(N) {
         return Err(IdError::Base64Url);
     }

@@ -106,7 +106,7 @@ impl Stored for Arc<Message> {
     }
 
     fn from_stored(value: &Value) -> Option<Self> {
-        // The signature was verified when the message came, or is our own.
+        // Do not verify the signature again: it was verified when the message came, or the message is our own.
         Message::from_value(value.clone()).ok().map(Arc::new)
     }
 }

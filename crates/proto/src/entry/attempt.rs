@@ -46,7 +46,7 @@ impl LineKind for AttemptLine {
         line.maybe("peer", self.peer.as_ref().map(AgentId::as_str));
         line.text("reason", &self.reason);
         line.number("count", self.count);
-        // Lines of version 1 have no member `call`.
+        // The member `call` exists since version 2 of the log's lines: leave it out of a line of version 1.
         let is_second = line.version == LineVersion::V2;
         line.some("call", self.call.as_deref().filter(|_| is_second));
         let Some(tried) = &self.tried else { return };
@@ -54,7 +54,7 @@ impl LineKind for AttemptLine {
         line.number("tier", tried.tier.into());
         let capability = tried.capability.as_ref();
         line.some("capability", capability.map(CapabilityName::as_str));
-        // Lines of version 1 have no member `conversation`.
+        // The member `conversation` exists since version 2 of the log's lines: leave it out of a line of version 1.
         let conversation = tried.conversation.as_ref().filter(|_| is_second);
         line.some("conversation", conversation.map(ConversationId::as_str));
     }

@@ -74,7 +74,7 @@ impl DraftLine {
     /// The data tier of the message that waits.
     pub fn tier(&self) -> Option<u8> {
         let tier = self.envelope()?.get("headers")?.get("data-tier");
-        // A message of tier 1 has no `data-tier` header.
+        // A message of tier 1 is sent without the header `data-tier`: so where the header is absent, the tier is 1.
         tier.map_or(Some(1), |tier| tier.as_u64()?.try_into().ok())
     }
 

@@ -132,7 +132,7 @@ impl Verdict {
         let message = Unverified::parse_canonical(message.strip_suffix('}')?.as_bytes())?;
         let (before, hash) = before.strip_suffix('"')?.rsplit_once(",\"sha256\":\"")?;
         let (_, bytes) = before.rsplit_once(",\"bytes\":")?;
-        // Leave a larger number to the strict parser, which may refuse it.
+        // Give up on a size above u32: then the caller parses the whole line strictly, which may refuse the size.
         let bytes: u32 = bytes.parse().ok()?;
         Some(Self {
             direction: Direction::of(direction)?,

@@ -26,7 +26,8 @@ impl<'a> Parts<'a> {
         } else if top.contains_key("result") {
             &["result"]
         } else {
-            // A failure has its envelope here. If `error` is missing too, the search below finds nothing.
+            // A failure is left: it has its envelope in `error.data`. If the message has no `error` either, the search below
+            // finds nothing and refuses the message.
             &["error", "data"]
         };
         let object = |value: &'a Value, name: &&str| value.as_object()?.get(*name);

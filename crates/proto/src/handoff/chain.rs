@@ -173,8 +173,8 @@ fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     certificate.covers(link.mandate.issued_at)
         && match view.admit(certificate) {
             Ok(_) => true,
-            // The issuer's root is known, but the issuer is not. Its mandate may still
-            // count: we keep revocations for such agents too.
+            // We know the person who issued this mandate, but not this agent of theirs. Allow it: if the agent was revoked,
+            // `view.admit` gives another error, since we keep revocations for unknown agents too.
             Err(Reason::AgentUnknown) => true,
             Err(Reason::SerialRolledBack) => known(),
             Err(_) => false,

@@ -31,7 +31,8 @@ impl TryFrom<[u8; 32]> for SealKey {
     type Error = KeyError;
 
     fn try_from(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        // An X25519 key has no sign bit: use either of the two points with these bytes, since both have the same order.
+        // An X25519 key is one coordinate, which two points share. Take either point (sign 0): the order is checked below, and
+        // both have the same.
         let point = MontgomeryPoint(bytes)
             .to_edwards(0)
             .ok_or(KeyError::NotAPoint)?;

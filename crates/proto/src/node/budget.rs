@@ -104,7 +104,8 @@ pub(super) fn weight<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> u64 {
     for entry in entries {
         line.clear();
         entry.write(&mut line);
-        // Assume the worst case of escaping: DEL becomes 6 bytes, a hidden character of 2 bytes 6, and one of 4 bytes 12.
+        // The log escapes hidden characters, which makes a line longer. Assume the worst: DEL becomes 6 bytes, a hidden
+        // character of 2 bytes 6, and one of 4 bytes 12.
         let escapes = line.iter().map(|byte| match byte {
             0x7f => 5,
             0x80.. => 2,

@@ -76,8 +76,8 @@ impl Clock {
     /// A line is written while the clock stands at `clock`, or told again. Gives the line's own time, which is
     /// never before that of the line above it.
     pub(super) fn pass_line(&mut self, clock: Timestamp) -> Timestamp {
-        // While the clock is behind the log's time, lines bear the log's time: only a line with a later time shows what the
-        // clock was.
+        // While the clock is behind the log's newest line, new lines bear that line's time and do not show what the clock was:
+        // then leave `read` as it is.
         if clock > self.written {
             self.read = self.read.max(clock);
         }
@@ -140,7 +140,8 @@ impl Clock {
 pub(super) fn after(now: Timestamp, last: Option<Timestamp>) -> Timestamp {
     let last = last.filter(|last| *last <= now.saturating_add(CLOCK_TOLERANCE));
     last.map_or(now, |last| {
-        // Add a millisecond, the smallest step that a signed time shows.
+        // The new time has to be later than `last`, or the peer would refuse it: add a millisecond, the smallest step that a
+        // signed time shows.
         now.max(last.saturating_add(Duration::from_millis(1)))
     })
 }

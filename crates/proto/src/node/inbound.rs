@@ -28,14 +28,14 @@ impl<'t, 'n> Arrival<'t, 'n> {
         // Note the carrier before the input is judged: the answer goes out by the
         // carrier that brought the input (protocol.md, section 11).
         turn.node.peers.arrive_by(judged.carrier);
-        // Report the input as merely counted, as if by a `flood` line, until a line of its own says what was decided.
+        // Until a line of the log says what was decided about this input, report it as one that was only counted.
         turn.out.ruled = Some(Disposition::Counted);
         let bytes = judged.bytes;
         let mut arrival = Arrival { turn, bytes };
         match judged.input {
             Input::Parsed(proven) => arrival.judge_proven(judged.head, proven),
-            // The result says whether the line had room, which matters only for an
-            // introduction: bytes that did not parse ask for none.
+            // Drop the result, which says whether the log had room for a line. Only an introduction depends on that, and bytes
+            // that did not parse cannot ask for one.
             Input::Unparsed(unparsed) => drop(arrival.refuse_stranger(judged.head, unparsed)),
             Input::Shed(hash) => arrival.count(hash),
         }
@@ -68,7 +68,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     fn judge_proven(&mut self, head: Vec<u8>, proven: Proven) {
         match self.current(proven) {
-            // A poll has no sequence number, no line and no receipt, so checks V08 to V12 do not apply to it.
+            // A poll has no sequence number, no line and no receipt: handle it here, without the checks V08 to V12 of
+            // docs/protocol.md.
             Proven::Verified(verified) => match verified.payload {
                 Ok(Payload::Poll(last)) => {
                     self.turn

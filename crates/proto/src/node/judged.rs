@@ -54,8 +54,8 @@ impl Judged {
     /// their sender are hashed (SHA-256 of the bytes), and will be counted like every stranger's
     /// that is over the budget. What any peer sent is judged in full.
     pub fn of_peers(bytes: &[u8], view: &TrustView) -> Self {
-        // `may_be_a_peers` turns most junk away without parsing. Where it is not
-        // sure, the parser finds out who the sender claims to be.
+        // Only messages of known peers are worth parsing here. `may_be_a_peers` turns most other input away by a cheap look;
+        // where that is not sure, the parser reads who the sender claims to be.
         let parsed = may_be_a_peers(bytes, view)
             .then(|| Unverified::parse_from(bytes, |sender| view.peer(sender).is_some()))
             .flatten();

@@ -295,7 +295,8 @@ fn next_time(
         node.sent.drafts().due(),
         node.me.due(now.now),
     ];
-    // These times are of the monotonic clock: `when` converts them.
+    // These parts give times of the monotonic clock, and those above times of the wall clock: convert them (`when`), so that
+    // all can be compared.
     let paced = [
         node.peers.due(),
         node.inbox.due(),

@@ -213,7 +213,8 @@ impl OffersDoor<'_, '_> {
         let session = self.turn.node.peers.session(peer, self.turn.at.now);
         let body = self.offer_for(peer, session);
         if session.is_none_or(|session| self.was_told(peer, session, &body)) {
-            // The peer knows this offer already. Clear `due`: otherwise every timer would look at the offer again.
+            // There is no session to send the offer in, or the peer knows the offer already. Clear `due`: otherwise every timer
+            // would look at the offer again.
             self.turn.node.peers.entry(peer).offers_mut().pace.due = None;
             return;
         }

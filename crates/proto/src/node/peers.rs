@@ -172,8 +172,8 @@ impl Peers {
     /// Our clock was put back to `now`, and what was to wait for the time that has not come now is tried at once.
     pub(super) fn go_on_at(&mut self, now: Timestamp) {
         for peer in self.known.values_mut() {
-            // Forget when orders were told if that time is in the future now: otherwise they would not be told again until
-            // then.
+            // `told` is when orders were last repeated to the peer. Forget a time that lies in the future now: otherwise they
+            // would not be repeated until then.
             peer.told = peer.told.filter(|told| *told <= now);
             // Let a new receipt go out in each session: those that we signed while our clock was ahead bear a time in the
             // peers' future.
@@ -250,8 +250,8 @@ impl CarriersDoor<'_, '_> {
         } = &mut self.turn.node.peers;
         carriers.note(carrier, true, self.turn.at.elapsed);
         for (name, peer) in known.iter_mut() {
-            // Remember when orders were told if that was lately: a carrier that comes and goes must not make us repeat them
-            // each time.
+            // `told` is when orders were last repeated to the peer. Keep it if that was lately, and do not repeat them now: a
+            // carrier that comes and goes would make us do so each time.
             peer.told = peer.told.filter(|told| now.is_within(TELL_PACE, *told));
             if !carriers.reaches(name, carrier) {
                 continue;

@@ -86,7 +86,8 @@ impl Judge<'_> {
         let mut sessions = link.into_iter().flat_map(|link| link.sessions());
         let session = sessions.find(|session| Some(session.id) == headers.session);
         let next = session.and_then(|session| session.ledger.next());
-        // A ledger gives out each number once: a number below `next` was used by an earlier line.
+        // A session's ledger gives each sequence number to one message only. If this number is below `next`, an earlier line
+        // has used it, so this line is a copy.
         let is_again = headers
             .sequence
             .zip(next)

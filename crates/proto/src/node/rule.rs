@@ -27,7 +27,7 @@ pub(super) fn admit_time(now: Timestamp, message: &Message) -> Result<(), Reason
     let headers = &message.headers;
     let flight = message.form.method().is_some_and(Method::is_handshake);
     let longest = if flight { FLIGHT_LIFE } else { LONGEST_LIFE };
-    // Check in the order of V09, since the first check that fails names the reason.
+    // Ask in the order of check V09 in docs/protocol.md: the first question that fails names the reason.
     if headers.timestamp > now.saturating_add(CLOCK_TOLERANCE) {
         return Err(Reason::TimestampInFuture);
     }

@@ -271,12 +271,14 @@ impl Turn<'_> {
         }
         let entry = Entry::Clock(ClockLine {
             peer: self.node.me.identity().agent().clone(),
-            // Measure from the time that this line itself will bear, which is never earlier than that of the line before.
+            // This is how far the clock is behind the time of this line itself, which is `now`, or the time of the line before
+            // if that is later.
             difference_ms: now.as_millis() - self.node.clock.written().max(now).as_millis(),
         });
         self.write(entry);
         self.node.clock.read(now);
-        // The line has corrected what is remembered. From here on, send what waited for a time that lies in the future now.
+        // The clock line has corrected what the node remembers. What waits for a time that lies in the future now would wait
+        // too long: look at it at once.
         self.node.people.put_clock_back(now);
         self.node.peers.go_on_at(now);
         let peers: Vec<_> = self.node.peers.known().names().cloned().collect();

@@ -187,7 +187,7 @@ impl Ledger {
         };
         waiting.hand(carrier, handed);
         if let Handed::Stored(at) = handed {
-            // Keep a time that is set: if each confirmation moved it, forged ones could hold the message back until it expires.
+            // Keep a time that is set (`presses`): forged confirmations could move it on and on, and hold the message back.
             waiting.presses = waiting.presses.or(timing::presses_at(waiting, number, at));
             let asks = self.question.waits_from(at);
             let asks = asks.min(waiting.presses.unwrap_or(asks));
@@ -223,7 +223,8 @@ impl Ledger {
         signed_at: Timestamp,
         began: Timestamp,
     ) -> bool {
-        // Allow for two lives of a flight: the peer's clock may be that far behind the clock that signed flight 4 (`began`).
+        // A receipt dated before the session began shows a clock that was put back. Allow for two lives of a flight: the peer's
+        // clock may be that far behind the clock that signed flight 4 (`began`).
         let before = |time: Timestamp| time.saturating_add(FLIGHT_LIFE * 2) < began;
         let last = self.last_receipt.is_some_and(before);
         receipt.through < self.peer_through && last && !before(signed_at)
@@ -241,7 +242,7 @@ impl Ledger {
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
         for (number, waiting) in &covered {
-            // Do this before `forget`, which drops the note that a wrong clock signed the message.
+            // Keep messages that our fast clock made fail, before `forget` drops the note that a wrong clock signed them.
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }

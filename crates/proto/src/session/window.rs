@@ -66,7 +66,8 @@ impl Window {
     /// `duplicate`, `sequence-reuse` or `sequence-below-window`; `expired` for one that its sender gave
     /// up and has heard of that it never came.
     pub fn admit(&self, sequence: u64, hash: Digest) -> Result<(), Reason> {
-        // Before the first message the base is 0, but numbers begin at 1.
+        // Numbers begin at 1, but before the first message the base is still 0: use at least 1, so that the number 0 is
+        // refused.
         if sequence < self.base.max(1) {
             return Err(Reason::SequenceBelowWindow);
         }

@@ -78,7 +78,8 @@ impl DecisionStatement {
         control: &ControlCertificate,
     ) -> Result<Self, CertificateError> {
         let said = Self::read_beside(value, ())?;
-        // `since` gives zero for a time that is later, so ask in both directions.
+        // The decision has to be dated within `LIFE` before or after now. `since` gives zero for a later time, so ask it in
+        // both directions and take the larger answer.
         let apart = now.since(said.issued_at).max(said.issued_at.since(now));
         let in_time = apart < LIFE && control.covers(said.issued_at);
         let fits = [

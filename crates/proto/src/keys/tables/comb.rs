@@ -66,7 +66,8 @@ type Looks<const BLOCKS: usize, const SPACING: usize> = [[u16; SPACING]; BLOCKS]
 impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, BLOCKS, SPACING> {
     const COVERED: usize = {
         let covered = TEETH * BLOCKS * SPACING;
-        // The comb takes an even scalar as the next odd number, which may be the group order L: so L has to be below 2^covered.
+        // A comb sums odd numbers only: it takes an even scalar as the next odd number, which may be the group order L, of 253
+        // bits. The other two bounds are those of `looks`, which reads 4 bytes at a time and shifts them by up to 7 bits.
         assert!(covered >= 253 && covered <= BITS - 24 && SPACING <= 25);
         covered
     };

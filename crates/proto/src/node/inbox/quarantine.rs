@@ -188,7 +188,8 @@ impl InboxDoor<'_, '_> {
         reason: &str,
     ) -> Result<Outcome, LocalError> {
         let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
-        // Write this failed try under the number of the try before: so it does not count, not even after a restart.
+        // Handling did not begin, so this failure must not count as a try: write it under the number of the try before. Then it
+        // does not count after a restart either, when the log is read again.
         let before = tries.ending().saturating_sub(1);
         let reason = reason.chars().take(LONGEST_REASON).collect();
         self.write_try(peer, message_id, Did::Failed, before, Some(reason));
@@ -201,7 +202,7 @@ impl InboxDoor<'_, '_> {
     /// When no such message waits in the inbox.
     pub fn keep(&mut self, peer: &AgentId, message_id: MessageId) -> Result<Outcome, LocalError> {
         let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
-        // The log counts tries from 1, even where the agent handled the message without starting a try.
+        // If the agent handled the message without starting a try, `begun` is 0. The log counts tries from 1: write 1 then.
         self.write_try(peer, message_id, Did::Kept, tries.begun.max(1), None);
         Ok(self.turn.take())
     }

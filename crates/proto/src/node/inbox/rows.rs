@@ -15,7 +15,8 @@ impl Inbox {
         match table {
             INBOX => {
                 let mut items: Vec<_> = self.after(0).collect();
-                // Rows are sorted by their keys as text, where 10 comes before 9.
+                // The state's database takes rows in the order of their keys as text: sort the numbers as texts, where 10 comes
+                // before 9.
                 items.sort_by_cached_key(|item| item.number.to_string());
                 Box::new(items.into_iter().map(|item| self.row(&item)))
             }

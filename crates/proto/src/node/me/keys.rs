@@ -76,7 +76,8 @@ impl Line<'_> {
     pub(in crate::node) fn apply_own(self, own: &Certificate) {
         if own.principal == self.node.me.identity.certificate.principal {
             self.node.trust.adopt_own(own);
-            // Mark every peer as changed: our certificate decides when the session with each of them is renewed.
+            // Mark every peer as changed, so that the agenda looks at each again: our certificate decides when the session with
+            // a peer is renewed.
             self.node.peers.known_mut().note_all();
             self.node.me.apply_own(self.now, own);
         }

@@ -17,7 +17,8 @@ use crate::time::Timestamp;
 /// The peers by their next times.
 #[derive(Debug, Default)]
 pub(in crate::node) struct Agenda {
-    // Times of the wall clock, which may be set, and times of the monotonic clock cannot be sorted together.
+    // There are two sets, since times of the wall clock (`clocked`), which may be set, and of the monotonic clock (`paced`)
+    // cannot be sorted together.
     clocked: BTreeSet<(Timestamp, AgentId)>,
     paced: BTreeSet<(Duration, AgentId)>,
     orders: BTreeSet<(Timestamp, AgentId)>,

@@ -33,7 +33,8 @@ impl Peer {
         self.names
             .insert(headers.message_id, hash, headers.expires_at, now);
         for session in &mut self.sessions {
-            // Every session counts as heard, and not only that of this message: the peer is silent in none of them.
+            // Tell every session's ledger that the peer speaks, and not only that of this message: a ledger asks ever more
+            // rarely while the peer is silent.
             session.ledger.hear();
         }
         if let Some((id, sequence)) = headers.session.zip(headers.sequence)

@@ -126,7 +126,8 @@ impl PeersDoor<'_, '_> {
     pub(in crate::node) fn count_call(&mut self, message: &Message, ruling: Ruling) {
         let counts = match ruling {
             Ruling::Accepted => true,
-            // A call that V12 refuses counts. One that an earlier check refuses does not.
+            // A refused call counts if check V12 of docs/protocol.md refused it, as it does for a spent budget. A call that an
+            // earlier check refused does not count.
             Ruling::Rejected(reason) => reason.check() == Reason::BudgetExceeded.check(),
             Ruling::Sent => false,
         };
@@ -144,7 +145,8 @@ impl PeersDoor<'_, '_> {
             return self.note_excess(&headers.agent_id);
         }
         let policy = self.turn.node.me.policy();
-        // Check V12 asked for the same charge without paying it: pay it now.
+        // Check V12 of docs/protocol.md only asked whether the budget has room for this call, and charged nothing: charge it
+        // now.
         let charged = peer.charge(self.turn.at.now, policy, session, message);
         let Some((heard, conversation)) = charged else {
             return;

@@ -93,7 +93,8 @@ impl Carriers {
     }
 
     pub(super) fn note(&mut self, carrier: &CarrierId, up: bool, since: Duration) {
-        // A carrier that was up and drained stays drained when it is reported as up once more.
+        // `drained` says that all messages which waited at the carrier were judged. If it was true and the carrier is reported
+        // as up once more, it stays true.
         let before = self.known.get(carrier);
         let drained = up && before.is_none_or(|before| before.up && before.drained);
         let condition = Condition { up, drained, since };

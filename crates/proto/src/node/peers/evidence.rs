@@ -115,7 +115,8 @@ impl Peer {
     ) -> impl Iterator<Item = (SessionId, u64, u64)> {
         let holes = self.sessions.iter_mut().filter_map(move |session| {
             let hole = session.window.hole()?;
-            // Wait for seven days, the longest life of a message: until then a missing one may still come.
+            // Wait for seven days before asking for a missing number: that is the longest life of a message, so until then it
+            // may still come.
             if now <= hole.next_signed_at.saturating_add(WINDOW_LIFE) {
                 return None;
             }

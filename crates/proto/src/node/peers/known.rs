@@ -126,7 +126,8 @@ impl KnownPeers {
             ChangedPeers::All => self.names().filter(is_half_open).count() >= many,
             ChangedPeers::These(names) => {
                 let entered = self.agenda.half_open();
-                // While fewer than `many` can be half open, which is nearly always so, answer without a look at any peer.
+                // Only peers that the agenda lists as half open, and those that changed since, can be half open. If these are
+                // too few, which is nearly always so, answer without a look at any peer.
                 if entered.len() + names.len() < many {
                     return false;
                 }
@@ -180,7 +181,8 @@ impl KnownPeers {
         let ChangedPeers::These(names) = &mut self.changed else {
             return;
         };
-        // One input looks up its peer several times in a row: note the name once.
+        // The handling of one message looks up its peer several times in a row, and each time marks it as changed: list its
+        // name once.
         if names.last() == Some(name) {
             return;
         }

@@ -87,7 +87,8 @@ impl Talks {
             let Some(conversation) = &gone.conversation else {
                 continue;
             };
-            // The oldest calls are removed first: if the conversation is noted already, it is noted with an earlier call.
+            // `first` keeps when a conversation began, even after its calls were removed here. The oldest call is removed
+            // first: so if the conversation has an entry, that is of an earlier call and stays.
             if !first.contains_key(conversation) {
                 first.insert(conversation.clone(), gone.at);
                 self.note_first(side, peer, conversation, gone.at);
@@ -203,7 +204,8 @@ impl Talk {
             if own && !counts {
                 return None;
             }
-            // If a chain of ours came round, others on it may have set its hops back: use at least our own count.
+            // If a chain of calls that we began has passed through this peer, another agent on it may have lowered the number
+            // of hops: use at least the highest number in our own calls of the chain.
             let own = if round { self.furthest(chain) } else { 0 };
             let hops = if counts { step.hop.hops.max(own) } else { 0 };
             Some((hops, counts, step.hop.at, chain))

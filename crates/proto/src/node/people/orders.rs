@@ -261,7 +261,8 @@ impl PeopleDoor<'_, '_> {
         if let Payload::Flight(flight) = &ruled.payload {
             certificate = Some(&flight.credentials.certificate);
         }
-        // V06 has refused a key that was revoked before: check the key here only if this message brought a new revocation.
+        // Check V06 of docs/protocol.md has refused keys that were revoked before. Ask again only if this message brought a new
+        // revocation, which may be of its own key.
         match changed && certificate.is_some_and(|certificate| trust.is_revoked(certificate)) {
             true => Err(Rejected {
                 message: ruled.message,

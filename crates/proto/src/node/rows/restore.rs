@@ -42,7 +42,8 @@ impl Node {
                 node.sent.drafts_mut().lose(&peer, name, why);
             }
         }
-        // No two calls may have the same time: the next one has to be later than the newest call in any peer's hops.
+        // Each call that is noted gets a later time than all calls before it: so begin after the newest call that any peer's
+        // hops hold.
         if let Some(step) = node.peers.known().newest_step() {
             node.clock.put_back_step(step);
         }

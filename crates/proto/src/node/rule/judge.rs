@@ -29,7 +29,8 @@ impl<'n> Judge<'n> {
             let (payload, unsealed) = judged;
             let readable = Readable::of(&message, unsealed.as_ref());
             let (tasks, trust) = (&self.node.tasks, self.node.trust());
-            // Check tasks last, as V12 says: the chain of mandates may be in a sealed body, which is open only now.
+            // Check tasks last, as check V12 of docs/protocol.md demands: the chain of mandates may be in a sealed body, which
+            // is open only now.
             let task = tasks.rule(trust, self.now, readable)?;
             Ok((payload, unsealed, task))
         });
@@ -69,7 +70,8 @@ impl<'n> Judge<'n> {
                 if has_session_headers(message) {
                     return Err(Reason::HeaderInvalid.into());
                 }
-                // Report a fault of the body only now: checks V08 to V10 come before it.
+                // The body was read before. Report a fault of it only now, since checks V08 to V10 of docs/protocol.md come
+                // first.
                 let payload = payload?;
                 self.node
                     .people
@@ -124,7 +126,8 @@ impl<'n> Judge<'n> {
         is_reused: bool,
     ) -> Result<(Payload, Option<Unsealed>), Fault> {
         let headers = &message.headers;
-        // Check the rules of V10 in their order, which is about the session alone: none of them reads the body.
+        // Follow the order of check V10 in docs/protocol.md, where the first fault is the one reported. V10 is about the
+        // session alone, and reads no body.
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
         if headers.version != session.version {
@@ -161,7 +164,7 @@ impl<'n> Judge<'n> {
         if is_reused {
             return Err(Reason::MessageIdReuse.into());
         }
-        // From here on, check the rules of V12 in their order: the first one that fails names the reason.
+        // From here on, follow the order of check V12 in docs/protocol.md: the first rule that fails names the reason.
         self.node.sent.requests().rule(self.now, message)?;
         self.permit(link, session, message)?;
         let mut payload = payload?;

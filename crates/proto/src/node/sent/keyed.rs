@@ -121,7 +121,8 @@ impl Keys {
         content: &[u8],
     ) -> Known {
         let tag = tag_of(&own.signing, key, content);
-        // The tag depends on our signing key, which may have changed since the earlier call: try the former keys as well.
+        // Calls are remembered by a tag that our signing key makes of the caller's key. Our key may have changed since the
+        // earlier call: look for the tags of our former keys as well.
         let former = own.former.iter();
         let mut tags =
             std::iter::once(tag).chain(former.map(|key_before| tag_of(key_before, key, content)));
@@ -191,7 +192,8 @@ pub(super) fn content_of(peer: &AgentId, sending: &Sending) -> Value {
         Sending::Ping => ("ping", Value::Null),
         Sending::Handoff(handing) => ("handoff", of_handing(handing)),
     };
-    // Never change this text: logs hold tags of it, so a call that is repeated after an upgrade would look like a reused key.
+    // Never change the form of this text: the log holds hashes of it. A call that is repeated after an upgrade would have
+    // another hash, and be refused as another call under the same key.
     json!({"peer": peer.as_str(), "kind": kind, "content": content})
 }
 

@@ -93,7 +93,7 @@ impl Requests {
     /// A share for each peer, so that a silent one does not keep us from asking the others.
     pub(super) fn has_room(&self, now: Timestamp, peer: &AgentId) -> bool {
         let share = OPEN_REQUESTS / 4;
-        // With fewer open requests than one share, no peer can be over its share: skip the counting.
+        // If fewer requests are open than one peer's share, no peer can have used up its share: skip the counting.
         if self.0.len() < share {
             return true;
         }

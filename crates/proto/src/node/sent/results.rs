@@ -77,7 +77,8 @@ impl PeerResults {
         match self.ends.get(&name) {
             Some((_, known)) if !state.outranks(known) => return false,
             Some((since, _)) => drop(self.order.remove(&(*since, name))),
-            // Drop the oldest end to make room: newer ones are more likely to be asked for, and the log has them all.
+            // If too many ends of messages are remembered, drop the oldest: callers ask for newer ones more often, and the log
+            // has all.
             None if self.order.len() >= REMEMBERED => {
                 let oldest = self.order.pop_first();
                 oldest.map(|(_, oldest)| self.ends.remove(&oldest));

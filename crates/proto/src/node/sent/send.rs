@@ -70,7 +70,8 @@ impl SentDoor<'_, '_> {
     fn report(&mut self, peer: &AgentId, id: MessageId, again: bool) -> SentMessage {
         let node = &self.turn.node;
         let waits_for = node.sent().waits_for(peer, id);
-        // Look for `Publish`: to a peer that is on no carrier of ours the message is signed and written, but does not leave.
+        // Report `Published` only if there is a `Publish`: a message to a peer that is on no carrier of ours is signed and
+        // written to the log, but does not leave.
         let is_publish = |effect: &Effect| matches!(effect, Effect::Publish(_));
         let left = waits_for.is_none() && self.turn.out.effects.iter().any(is_publish);
         let known = again.then(|| node.sent().status(id)).flatten();

@@ -30,15 +30,16 @@ impl Tasks {
         draft: &mut Draft,
     ) -> Result<(), LocalError> {
         let capability = draft.capability.as_ref();
-        // Only the daemon sends reports. They need no grant, so an agent could send anything under their capability.
+        // Reports on tasks name the capability `TASK`, and only the daemon sends them. They need no grant: so refuse a draft of
+        // an agent that names `TASK`, which would get past the grants.
         if capability.is_some_and(|name| name.as_str() == TASK) {
             return Err(LocalError::ReservedForReports);
         }
         let task = draft.conversation_id.as_ref();
         let task = task.and_then(|name| name.as_str().parse::<TaskId>().ok());
         let held = task.and_then(|task| self.held(task));
-        // Judge by the task's last report and not by the clock: a task whose time is
-        // over still limits the draft, and `permits` refuses it.
+        // A task limits this draft until its last report ends it, even if the task's time is over: then `permits` below refuses
+        // the draft.
         let Some(held) = held.filter(|held| held.last_said().is_open()) else {
             return Ok(());
         };
@@ -127,7 +128,8 @@ impl TasksDoor<'_, '_> {
         let authority = handing.limits.clone().of(above.map(Chain::authority), now);
         if let Some(above) = above {
             within(above.task(), above.authority().contains(&authority))?;
-            // No agent may be in a chain twice (rule 8): the peer would refuse the handoff.
+            // No agent may be in a chain twice (protocol.md, section 14, rule 8): the peer would refuse the handoff, so refuse
+            // it here.
             if above.links().any(|link| link.mandate.from == *peer) {
                 return Err(LocalError::HadItBefore(peer.clone()));
             }

@@ -87,7 +87,8 @@ impl Ledger {
         let ahead = now.saturating_add(CLOCK_TOLERANCE);
         let kept = self.anew.refused.values();
         let lives = kept.filter(move |kept| now < kept.message.headers.expires_at);
-        // A message whose timestamp is still ahead of the clock shows by itself that the clock was put back.
+        // `ripe` marks messages that our clock signed before it was put back. One whose timestamp is still too far in the
+        // future shows that by itself.
         let ripe = lives.filter(move |kept| kept.ripe || kept.message.headers.timestamp > ahead);
         ripe.map(|kept| &kept.message)
     }

@@ -48,7 +48,8 @@ impl Ledger {
                     copies -= 1;
                     self.question.asked = *number;
                 }
-                // If all carriers hold the message, take the next carrier in turn, although it has a copy already.
+                // If all carriers hold the message (`free` is `None`), send a copy by the next carrier in turn all the same:
+                // the peer answers a copy with a receipt.
                 let next = free.or_else(|| ways.next(waiting.last.as_ref(), |_| false));
                 // A peer refuses a message after its end: do not resend it then; it only waits to be given up.
                 if let Some(way) = next.filter(|_| now < end) {
@@ -188,7 +189,8 @@ impl Question {
     /// When it is asked, if something is held from now on.
     pub(super) fn waits_from(&mut self, now: Timestamp) -> Timestamp {
         let asks = now.saturating_add(self.silence);
-        // After our clock was set back, the time to ask may be too far ahead: cap it at `silence` from now.
+        // `at` is when the peer is asked for its receipt by a copy. After our clock was set back, that may be too far ahead:
+        // cap it at `silence` from now.
         let asks = self.at.map_or(asks, |at| at.min(asks));
         self.at = Some(asks);
         asks
