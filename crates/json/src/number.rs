@@ -78,7 +78,7 @@ impl<'a> Literal<'a> {
     pub(super) fn canonical_integer(&self) -> Option<i64> {
         let integer: i64 = self.is_integer.then(|| self.text.parse().ok())??;
         let is_safe = integer.unsigned_abs() <= MAX_SAFE_INTEGER;
-        // `-0` is the number 0, whose only canonical spelling is `0`.
+        // Refuse `-0` here: it is the number 0, whose only canonical spelling is `0`.
         (is_safe && self.text != "-0").then_some(integer)
     }
 
@@ -92,7 +92,7 @@ impl<'a> Literal<'a> {
             .parse()
             .ok()
             .filter(|double: &f64| double.is_finite());
-        // `1.0` and `1e0` are not canonical: a number that is stored as an integer is spelled without a point and an exponent.
+        // Refuse `1.0` and `1e0`: they become integers, which canonical form spells without a point and an exponent.
         let double = double.and_then(|double| number_of(double)?.is_f64().then_some(double));
         double.is_some_and(|double| ryu_js::Buffer::new().format_finite(double) == self.text)
     }

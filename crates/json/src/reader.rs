@@ -239,8 +239,8 @@ impl<'a> CanonicalReader<'a> {
                     _ => return None,
                 };
                 let control = char::from((high - b'0') * 16 + low);
-                // These five characters have a short escape such as `\n`, and only
-                // that is canonical (RFC 8785, section 3.2.2.2).
+                // Refuse these five characters as `\u00…`: they have a short escape such as `\n`, and only that is canonical
+                // (RFC 8785, section 3.2.2.2).
                 if matches!(control, '\u{8}' | '\t' | '\n' | '\u{c}' | '\r') {
                     return None;
                 }

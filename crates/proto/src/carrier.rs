@@ -160,7 +160,7 @@ impl Routes {
 
     /// The carriers of a peer in their order: NATS alone, unless it was told otherwise.
     pub fn of(&self, peer: &AgentId) -> Cow<'_, [Route]> {
-        // Most peers are reached by NATS alone: no routes are stored for them.
+        // Most peers are reached by NATS alone, and no routes are stored for them: so NATS is the default.
         match self.0.get(peer).filter(|routes| !routes.is_empty()) {
             Some(routes) => Cow::Borrowed(routes),
             None => Cow::Owned(vec![Route {

@@ -63,8 +63,8 @@ pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
             false => Err(Reason::InvalidShape),
         };
     }
-    // A second schema, which allows any method name, tells the two reasons apart. Asking the first schema for its errors
-    // instead would copy every unknown name.
+    // Is only the method unknown, or is more wrong? A second schema, which allows any method name, tells. Asking the first
+    // schema for its errors instead would copy every unknown name.
     match schemas.any_method.is_valid(value) {
         true => Err(Reason::MethodNotFound),
         false => Err(Reason::InvalidShape),

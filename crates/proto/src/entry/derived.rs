@@ -30,7 +30,7 @@ impl<'a> Derived<'a> {
     pub(super) fn of(verdict: &'a Verdict) -> Self {
         match &verdict.evidence {
             Evidence::Whole(message) => Self::of_message(message, verdict.direction),
-            // This line will keep only the message's headers, from which a reader derives the line's members again: leave out
+            // This log line will keep only the message's headers, and a reader derives its members from them again: leave out
             // the peer's reason, which the headers do not hold.
             Evidence::Headers(message) => Self {
                 peer_reason: None,

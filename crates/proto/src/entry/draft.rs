@@ -110,7 +110,7 @@ impl DraftLine {
         let tier = tier_of(headers).unwrap_or(1);
         line.number("tier", u64::from(tier));
         let summary = envelope.and_then(|envelope| envelope.get("summary")?.as_str());
-        // Never write a summary of tier 3 or 4 in clear, whatever the draft contains.
+        // Messages of tiers 3 and 4 are secret: never write their summary into the log in clear, whatever the draft contains.
         let is_clear = tier < Tier::Sensitive.number();
         line.some("summary", summary.filter(|_| is_clear));
     }

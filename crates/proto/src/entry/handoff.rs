@@ -181,11 +181,12 @@ impl LineKind for HandoffLine {
 }
 
 fn read_offered(members: &LineMembers<'_>, task: TaskId) -> Result<Offered, EntryError> {
-    // `read` verifies no signatures: that was done when the handoff came or left, and an audit does it again.
+    // Do not verify signatures while a log line is read: that was done when the handoff came or left, and an audit does it
+    // again.
     let chain = Chain::read(members.value("chain")?).ok();
     Ok(Offered {
         chain: chain
-            // Refuse a line that names another task than its chain does.
+            // Refuse a log line that names another task than the chain of mandates in it.
             .filter(|chain| chain.task() == task)
             .ok_or(EntryError("chain"))?,
         tier: members.small("tier")?,

@@ -93,7 +93,7 @@ impl Verdict {
                 } else {
                     &headers.recipient_id
                 };
-                // A line that keeps the headers alone keeps no text of the message, so it shows no summary either.
+                // A log line that keeps only the headers keeps no text of the message: so show no summary either.
                 let is_whole = matches!(self.evidence, Evidence::Whole(_));
                 let summary = message.summary.as_deref().filter(|_| is_whole);
                 (
@@ -132,7 +132,7 @@ impl Verdict {
         let message = Unverified::parse_canonical(message.strip_suffix('}')?.as_bytes())?;
         let (before, hash) = before.strip_suffix('"')?.rsplit_once(",\"sha256\":\"")?;
         let (_, bytes) = before.rsplit_once(",\"bytes\":")?;
-        // Give up on a size above u32: then the caller parses the whole line strictly, which may refuse the size.
+        // Give up on a size above u32: then the caller parses the whole log line strictly, which may refuse the size.
         let bytes: u32 = bytes.parse().ok()?;
         Some(Self {
             direction: Direction::of(direction)?,
@@ -185,7 +185,7 @@ impl LineKind for Verdict {
         let message = line.remove("message");
         let headers = line.remove("headers");
         let members = LineMembers(&line);
-        // A message that was not proven may name no valid sender: its line then has `null` as `peer`.
+        // A message that was not proven may name no valid sender: then the log line's `peer` is `null`.
         let claimed = Claimed {
             agent: members.parsed("peer").ok(),
             message_type: members.parsed("type").ok(),
@@ -204,7 +204,7 @@ impl LineKind for Verdict {
                 Evidence::Raw(head, claimed)
             }
             (None, None, Err(_)) => Evidence::Copy(claimed),
-            // Refuse a line that holds the message in two forms: they could contradict each other.
+            // Refuse a log line that holds the message in two forms: they could contradict each other.
             _ => return Err(EntryError("message")),
         };
         Ok(Self {

@@ -188,7 +188,7 @@ impl LineKind for ApprovalLine {
     fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
         let members = LineMembers(&line);
         let value = members.value("approval")?;
-        // `Approval::parse` verifies the signature: a line that somebody made up is no approval.
+        // `Approval::parse` verifies the signature: a log line that somebody made up is no approval.
         let approval = Approval::parse(value, &control(&members)?);
         Ok(Self {
             peer: members.parsed("peer")?,

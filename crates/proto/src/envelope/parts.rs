@@ -86,7 +86,8 @@ impl<'a> Parts<'a> {
         let same = match (id, expected) {
             (Some(id), Some(expected)) => id.as_str() == Some(expected.to_string().as_str()),
             (None, None) => true,
-            // A request or an answer has no `id`, or a notification has one.
+            // JSON-RPC gives requests and answers an `id`, and notifications none: this message lacks its `id`, or has one too
+            // many.
             _ => return Err(Reason::MessageTypeMismatch),
         };
         if same {

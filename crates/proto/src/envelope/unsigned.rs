@@ -118,7 +118,7 @@ impl UnsignedParts<'_> {
             out.extend_from_slice(b",\"sealed\":");
             write_canonical(&sealed.to_value(), out);
         }
-        // Canonical order puts `signature` after `sealed` and before `summary`.
+        // The signature is inserted later. In canonical order it comes after `sealed` and before `summary`: note that place.
         let place = out.len();
         if let Some(summary) = self.summary {
             out.extend_from_slice(b",\"summary\":");

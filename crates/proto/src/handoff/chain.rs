@@ -164,7 +164,7 @@ fn read_link(value: &Value) -> Result<Link, Reason> {
 /// newest, one newer still, or an older one that is still known.
 fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     let certificate = &link.certificate;
-    // An older certificate of a known agent still counts, unless the trust in that agent was withdrawn.
+    // An older certificate of an agent counts as long as we know it, unless the trust in that agent was withdrawn.
     let known = || {
         let peer = view.peer(&certificate.agent);
         let peer = peer.filter(|peer| !peer.is_withdrawn());

@@ -138,7 +138,8 @@ impl KeyTables {
         if !self.shelf().reserve(key.as_bytes()) {
             return;
         }
-        // A thread that verifies meanwhile finds no table and does without one: only a thread that makes another table waits.
+        // Do this without the lock on the shelf: a thread that verifies meanwhile finds no table and does without one. Only a
+        // thread that makes another table waits.
         self.base.get_or_init(BaseTable::new);
         let table = Arc::new(KeyTable::of(&key.key));
         self.shelf().put(key.as_bytes(), table);

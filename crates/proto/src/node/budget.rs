@@ -137,8 +137,8 @@ impl Default for Budget {
 impl Budget {
     /// Whether a line is allowed at `now`; it is paid then.
     pub(super) fn spend(&mut self, now: Timestamp, entry: &Entry) -> bool {
-        // Check the bytes first: `allowance.spend` pays at once, and a line that is too long must not use up one of this
-        // second's lines.
+        // Ask for bytes first: `allowance.spend` uses up one of this second's log lines at once, and a line that is too long
+        // and so not written must not cost one.
         let allowed = self.bytes.has_room(now) && self.allowance.spend(now);
         if allowed {
             self.bytes.spend(weight([entry]));

@@ -40,7 +40,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
             Input::Shed(hash) => arrival.count(hash),
         }
         let by = arrival.turn.node.peers.arrived_by();
-        // Leave out NATS: a line without the member `carrier` is about NATS (protocol.md, section 12).
+        // Name no carrier if it is NATS: a log line without the member `carrier` is about NATS (protocol.md, section 12).
         let carrier = Some(by).filter(|carrier| **carrier != CarrierId::NATS);
         arrival.turn.out.carrier = carrier.cloned();
     }
@@ -68,7 +68,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     fn judge_proven(&mut self, head: Vec<u8>, proven: Proven) {
         match self.current(proven) {
-            // A poll has no sequence number, no line and no receipt: handle it here, without the checks V08 to V12 of
+            // A poll has no sequence number, no log line and no receipt: handle it here, without the checks V08 to V12 of
             // docs/protocol.md.
             Proven::Verified(verified) => match verified.payload {
                 Ok(Payload::Poll(last)) => {
@@ -96,8 +96,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
                         message_type: Some(message.headers.message_type),
                     },
                 };
-                // Introduce the sender only if the strangers' budget had room for a
-                // line: a flood must not ask the person anything.
+                // Introduce the sender only if the strangers' budget had room for a log line: a flood must not ask the person
+                // anything.
                 if self.refuse_stranger(head, unparsed) {
                     self.turn.people().consider_stranger(&message, reason);
                 }
@@ -107,7 +107,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     /// Writes down what was decided about a message that is its sender's, and lets follow what follows from it.
     fn settle(&mut self, ruled: Result<Ruled, Rejected>) {
-        // Note where this message's lines begin: the peer pays for these, and not for an earlier line about our own clock.
+        // Note where this message's log lines begin: the peer's budget pays for these, and not for an earlier line about our
+        // own clock.
         let before = self.turn.out.entries.len();
         let now = self.turn.at.now;
         let (message, reason) = match &ruled {
@@ -124,8 +125,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             false => link.bytes().admit(now, &message, reason.is_some()),
         };
         let Some(paid) = paid else {
-            // The peer's budget has no room for a line: count the message without judging it. The peer sends it again, since no
-            // receipt comes.
+            // The peer's budget has no room for a log line: count the message without judging it. The peer sends it again,
+            // since no receipt comes.
             self.count(message.hash());
             return self.turn.peers().note_excess(peer);
         };
@@ -164,7 +165,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
         let (now, ruling) = (self.turn.at.now, Ruling::Rejected(fault.reason));
         self.turn.peers().count_call(message, ruling);
         let entry = Outcome::verdict(self.bytes, message, ruling, None, paid);
-        // A stranger may have replayed this message: count its line against the strangers' budget, and not against the peer's.
+        // A stranger may have replayed this message: count its log line against the strangers' budget, and not against the
+        // peer's.
         let is_strangers = can_be_a_replay(message, fault.reason);
         if is_strangers && !self.turn.node.people.spend(now, &entry) {
             self.count(message.hash());

@@ -315,7 +315,7 @@ impl InboxDoor<'_, '_> {
     /// When one of them does not wait there; then none is taken.
     pub fn acknowledge(&mut self, taken: &[(AgentId, MessageId)]) -> Result<Outcome, LocalError> {
         let inbox = &self.turn.node.inbox;
-        // Look up all messages before the first line is written, so that an error means that none was taken.
+        // Look up all messages before the first log line is written, so that an error means that none was taken.
         let missing = taken
             .iter()
             .find(|(peer, id)| inbox.find(peer, *id).is_none());

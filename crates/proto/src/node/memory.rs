@@ -76,7 +76,7 @@ impl Line<'_> {
         match entry {
             Entry::Message(verdict) => return self.apply_message(verdict, ruled),
             Entry::Genesis(own) => self.apply_genesis(own),
-            // A trust line about ourselves records our own certificate: do not make a peer of it.
+            // A log line of the kind `trust` about ourselves records our own certificate: do not make a peer of it.
             Entry::Trust(line) if line.certificate.agent == *self.node.me.identity().agent() => {
                 self.apply_own(&line.certificate)
             }
@@ -107,7 +107,7 @@ impl Line<'_> {
                 let clock = self.node.clock.apply(now, *difference_ms);
                 self.node.peers.put_clock_back(clock);
             }
-            // No wildcard: a new kind of line does not compile until somebody says here what it changes.
+            // Name every kind here and use no `_`: a new kind of log line does not compile until somebody says what it changes.
             Entry::Attempt(_)
             | Entry::Clock(_)
             | Entry::Flood(_)
@@ -157,7 +157,7 @@ impl Line<'_> {
                     self.apply_refused(&headers, None, verdict.hash, reason);
                 }
             }
-            // Nothing else has an effect: unproven input belongs to no peer, and a copy repeats an earlier line.
+            // No other log line has an effect: unproven input belongs to no peer, and a copy repeats an earlier line.
             _ => {}
         }
         Changed::default()
@@ -238,7 +238,7 @@ impl Line<'_> {
         };
         let Node { trust, .. } = &mut *self.node;
         trust.raise_lowest_version(name, established.lowest_version);
-        // The line of the flight has to renew the certificate too: if a line of its own did, and a crash cut that line off, the
+        // The flight's own log line has to renew the certificate too: if another line did, and a crash cut that one off, the
         // session would lack the key that signs in it.
         let renewed = self.renew(&established.certificate);
         let Node {

@@ -245,7 +245,7 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
-        // Write lines for what is only counted in memory: otherwise a stop would lose the counts.
+        // Write log lines for what is only counted in memory: otherwise a stop would lose the counts.
         let counted = [self.people.flush(), self.peers.flush()];
         let flood = counted.into_iter().flatten().map(Entry::Flood);
         let attempts = self.me.overdue(None).into_iter().map(Entry::Attempt);

@@ -145,7 +145,7 @@ impl Outcome {
         copy: Option<Sealed>,
         paid: Paid,
     ) -> Entry {
-        // Keep only the hash of a copy: the first line of the same message has the rest.
+        // Keep only the hash of a copy: the log line of the first message has the rest.
         let evidence = if ruling == Ruling::Rejected(Reason::Duplicate) {
             Evidence::Copy(Claimed {
                 agent: Some(message.headers.agent_id.clone()),

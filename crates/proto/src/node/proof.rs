@@ -44,7 +44,8 @@ impl Judge<'_> {
                 }
                 prove(&certificate.signing_key, message)?;
             }
-            // Skip the proof of a refused flight, which changes nothing here.
+            // No certificate is known to prove this flight by. As the flight was refused, it changed nothing here: skip the
+            // proof.
             None if is_flight && !is_accepted => return Ok(()),
             None => return Err("no line before certifies the key that signed the message"),
         }
@@ -86,8 +87,8 @@ impl Judge<'_> {
         let mut sessions = link.into_iter().flat_map(|link| link.sessions());
         let session = sessions.find(|session| Some(session.id) == headers.session);
         let next = session.and_then(|session| session.ledger.next());
-        // A session's ledger gives each sequence number to one message only. If this number is below `next`, an earlier line
-        // has used it, so this line is a copy.
+        // A session's ledger gives each sequence number to one message only. If this number is below `next`, an earlier log
+        // line has used it, so this line is a copy.
         let is_again = headers
             .sequence
             .zip(next)

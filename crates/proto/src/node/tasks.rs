@@ -69,7 +69,8 @@ impl Task {
     }
 
     fn go_on(&mut self, now: Timestamp, said: MessageId, to: TaskState) -> bool {
-        // Our answer and the task's own line report the same change: allow it a second time if it comes from the same message.
+        // Our answer and the log line about the task report the same change: allow it a second time if it comes from the same
+        // message.
         let goes = self.state.may_become(to) || (self.said == said && self.state == to);
         if goes {
             (self.state, self.said, self.changed) = (to, said, now);

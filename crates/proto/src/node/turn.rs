@@ -205,8 +205,8 @@ impl Turn<'_> {
         });
         let peer = self.node.peers.entry(signed.recipient());
         peer.bytes().note_sent(&entry);
-        // Write the line before the message leaves: a peer answers flight 4 at
-        // once, and the workers need the peer's key by then.
+        // Write the log line before the message leaves: a peer answers flight 4 at once, and the workers need the peer's key by
+        // then.
         self.write(entry);
         self.ways().publish(signed);
     }
@@ -254,7 +254,7 @@ impl Turn<'_> {
         let id = self.node.ids.fresh(self.at.now);
         let draft = Draft::answer(Form::Success, message, id, Some(Value::Object(body)));
         if self.sent().dispatch(draft, None).is_err() {
-            // Write a line that ends the ping: without it, every start would try to answer it again.
+            // Write a log line that ends the ping: without it, every start would try to answer the ping again.
             let (peer, ping) = (&message.headers.agent_id, message.headers.message_id);
             let line = OutcomeLine::of(peer, ping, Did::AnswerFailed);
             self.write(Entry::Outcome(line));
@@ -271,14 +271,14 @@ impl Turn<'_> {
         }
         let entry = Entry::Clock(ClockLine {
             peer: self.node.me.identity().agent().clone(),
-            // This is how far the clock is behind the time of this line itself, which is `now`, or the time of the line before
-            // if that is later.
+            // This is how far the clock is behind the time of this log line, which is `now`, or the time of the line before if
+            // that is later.
             difference_ms: now.as_millis() - self.node.clock.written().max(now).as_millis(),
         });
         self.write(entry);
         self.node.clock.read(now);
-        // The clock line has corrected what the node remembers. What waits for a time that lies in the future now would wait
-        // too long: look at it at once.
+        // The log line about the clock has corrected what the node remembers. What waits for a time that lies in the future now
+        // would wait too long: look at it at once.
         self.node.people.put_clock_back(now);
         self.node.peers.go_on_at(now);
         let peers: Vec<_> = self.node.peers.known().names().cloned().collect();
@@ -322,7 +322,7 @@ impl Turn<'_> {
     /// What a finished handshake is worth: the peer's newer certificate, and whoever waits for it.
     fn welcome(&mut self, established: &Established, renewed: Option<TrustChange>) {
         let certificate = &established.certificate;
-        // The line of the flight has renewed the certificate already: this line only tells the person.
+        // The flight's log line has renewed the certificate already: this further line only tells the person.
         if let Some(change) = renewed {
             let entry = Entry::trust(change, certificate.clone());
             self.out.entries.push(entry);

@@ -187,7 +187,7 @@ impl Ledger {
         };
         waiting.hand(carrier, handed);
         if let Handed::Stored(at) = handed {
-            // Keep a time that is set (`presses`): forged confirmations could move it on and on, and hold the message back.
+            // Keep the time of the next copy once it is set: forged confirmations could move it on, and hold the message back.
             waiting.presses = waiting.presses.or(timing::presses_at(waiting, number, at));
             let asks = self.question.waits_from(at);
             let asks = asks.min(waiting.presses.unwrap_or(asks));
@@ -242,7 +242,7 @@ impl Ledger {
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
         for (number, waiting) in &covered {
-            // Keep messages that our fast clock made fail, before `forget` drops the note that a wrong clock signed them.
+            // Keep what was refused as from the future, before `forget` drops the note that a wrong clock of ours signed it.
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }
@@ -289,7 +289,7 @@ impl Ledger {
         }
         let hash = waiting.message.hash();
         self.given_up.insert(number, GivenUp { name, hash });
-        // Forget numbers below the peer's window: the peer can no longer say whether a message under them came.
+        // Forget numbers that are below the peer's window by now: the peer can no longer say whether their messages came.
         let told = self.next.saturating_sub(super::WINDOW);
         self.given_up = self.given_up.split_off(&told);
         true

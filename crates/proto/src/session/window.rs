@@ -82,7 +82,8 @@ impl Window {
     /// Remembers a number that was judged; a refusal consumes it too.
     pub fn record(&mut self, sequence: u64, judged: Slot) {
         let newest = self.base + self.slots.len() as u64;
-        // A peer may jump as far as 2^53−1: without this, each number in between would take a slot.
+        // If the peer jumps beyond the window, begin the window anew: otherwise each number in between, up to 2^53−1, would
+        // take a slot.
         if sequence >= newest + WINDOW {
             self.slots.clear();
             self.base = sequence + 1 - WINDOW;

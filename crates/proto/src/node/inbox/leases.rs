@@ -395,7 +395,8 @@ impl LeasesDoor<'_, '_> {
                 && !self.is_answered_by_draft(peer, name)
         });
         let next = free.next();
-        // Messages passed over are not lost: when one becomes free, `Supply` changes, and the consumer looks from 0 again.
+        // Let the next look begin after this message. A message that was passed over is not lost: when it becomes free,
+        // `Supply` changes, and the consumer looks from the first message again.
         wanted.looked = match &next {
             Some(item) => item.number,
             None => inbox.arrivals(),

@@ -283,7 +283,7 @@ impl InboxDoor<'_, '_> {
     ) -> Result<bool, LocalError> {
         let number = self.turn.node.inbox.tries_of(peer, message_id)?.ending();
         let reason = reason.chars().take(LONGEST_REASON).collect();
-        // Look up the message before the line is written, which may move the message into the quarantine.
+        // Look up the message before the log line is written, which may move the message into the quarantine.
         let message = self.turn.node.inbox.find(peer, message_id).cloned();
         self.write_try(peer, message_id, Did::Failed, number, Some(reason));
         let is_spent = number >= TRIES;

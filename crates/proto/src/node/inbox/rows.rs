@@ -56,7 +56,7 @@ impl Inbox {
             let tries = tries.and_then(|tries| serde_json::from_value::<Tries>(tries).ok());
             let row = message.zip(tries);
             let (message, tries) = row.ok_or_else(|| unread(INBOX, &number.to_string()))?;
-            // `insert` adds one to this counter, so that each message gets its old number back.
+            // Set this counter one too low: `insert` adds one to it, and so gives each message its old number back.
             self.arrivals = number.saturating_sub(1);
             self.insert(&message);
             if tries != Tries::default() {

@@ -218,7 +218,8 @@ impl Offers {
 
     /// An offer from before the start, which nobody serves yet: in the words that peers were told.
     pub(super) fn recall(&mut self, name: CapabilityName, told: Vec<Served>, now: Duration) {
-        // Nobody serves this offer yet, so number its entries instead of using connection ids: `serve` drops them all.
+        // No program serves this offer yet, so there are no connection ids: use the numbers from 0 in their place. When a
+        // program serves the offer, `serve` drops them all.
         let served = (0..).zip(told).collect();
         let held = Held::Gone(now);
         self.0.entry(name).or_insert(HeldOffer { held, served });

@@ -79,8 +79,8 @@ impl Peer {
             let admitted = self.session(id)?.window.admit(sequence, hash);
             Some((id, sequence, admitted))
         });
-        // A message that was refused as from the future has used up its number, and is never taken. Keep its message-id free
-        // for the same message signed anew.
+        // A message refused as from the future has used up its number. It may come again, signed anew under another number:
+        // keep its message-id free for that.
         let may_come_anew = matches!(place, Some((.., Ok(()))))
             && reason == Reason::TimestampInFuture
             && !headers.message_type.is_answered();
@@ -322,7 +322,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         ledger: Ledger::default(),
         last_flight: LastFlight::of(&established.last_flight),
         answers: established.answers,
-        // Only B, the responder, sends flight 4, so only B sends it again.
+        // Only B, the responder, sends flight 4: so only B may have to send it again, and needs a time for that.
         retry: (!initiator).then(|| Retry::from(clock)),
         asked: None,
     }

@@ -49,7 +49,8 @@ impl Budgets {
     }
 
     fn keep(&mut self, conversation: ConversationId, bucket: CallBudget) {
-        // Move the conversation to the end, so that the one at the front has been silent for the longest time.
+        // Move the conversation to the end: so the one at the front, which is dropped to make room, has been silent for the
+        // longest time.
         self.conversations.retain(|(id, _)| *id != conversation);
         if self.conversations.len() >= CONVERSATIONS {
             self.conversations.pop_front();

@@ -85,7 +85,8 @@ impl Peer {
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
     pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
-        // Only the newest session keeps the peer's offers: they are shown to people, who see the newest alone.
+        // Only the newest session keeps the peer's offers: they are shown to people, who see that session alone. So drop those
+        // of the others.
         for old in &mut self.sessions {
             old.offered = Vec::new();
         }
@@ -135,7 +136,8 @@ impl Peer {
                 }
                 Timestamp::from_millis(0)
             }
-            // Do not renew this session: a new one would end at the same time, with the same certificate or key statement.
+            // A new session would end at the same time as this one, with the same certificate or key statement: do not renew it
+            // early, and after its end only for mail.
             Some(session) if session.is_open() && !session.can_be_outlasted(own_until) => {
                 has_mail.then_some(session.ends)?
             }

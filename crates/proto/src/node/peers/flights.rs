@@ -97,8 +97,8 @@ impl FlightsDoor<'_, '_> {
                         self.turn.alarms().suspect_clock(flight);
                         self.send_capability(&peer);
                     }
-                    // The agents have no version in common: the handshake has ended, and
-                    // the drafts that waited for it can never leave.
+                    // The agents have no version in common, so the handshake has ended: refuse the drafts that waited for it,
+                    // which can never leave.
                     _ => self
                         .turn
                         .drafts()
@@ -115,7 +115,7 @@ impl FlightsDoor<'_, '_> {
                     self.turn.receipts().send(&peer, id);
                     self.turn.drafts().release(&peer);
                 }
-                // Flight 4 opened no session: the peer's decision was `refused`.
+                // Flight 4 opened no session, because the peer decided `refused`: so refuse all drafts that wait for a session.
                 _ => self.turn.drafts().refuse_all(&peer, Reason::PeerRefused),
             },
         }

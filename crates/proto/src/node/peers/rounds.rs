@@ -134,7 +134,8 @@ impl PeersDoor<'_, '_> {
             node.peers.known.note_all();
         }
         node.peers.known.agenda_mut().uphold(at.now, may_sign);
-        // Compute the dates first, which needs the whole node, and borrow the agenda for writing after that.
+        // First compute when something is due with the peer, which needs the whole node. Borrow the agenda for writing only
+        // after that.
         for name in node.peers.known.take_changed() {
             let dates = dates_of(node, &at, &name);
             node.peers.known.agenda_mut().enter(&name, dates);

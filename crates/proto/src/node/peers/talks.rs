@@ -210,8 +210,8 @@ impl Talk {
             let hops = if counts { step.hop.hops.max(own) } else { 0 };
             Some((hops, counts, step.hop.at, chain))
         });
-        // Take the call with the most hops; among equals one that counts (see above), then the newest. The new call continues
-        // its chain.
+        // Take the call with the most hops; among equals one whose `counts` is true, then the newest. The new call continues
+        // the chain of calls that it belongs to.
         let (hops, _, _, chain) = weighed.max()?;
         Some((chain, hops.saturating_add(1)))
     }

@@ -82,7 +82,8 @@ impl People {
         let known = known.map_or(0, |known| known.serial);
         let obeyed = self.pausing.statement.as_ref();
         let obeyed = obeyed.map_or(0, |said| said.control.serial);
-        // A newer control certificate makes the older ones invalid, since the key of an older one may have been stolen.
+        // Only our own person's control certificate is obeyed, and none that is older than the newest one we know: the key of
+        // an older one may have been stolen.
         control.principal == own.principal
             && (control.root == own.root
                 || pinned.is_some_and(|pinned| *pinned.root() == control.root))

@@ -225,7 +225,7 @@ impl PeopleDoor<'_, '_> {
     /// # Errors
     /// When the agent-id is another principal's, or our own.
     pub fn replace_root(&mut self, certificate: &Certificate) -> Result<Outcome, BindError> {
-        // Try the change on a copy first: a line that contradicts the present trust must not be written.
+        // Try the change on a copy first: a log line that contradicts the present trust must not be written.
         self.turn.node.trust.clone().replace_root(certificate)?;
         Ok(self.change_trust(TrustChange::RootReplaced, certificate))
     }
@@ -244,8 +244,8 @@ impl PeopleDoor<'_, '_> {
         if !self.turn.node.trust.clone().bind(certificate)? {
             return Ok(());
         }
-        // A certificate from a file may be the first one under the root's named successor: then the root changes, in a line of
-        // its own.
+        // A certificate from a file may be the first one under the root's named successor: then the root changes, in a log line
+        // of its own.
         let principal = self.turn.node.trust().principal(&certificate.principal);
         let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
         self.turn
@@ -281,7 +281,7 @@ impl PeopleDoor<'_, '_> {
             Reason::RootChanged => TrustChange::RootChanged,
             _ => return,
         };
-        // Flights 3 and 4 continue a handshake, and no stranger has one with us.
+        // Flights 3 and 4 continue a handshake, and no stranger has one with us: look only at flights 1 and 2.
         let opens = matches!(
             flight.form,
             Form::Call(Method::Announce) | Form::Call(Method::Verify)

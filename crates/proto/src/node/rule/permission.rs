@@ -205,7 +205,7 @@ impl<'n> Judge<'n> {
             table: &self.node.me.policy().table,
             layers: session.map_or(proven, |session| session.peer_layers.and(proven)),
             session: session.map(|session| &session.received),
-            // Only the peer itself knows its configuration: use what it granted.
+            // The peer alone knows the limits in its configuration: so only those that it granted to us count here.
             allowance: None,
             takes: offer.map(|offer| offer.tier),
             live: false,

@@ -183,7 +183,7 @@ impl DraftsDoor<'_, '_> {
         let entry = Entry::Draft(DraftLine {
             peer: peer.clone(),
             message_id,
-            // The line holds whole seconds: write 1 at least, because a life of 0 would be over at once.
+            // The log line holds the life in whole seconds: write 1 at least, because a life of 0 would be over at once.
             life: draft.life.as_secs().max(1),
             approve,
             message,

@@ -240,7 +240,7 @@ impl SentDoor<'_, '_> {
         let (peer, call) = (draft.recipient.clone(), draft.form.method().is_some());
         let (stamp, to) = (slot.stamp(&self.turn.at), slot.to());
         let (signed, copy) = draft.seal_and_sign(node.me.identity(), stamp, to, node.ids.rng())?;
-        // Count the message before its line is written: what follows from the line may send more under the same budget.
+        // Count the message before its log line is written: what follows from the line may send more under the same budget.
         node.peers.count_own(self.turn.at.now, &peer, call);
         self.turn.write_sealed(signed, copy);
         Ok(())

@@ -209,7 +209,7 @@ impl TasksDoor<'_, '_> {
             goal: draft.data_tier.in_clear(Some(offering.goal)),
         };
         let before = self.turn.out.entries.len();
-        // Dispatch first: if the message can neither leave nor wait, no line of the task must be written.
+        // Send the message first: if it can neither leave nor wait, no log line about the task must be written.
         self.turn.sent().dispatch(draft, key)?;
         // Put the task's line before those of the message: after a crash between them, the log has the task of every handoff
         // that left.

@@ -189,8 +189,8 @@ impl Question {
     /// When it is asked, if something is held from now on.
     pub(super) fn waits_from(&mut self, now: Timestamp) -> Timestamp {
         let asks = now.saturating_add(self.silence);
-        // `at` is when the peer is asked for its receipt by a copy. After our clock was set back, that may be too far ahead:
-        // cap it at `silence` from now.
+        // `at` is when a copy goes out to ask the peer for its receipt. After our clock was set back, that may be too far
+        // ahead: cap it at `silence` from now.
         let asks = self.at.map_or(asks, |at| at.min(asks));
         self.at = Some(asks);
         asks
