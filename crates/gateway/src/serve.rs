@@ -132,7 +132,7 @@ pub(crate) fn say_where(config: &GatewayConfig, listener: &Listener, door: &Door
         ),
         Door::Tokens(tokens) => text.push_str(&of_tokens(tokens)),
     }
-    // The error of this write is ignored: if standard error is closed, there is nobody left to tell.
+    // An error of the write below is ignored: if standard error is closed, there is nobody left to tell.
     let text = hint::typed(&text);
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }

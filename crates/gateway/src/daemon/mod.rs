@@ -319,8 +319,8 @@ impl DaemonConnection {
             .stream
             .write_all(format!("{request}\n").as_bytes())
             .await;
-        // A daemon that is full writes an answer that says so, and closes the connection without reading the request.
-        // Writing the request may then fail, but the daemon's answer can still be read.
+        // A daemon with no room for this connection says so in an answer, and closes the connection without reading the
+        // request. Writing the request may then fail: so look for an answer all the same, and prefer it to that error.
         match (self.answer().await, sent) {
             (Err(ClientError::Closed), Err(error)) => Err(ClientError::of_connection(error)),
             (answer, _) => answer,

@@ -101,8 +101,8 @@ impl CallSlots {
             Ok(place) => return Ok(place),
             Err(turn) => turn,
         };
-        // If the slot is granted just as the patience ends, it is dropped with the receiver, and its `Drop`
-        // gives it back: no slot is lost.
+        // The slot may be granted just as the patience ends. No slot is lost then: it is dropped together with `turn`, and its
+        // `Drop` gives it back.
         match timeout(patience, turn).await {
             Ok(Ok(place)) => Ok(place),
             _ => Err(DoorError::Busy),
@@ -239,7 +239,8 @@ impl PoolState {
 
     /// The first in line who may have a place, which is counted as theirs.
     fn next(&mut self, pool: &Pool) -> Option<InLine> {
-        // Remove the callers that have given up waiting: nothing else removes them, and a slot would be given to nobody.
+        // Remove the callers that have given up waiting: nothing else removes them, and otherwise the slot would be given to
+        // one of them, who does not take it.
         self.line.retain(|waiting| !waiting.turn.is_closed());
         let first = self
             .line

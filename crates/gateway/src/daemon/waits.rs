@@ -141,8 +141,8 @@ impl Daemon {
         let mut last = None;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            // The first call waits for a slot at least as long as any call does (`LINE`). Later calls wait only
-            // for the rest of the time: they already have an answer, namely that nothing came.
+            // While there is no answer yet, wait for a slot at least as long as any call does (`LINE`). Later, wait only until
+            // the whole wait is over: there is an answer then, namely that nothing came.
             let patience = match last {
                 None => left.max(LINE),
                 Some(_) => left,

@@ -115,7 +115,7 @@ impl Accept {
             .serve_connection(io, service);
         let mut connection = pin!(connection);
         tokio::select! {
-            // An error ends this connection alone, and concerns nobody else.
+            // The connection has ended, perhaps with an error. That concerns nobody else, so the error is ignored.
             _ = &mut connection => return,
             () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
         }

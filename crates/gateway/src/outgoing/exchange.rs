@@ -39,7 +39,8 @@ pub(super) async fn exchange<E: From<OutgoingError>>(
         read(response.map_err(|error| of_http(&error))?, longest, watch).await
     };
     let (mut connection, mut answer) = (Box::pin(connection), Box::pin(answer));
-    // Drive the connection while the answer is read. It may end before the whole answer is read, so remember how it ended.
+    // hyper sends and receives only while the connection is polled: so poll it while the answer is read. It may end before the
+    // whole answer is read, so remember how it ended.
     let mut ended = None;
     let answer = loop {
         tokio::select! {

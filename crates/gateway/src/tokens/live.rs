@@ -152,7 +152,8 @@ pub(crate) struct Anybody(Mutex<LiveToken>);
 impl Anybody {
     pub(crate) fn new(limits: CallerLimits) -> Self {
         let entry = TokenEntry::new("anybody", [0; 32], &Ceiling::default(), None);
-        // All programs of this machine share this one caller, so the rate of a single caller is multiplied.
+        // With `auth = "none"`, all programs of this machine share this one caller: so it gets the rate of a single caller
+        // times `PROGRAMS`.
         let limits = CallerLimits {
             requests_per_minute: limits.requests_per_minute.saturating_mul(PROGRAMS),
             ..limits

@@ -67,7 +67,7 @@ impl Tokens {
             known: Mutex::default(),
             changes: watch::channel(0).0,
         };
-        // Do not log a fault of the file here: the gateway prints it when it starts (`fault`).
+        // `read` keeps a fault of the file for `fault`. It is not logged here, because the gateway prints it when it starts.
         tokens.read();
         tokens
     }
@@ -102,7 +102,8 @@ impl Tokens {
         self.refresh();
         let mut known = self.known.locked();
         let live = known.live.get_mut(hash);
-        // A certificate is public: somebody who sends its bytes as a token must not be let in.
+        // The file holds hashes of tokens and of certificates. A certificate is public, so somebody who sends its bytes as a
+        // token must not be let in: find only an entry of the same kind.
         let live = live.filter(|live| live.entry.certificate == of_certificate);
         live.ok_or(NotAdmitted::Unknown)?.admit(Instant::now())
     }

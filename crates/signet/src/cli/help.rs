@@ -203,7 +203,8 @@ mod tests {
                 let rows = rows.split("\n\n").next().unwrap();
                 assert!(!rows.contains('\\'), "{rows}");
             }
-            // The commands end at the first empty line: prose may follow them.
+            // Only the lines up to the first empty line are commands: prose may follow them, which this test must not take for
+            // commands.
             let commands = commands.split("\n\n").next().unwrap();
             let whole = commands.replace("\\\n", "");
             for line in whole.lines().filter(|line| line.starts_with("  ")) {

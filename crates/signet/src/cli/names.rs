@@ -189,7 +189,7 @@ pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate
 
 fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, CliError> {
     let config = Config::load(&Home::find(home)?)?;
-    // An error counts as an empty list: without a log, nothing was sent before.
+    // If the log cannot be listed, go on with no files: before the first start there is no log, and so nothing was sent before.
     let mut files = log_files(&config.audit_dir).unwrap_or_default();
     files.sort();
     let newest = files.iter().rev().take(MONTHS);

@@ -284,8 +284,8 @@ fn of_inbox(fault: DoorError) -> A2aError {
 
 fn unasked(fault: &DoorError, so_far: &str) -> A2aError {
     let name = match fault.name() {
-        // This call only reads: if the connection ended before the answer, nothing has changed, so report only
-        // that the daemon is away.
+        // A call whose connection ended before the answer may have changed something, which this error says. But this call only
+        // reads, so report only that the daemon is away.
         OUTCOME_UNKNOWN => DAEMON_AWAY,
         name => name,
     };

@@ -14,8 +14,8 @@ pub(super) async fn settle_ended(room: Arc<A2aDoor>) {
     loop {
         changes.borrow_and_update();
         for caller in room.store.callers().await.unwrap_or_default() {
-            // While the token file cannot be read, `holder` returns `Unsaid` and not `Ended`: no task is given up
-            // because of a broken file.
+            // End only the tasks whose token is gone for certain. While the token file cannot be read, `holder` returns
+            // `Unsaid` and not `Ended`, so that no task is given up because of a broken file.
             if let Holder::Ended = tokens.holder(&caller) {
                 for task in room.store.unsettled(caller).await.unwrap_or_default() {
                     room.end_with_token(task).await;

@@ -116,9 +116,8 @@ impl Following<'_> {
                 }
                 () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
                     Some((_, message)) => self.fetch(&mut link, &message).await?,
-                    // No answer has to be fetched, so this is the end of `KEPT` without a message, or of `RENEW`: end the
-                    // connection. The next one subscribes anew, because other programs may have filled the daemon's list of
-                    // subscriptions.
+                    // No answer has to be fetched, so `KEPT` or `RENEW` is over: end the connection. The next one subscribes
+                    // anew, in case other programs have filled the daemon's list of subscriptions.
                     None => return Ok(()),
                 },
             }
@@ -137,8 +136,7 @@ impl Following<'_> {
         if subscribed.state == Some(State::Received) {
             self.look_later(message, UNTAKEN);
         }
-        // If the peer's agent has already taken the message, progress may have come before this connection
-        // subscribed: so look once.
+        // Once the peer's agent has the message, progress may have come before this subscription: so look once.
         match subscribed.state {
             Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
             _ => self.look(link, message).await,
@@ -214,7 +212,7 @@ impl Following<'_> {
     ) -> Result<(), DoorError> {
         if let Some(told) = out.progress.filter(|told| told.state.is_some()) {
             let body = serde_json::json!({ "state": told.state, "note": told.note });
-            // A daemon repeats nothing that came sealed; one of an earlier release does not say in which tier it came.
+            // A daemon of an earlier release gives no tier, and repeats nothing sealed: take the highest tier below that.
             let tier = told.data_tier.unwrap_or(SEALED - 1);
             self.progress(message, body, tier).await?;
         }
@@ -296,8 +294,7 @@ impl Following<'_> {
         link: &mut DaemonConnection,
         came: Message,
     ) -> Result<(), DoorError> {
-        // A message without `in_reply_to` answers nothing. Look for it under the empty name, which no open message has, so that
-        // it is ignored.
+        // A message without `in_reply_to` answers nothing, so it is ignored: no open message has the empty name.
         let message = came.in_reply_to.clone().unwrap_or_default();
         let Some(open) = self.open.get(&message).cloned() else {
             return Ok(());
@@ -307,7 +304,8 @@ impl Following<'_> {
         if let Some(failure) = &came.error
             && self.room.again(&open, &failure.reason).await
         {
-            // It is not asked about again where this connection ends: its call has another key now, so its task would end.
+            // The message goes again under a new key. Forget its old id at once: a later connection that asked about that id
+            // would end the task.
             self.open.remove(&message);
             self.refusals.push(name);
             return self.drop_refusals(link).await;

@@ -186,7 +186,8 @@ impl Pushing {
     /// The places of one caller: its dead receivers hold up no other caller's.
     fn posts_of(&self, caller: &str) -> Arc<Semaphore> {
         let mut busy = self.busy.locked();
-        // Forget callers without a post under way, so that the map does not grow: a new entry gives them all their slots again.
+        // Forget the slots of callers without a post under way, so that the map does not grow. Nothing is lost: all their slots
+        // are free, and so are those of a new entry.
         busy.posts.retain(|_, places| Arc::strong_count(places) > 1);
         let own = busy.posts.entry(caller.to_owned());
         Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(OWN_PLACES))))

@@ -76,7 +76,8 @@ fn keep(room: &DiscordDoor, line: u64) -> Result<(), ClientError> {
 /// Posts one message, as often as it takes. What Discord will not have is left out, and that is said; so is a message that
 /// it may have taken, where no answer says so.
 async fn show(room: &DiscordDoor, message: &Transparent) {
-    // Skip a message that was carried as a parcel over this channel: it is already there for all to read.
+    // Skip a message whose tier this channel does not show. Skip also one that was carried as a parcel over this channel: it is
+    // already there for all to read.
     if !room.section.shows.has(message.data_tier) || room.was_carried(&message.message_id) {
         return;
     }

@@ -99,7 +99,7 @@ fn fitting(text: &str, room: usize) -> String {
     for symbol in visible(text).chars() {
         let escaped = plain(symbol.encode_utf8(&mut [0; 4]));
         used += units(&escaped);
-        // Leave room for one more character: the `…` at the end.
+        // Stop where the `…` at the end would no longer fit: it takes one more character.
         if used + 1 > room {
             break;
         }

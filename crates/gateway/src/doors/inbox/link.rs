@@ -127,7 +127,8 @@ pub(crate) async fn carry_parcels<F: Future<Output = Result<bool, ClientError>>>
             held: carried.await?,
         };
         match link.call(&report, RULING).await {
-            // A refusal means that the daemon has given this parcel up meanwhile: the connection itself is sound.
+            // The daemon refuses the result of a parcel that it has given up meanwhile. That is no fault of the connection, so
+            // go on.
             Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }

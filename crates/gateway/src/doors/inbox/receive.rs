@@ -93,7 +93,8 @@ async fn taken(
     {
         match room.poll_slots.admit(poller.clone()) {
             Ok(waits) => {
-                // A poll waits for up to 20 s, so give its room in the queue back first.
+                // A poll waits for up to 20 s, and needs no room in the queue: give its room back first, so that others can use
+                // it.
                 drop(place);
                 return poll(room, &waits, bytes).await;
             }
@@ -131,7 +132,8 @@ async fn ruled(
         });
         fates.push(fate);
     }
-    // Give the unused part of the reserved room back before the wait.
+    // The envelopes are in the queue, and need less room than was reserved. Give the rest back before the wait for their
+    // verdicts, so that others can use it.
     drop(place);
     for fate in fates {
         match timeout(RULED, fate).await {

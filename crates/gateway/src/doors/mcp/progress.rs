@@ -30,7 +30,8 @@ impl ClientProgress {
     /// Tells how the message `id` is doing, for as long as this is polled. It never ends by itself.
     pub(crate) async fn follow(&self, daemon: &Daemon, id: &str, total: Duration) {
         let mut beat = interval(BEAT);
-        // Do not make up for ticks that were missed while the process slept: one message is enough.
+        // If the process slept, ticks of this timer were missed. Do not make up for them: one progress message is enough, and
+        // not one for each tick.
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let listening = self.listen(daemon, id, total);
         let beating = async {

@@ -31,8 +31,8 @@ impl Receipts {
     pub(crate) fn expect(&self, id: RequestId, names: Vec<Name>) {
         let mut unwritten = self.unwritten.locked();
         match names.is_empty() {
-            // A client may use an id again: forget what an earlier request with this id would have shown, or this
-            // result would acknowledge it.
+            // This result shows no answer. A client may use an id again, so forget the answers of an earlier request with this
+            // id: otherwise this result would acknowledge them.
             true => drop(unwritten.remove(&id)),
             false => drop(unwritten.insert(id, names)),
         }

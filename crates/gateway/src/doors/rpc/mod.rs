@@ -64,7 +64,8 @@ async fn rpc(
         && a2a::is_method(&asked.method)
     {
         return match asked.id {
-            // A notification gets no answer, and an A2A call is of use only for its answer: so do nothing.
+            // This A2A call has no id. Such a notification gets no answer, and an A2A call is of use only for its answer: so do
+            // nothing.
             None => answered(None),
             Some(_) => a2a::answer(a2a, &caller, None, &a2a::Heard::lenient(&headers), &body).await,
         };

@@ -147,7 +147,8 @@ fn sendable(done: Done) -> Result<Done, Fault> {
             fits(&body).map_err(Fault::of_answer)?;
             Done::Answer(body)
         }
-        // A body that is too large for a message loses its `parts`; the sender still reads `text`.
+        // A body that is too large for a message would not reach the sender: remove its `parts`, because the sender still has
+        // the `text`.
         Done::Unfinished { text, mut body } if fits(&body).is_err() => {
             body.as_object_mut().map(|members| members.remove("parts"));
             Done::Unfinished { text, body }

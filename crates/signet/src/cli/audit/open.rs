@@ -43,7 +43,8 @@ pub(super) fn run(args: OpenArgs) -> Result<(), CliError> {
     for path in args.paths {
         match open.read(&mut Cursor::new(path)) {
             Ok(()) => {}
-            // Nobody reads the output any more: end with the verdict on the lines that were read until then.
+            // Nobody reads the output any more, for instance after `| head`: end here, with the verdict on the lines that were
+            // read until then.
             Err(CliError::Unread) => return ended(open.verdict),
             Err(failure) => return Err(failure),
         }

@@ -94,7 +94,8 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), CliError>
     if paths.is_empty() {
         paths.push(export::log_of(home)?);
     }
-    // Look for answers in a pass of their own: an answer comes after its request, perhaps in a later file.
+    // To know which requests have no answer, read the whole log once before: an answer comes after its request, perhaps in a
+    // later file.
     let answered = match unanswered {
         true => Some(answered_in(&paths)?),
         false => None,
@@ -160,7 +161,8 @@ fn is_closed_within(time: &Timespec) -> bool {
     let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
     match poll(&mut watched, Some(time)) {
         Ok(told) => told > 0,
-        // A signal that interrupts the wait says nothing about the reader.
+        // A signal may interrupt the wait (INTR), which says nothing about the reader: any other error counts as a closed
+        // output.
         Err(error) => error != rustix::io::Errno::INTR,
     }
 }

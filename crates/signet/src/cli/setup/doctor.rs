@@ -52,7 +52,7 @@ fn look(home: &Home) -> Vec<CheckResult> {
     let mut findings = vec![keys::home(home), keys::files(home)];
     let (configured, scene) = Scene::open(home);
     findings.push(configured);
-    // All further checks need the configuration, so they would only repeat that it cannot be read.
+    // Without a readable configuration, end here: all further checks need it, and would only repeat that it cannot be read.
     let Some(mut scene) = scene else {
         return findings;
     };

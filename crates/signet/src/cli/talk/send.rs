@@ -112,7 +112,7 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
     let now = match is_open && wait > 0.0 && sent.stopping != Some(true) {
         true => {
             let message_id = sent.message_id.clone();
-            // An error here is no failure of the send: the answer above says what was known before.
+            // The message is sent, so an error of this second look is ignored: the first answer says what was known before.
             client.call(&ShowMessage { message_id }).ok()
         }
         false => None,

@@ -191,8 +191,8 @@ async fn a_process_that_ends_in_the_middle_has_every_task_afterwards() {
     let open_calls = store.open_calls().await.unwrap();
     assert_eq!(open_calls.len(), 49);
     for call in open_calls {
-        // A call whose message the daemon has is followed by the message's name; any other call still has its request,
-        // and is sent again.
+        // After a start, a call is followed if its message's name is known, and otherwise its request is sent again. So each
+        // call must have one of the two.
         assert!(call.message.is_some() || call.request.is_some());
     }
     let (record, seq) = store.owned(owner(), "t0".to_owned()).await.unwrap();

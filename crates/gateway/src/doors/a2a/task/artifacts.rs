@@ -38,7 +38,8 @@ impl Record {
             return Vec::new();
         }
         let early = self.early.entry(name.clone()).or_default();
-        // A part that was already shown cannot be taken back, so a second part with the same number is dropped.
+        // The client has seen all parts below `early.next`, and they cannot be taken back: so drop a second part with such a
+        // number.
         let is_late = part.index < early.next;
         if is_late || early.waiting.len() >= EARLY_MAX {
             return Vec::new();

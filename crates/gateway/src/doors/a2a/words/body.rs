@@ -168,8 +168,8 @@ fn alone(part: &A2aPart) -> Option<Value> {
     };
     match &part.content {
         PartContent::Text(text) if is_plain("text/plain") => Some(Value::String(text.clone())),
-        // `None` keeps the part in a list of parts: alone, data that is a string would be read back as text,
-        // and `null` as nothing.
+        // These values stay in a list of parts (`None`). Alone, a string would be read back as a text and not as data, and
+        // `null` as nothing.
         PartContent::Data(Value::String(_) | Value::Null) => None,
         PartContent::Data(data) if is_plain("application/json") => {
             // Alone, data of the form `{"parts": […]}` would be read back as a list of parts: so it stays in a list as well.

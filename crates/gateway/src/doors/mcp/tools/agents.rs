@@ -128,7 +128,7 @@ impl Agent {
 impl OfferedCapability {
     fn of(offer: Offer) -> Self {
         let schema = offer.schema.map(|text| {
-            // A schema that is not valid JSON is shown as plain text.
+            // The peer writes the schema, so it may be no valid JSON: it is then shown as plain text.
             serde_json::from_str(&text).unwrap_or(Value::String(text))
         });
         Self {

@@ -184,7 +184,8 @@ async fn sent(
             ..MessageOutcome::of(turn, now, None)
         });
     }
-    // Begin to watch before the request is sent: otherwise a question that comes back at once would not count as new.
+    // The other agent may ask something before it answers. Watch for that before the request is sent: otherwise a question that
+    // comes back at once would not count as new.
     let watch = RestWatch::of(turn, &call).await?;
     // Send without a wait first, to learn the id by which the message is followed. The second call below
     // has the same key, so the daemon does not send the message twice.
@@ -199,7 +200,7 @@ async fn sent(
     let (sent, rest) = tokio::select! {
         sent = turn.daemon.send(&waiting) => (read(sent?)?, None),
         rest = watch.rests(turn, &begun.message_id) => (begun.clone(), Some(rest)),
-        // `follow` never ends by itself: this arm only keeps it going while the others wait.
+        // `telling` reports progress, and never ends by itself: this arm only keeps it going while the others wait.
         () = telling => (begun.clone(), None),
     };
     Ok(MessageOutcome {

@@ -72,7 +72,8 @@ fn outlook(scene: &Scene) -> Result<Outlook, MemoryError> {
     if scene.status.is_err() {
         return Memory::foresee(&scene.home, &scene.config);
     }
-    // A running daemon writes to the log meanwhile, so check only what does not change while it writes.
+    // The daemon runs, and writes to the log meanwhile: so do not check the whole log, but only the rights of its folders, and
+    // the anchor.
     if dir.is_dir() {
         refuse_open_folders(dir)?;
     }

@@ -59,7 +59,7 @@ fn found(command: &NotifyCommand) -> Option<PathBuf> {
     if command.program.starts_with('/') {
         return Some(PathBuf::from(&command.program)).filter(|file| is_program(file));
     }
-    // Without PATH, execvp(3) looks for a program in these two directories.
+    // If PATH is not set, execvp(3) looks for a program in these two directories: so look there, too.
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut files = std::env::split_paths(&path).map(|place| place.join(&command.program));
     files.find(|file| is_program(file))

@@ -88,7 +88,8 @@ fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
         return Some(format!("its group is {}, not {wanted}", found.gid()));
     }
     let folder = path.parent().and_then(|folder| folder.metadata().ok())?;
-    // A socket in a folder that its group cannot pass is closed to that group, whatever its own mode.
+    // Look at the socket's folder as well: if the group may not pass the folder, it cannot reach the socket, whatever the
+    // socket's own mode.
     let enters =
         (folder.gid() == wanted && folder.mode() & 0o010 != 0) || folder.mode() & 0o001 != 0;
     (!enters).then(|| format!("its folder lets nobody of group {wanted} in"))

@@ -250,7 +250,7 @@ mod tests {
         );
         let value: Value = serde_json::from_str(&text).unwrap();
         assert!(value["mcpServers"]["other"]["args"][1] == "ü" && value["a"] == 1e3);
-        // Adding the same server once more changes nothing.
+        // Adding the same server a second time must change nothing, so that the command can be repeated.
         assert_eq!(
             with_server(&text, "mcpServers", "signet", ENTRY),
             Ok(Added::Already)

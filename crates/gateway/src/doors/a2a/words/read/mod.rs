@@ -58,7 +58,7 @@ fn role(fields: &Fields<'_>) -> Result<A2aRole, Misread> {
         Some(Value::String(name)) if matches!(name.as_str(), "agent" | "ROLE_AGENT") => {
             Ok(A2aRole::Agent)
         }
-        // A role may also be written as its number in the specification's protobuf.
+        // A role may also be written as its number in the specification's protobuf, in which 1 is the user.
         Some(value) if value.as_u64() == Some(1) => Ok(A2aRole::User),
         Some(value) if value.as_u64() == Some(2) => Ok(A2aRole::Agent),
         Some(_) => Err(fields.fault("role", "is neither user nor agent")),

@@ -114,7 +114,7 @@ impl OwnServer {
         let start = Instant::now();
         let mut told = None;
         while let Some(pid) = self.pid().filter(|_| start.elapsed() < PATIENCE) {
-            // After one process ends, look for another: a second server may run by the same configuration, while
+            // Signal each process once, and go on until none is left: a second server may run by the same configuration, while
             // `server.pid` names only one.
             if told != Some(pid) && kill_process(pid, Signal::TERM).is_err() {
                 break;
@@ -149,8 +149,8 @@ impl OwnServer {
         match words_of(pid) {
             Some(words) => runs_by(&words, &self.conf_file()).then_some(pid),
             None => {
-                // Without /proc nobody can tell which program a process runs: if a server answers at the right
-                // address, take it for this process.
+                // On a system without /proc nobody can tell which program a process runs. If the process is there, and a NATS
+                // server answers at our address, take the process for the server.
                 let alive = !Path::new("/proc/self").exists() && test_kill_process(pid).is_ok();
                 let facts = self.facts().ok().filter(|_| alive)?;
                 speaks_nats(&facts.listen).then_some(pid)
