@@ -117,7 +117,7 @@ macro_rules! lines {
     };
 }
 
-// Gives the `Claim` that an audit has to prove for a line; a line marked `unproven` has none.
+// Gives the `Claim` that an audit has to prove for a log line; a line marked `unproven` has none.
 macro_rules! claim {
     (proven $entry:ident $said:ident) => {
         Some(Claim::$entry($said))

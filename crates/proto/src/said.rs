@@ -301,7 +301,7 @@ parts! {
     SealKey, |key| key.to_string(), |members, name| members.key(name);
     String, |text| text.as_str(), |members, name| members.text(name).map(str::to_owned);
     bool, |is| *is, |members, name| members.given(name, Value::as_bool);
-    // Every `u64` member is a serial, and no serial is 0.
+    // Every `u64` member is a serial, and serials begin at 1: so refuse 0.
     u64, |serial| *serial, |members, name| members.given(name, |value| value.as_u64().filter(|serial| *serial > 0));
     Layers, |layers| layers.to_value(), |members, name| members.given(name, |value| value.try_into().ok());
     Vec<Version>, |versions| texts(versions), |members, name| members.given(name, parse_versions);

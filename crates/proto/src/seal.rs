@@ -115,7 +115,7 @@ fn binding(headers: &Headers) -> Map<String, Value> {
     put("to", headers.recipient_id.as_str().into());
     put("message-id", headers.message_id.to_string().into());
     put("data-tier", headers.data_tier.number().into());
-    // A draft that is sealed for ourselves has no session yet.
+    // A draft that is sealed for ourselves has no session yet, so none is written.
     if let Some(session) = headers.session {
         put("session", session.to_string().into());
     }

@@ -82,7 +82,8 @@ impl Envelope {
 
     /// Whether the JSON-RPC `id` is the one that this form has.
     fn id_fits(&self, form: &Form, id: Option<MessageId>) -> bool {
-        // These are the rules of `Parts::prove_id`, which gives the reasons.
+        // These are the rules of `Parts::prove_id`. If one is broken, give up: the full parser asks them again, and names the
+        // reason.
         let headers = &self.headers;
         match form {
             Form::Call(method) if method.is_call() => id == Some(headers.message_id),

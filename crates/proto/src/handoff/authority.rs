@@ -106,7 +106,7 @@ impl Authority {
     pub fn is_well_formed(&self, issued_at: Timestamp) -> bool {
         self.capabilities.len() <= MOST_CAPABILITIES
             && Tier::parse(self.tier).is_ok()
-            // A chain has at most eight mandates, so a depth of eight or more could never be used up.
+            // A chain has at most eight mandates, so a depth of eight or more could never be used up: refuse it.
             && usize::from(self.depth) < LONGEST_CHAIN
             && issued_at < self.not_after
             && self.not_after <= issued_at.saturating_add(LONGEST_MANDATE)

@@ -55,7 +55,7 @@ impl Retry {
     /// The way is open again: what is under way goes out now, and then at the first pace.
     pub(crate) fn hasten(&mut self, now: Timestamp) {
         self.next = self.next.min(now);
-        // `strike` doubles the delay when it sends, so the next wait is one second again.
+        // Begin with the shortest wait again, one second. Set half of it, since `strike` doubles the delay when it sends.
         self.delay = Duration::from_millis(500);
     }
 

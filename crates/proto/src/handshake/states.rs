@@ -85,7 +85,7 @@ impl AwaitVerify {
 
 impl AwaitTrust {
     pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
-        // Our flight 3 has not gone out, so this flight 4 cannot answer it.
+        // Refuse this flight 4 if our flight 3 has not gone out: then it cannot be the answer to that.
         if self.capability.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }
@@ -144,7 +144,8 @@ impl AwaitCapability {
     }
 
     pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
-        // Our flight 2 has not gone out, or it named no common version: this flight 3 cannot answer it.
+        // Refuse this flight 3 if our flight 2 has not gone out, or named no common version: then it cannot be the answer to
+        // that.
         if self.verify.is_none() || self.choice.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }

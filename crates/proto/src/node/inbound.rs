@@ -226,7 +226,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             // Never reached: receipts and flights were matched above by their payloads.
             (_, KeptIn::Receipts | KeptIn::Handshake) => {}
         }
-        // The message may have confirmed its session, or made room as a receipt: send the drafts that waited for that.
+        // This message may have confirmed its session or, if it is a receipt, made room in it: send the drafts that waited for
+        // that.
         if message.headers.session.is_some() {
             self.turn.drafts().release(&message.headers.agent_id);
         }
@@ -262,7 +263,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 let answer = Draft::answer(form, message, id, None);
                 let _ = self.turn.sent().dispatch(answer, None);
             }
-            // Refused notifications and responses are named in the next receipt, and orders are never answered.
+            // Send no error for the rest: refused notifications and responses are named in the next receipt, and orders are
+            // never answered.
             _ => {}
         }
     }

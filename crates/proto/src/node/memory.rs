@@ -135,7 +135,7 @@ impl Line<'_> {
         match (verdict.direction, verdict.ruling, &verdict.evidence) {
             (Direction::In, Ruling::Accepted, Evidence::Whole(message)) => {
                 let Some(ruled) = ruled else {
-                    // The message was judged when its line was written: a replay of the log only reads its payload again.
+                    // The message was judged before its log line was written: a replay of the log only reads its payload again.
                     let payload = Payload::recalled(message);
                     return self.apply_accepted(message, payload.as_ref());
                 };
@@ -148,7 +148,7 @@ impl Line<'_> {
                 let method = message.form.method();
                 self.apply_refused(&message.headers, method, verdict.hash, reason);
             }
-            // The log's line does not keep the method: ignore the method now too, so that a replay has the same result.
+            // This kind of log line does not keep the method: ignore the method now too, so that a replay has the same result.
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
                 self.apply_refused(&message.headers, None, verdict.hash, reason);
             }

@@ -152,8 +152,8 @@ impl Outcome {
                 message_type: Some(message.headers.message_type),
             })
         } else if paid == Paid::Withheld || message.bares_secrets() {
-            // Keep the headers alone: content that should have been sealed must not be
-            // in the log, and a peer over its budget has no room.
+            // Keep the headers alone: content that should have been sealed must not be in the log, and a peer over its budget
+            // has no room for more.
             Evidence::Headers(Arc::clone(message))
         } else {
             Evidence::Whole(Arc::clone(message))

@@ -72,8 +72,8 @@ impl Judge<'_> {
         }
         let signer = self.node.me.identity().signer(headers.key_id);
         let signer = signer.map(|signer| signer.public());
-        // Our keys may have changed since the line was written: also try the key of
-        // the certificate that the log had recorded by then.
+        // Our keys may have changed since this log line was written: also try the key of the certificate that the log had
+        // recorded by then.
         let recorded = self.node.me.recorded().map(|own| &own.signing_key);
         let recorded = recorded.filter(|key| key.id() == headers.key_id);
         match signer.or(recorded) {

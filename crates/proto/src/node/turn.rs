@@ -182,7 +182,7 @@ impl Turn<'_> {
     /// As [`Turn::write`]: `ruled` is the message of the line, where it was ruled on just now.
     pub(super) fn write_ruled(&mut self, entry: Entry, ruled: Option<&Ruled>) {
         let changed = self.node.apply(self.at.now, &entry, ruled);
-        // Push this line before `follow` adds more lines: they have to come after it in the log.
+        // Push this log line before `follow` adds more lines: they have to come after it in the log.
         self.out.entries.push(entry);
         self.follow(changed);
     }

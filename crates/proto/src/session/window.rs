@@ -136,7 +136,8 @@ impl Window {
     /// Takes the peer's word about what it still may send and what it gave up. Of what it gave up it
     /// hears from us what came of it: not everything that no receipt covered in time was lost.
     pub fn take_floor(&mut self, floor: Option<u64>, given_up: &[(u64, u64)]) {
-        // Take the newest floor even where it is lower than the last: the peer may have restored an older copy of its log.
+        // The peer sends nothing below its floor any more. Take its newest floor even if that is lower than the last: the peer
+        // may have restored an older copy of its log.
         self.peer_floor = floor.unwrap_or(self.peer_floor);
         // Skip a range that runs backwards: it names no number, but a peer may send one all the same.
         let ranges = given_up.iter().filter(|(from, to)| from <= to);

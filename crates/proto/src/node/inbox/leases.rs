@@ -303,7 +303,7 @@ impl LeasesDoor<'_, '_> {
         if is_spent {
             return Ok((None, outcome));
         }
-        // Cap the number of tries, which comes from the log: a larger shift would overflow.
+        // The pause doubles with each try. Cap the number of tries, which comes from the log: a larger shift would overflow.
         let usual = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
         let pause = pause.unwrap_or(usual).min(LONGEST);
         let later = self.turn.at.elapsed.saturating_add(pause);

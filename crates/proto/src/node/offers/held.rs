@@ -189,7 +189,7 @@ impl Offers {
 
     pub(super) fn serve(&mut self, program: Program, to: OfferedTo, capability: Capability) {
         let name = capability.name.clone();
-        // When a program serves the name again, drop the offers of the programs that have gone.
+        // Offers of programs that have gone are kept for a while, or until a program serves the name again: drop them now.
         let mut served = match self.0.remove(&name) {
             Some(offered) if matches!(offered.held, Held::By(_)) => offered.served,
             Some(_) | None => BTreeMap::new(),

@@ -51,7 +51,7 @@ impl SentDoor<'_, '_> {
             }
         }
         for (message, way) in again {
-            // Write no line: the log has these same bytes in the line that sent the message first.
+            // Write no log line: the log has these same bytes in the line that sent the message first.
             self.turn.ways().push_by(Signed::again(message), &way);
         }
         for message_id in expired {

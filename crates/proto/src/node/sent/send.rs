@@ -206,7 +206,7 @@ impl SentDoor<'_, '_> {
         }
         self.turn.peers().permit_sending(&draft)?;
         let (peer, node) = (&draft.recipient, &self.turn.node);
-        // A request takes one answer: while one waits here, the peer would refuse a second one as unsolicited.
+        // A request takes one answer: while one waits here, refuse a second one, which the peer would refuse as unsolicited.
         if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
             let mut drafts = node.sent.drafts.of(peer);
             if drafts.any(|waiting| waiting.draft.in_reply_to == Some(request)) {

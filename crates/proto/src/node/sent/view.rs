@@ -156,7 +156,8 @@ impl<'n> SentView<'n> {
             let asks = self.asks_person(draft);
             return asks.then_some(NOT_APPROVED);
         };
-        // The approval was for the person with that root key: under another root key the draft would go to somebody else.
+        // The person approved a draft to whoever has that root key. If the recipient has another one now, the draft would go to
+        // somebody else: hold it back.
         let same = self.bound_root(&draft.recipient) == Some(approval.root);
         (!same).then_some(Reason::RootChanged.name())
     }

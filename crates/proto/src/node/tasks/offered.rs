@@ -70,7 +70,8 @@ impl Tasks {
         let task = self
             .given_to(report.task, &headers.agent_id)
             .ok_or(Reason::TaskUnknown)?;
-        // The log has the task line of this report, but a crash lost the line of its message: write only the message.
+        // The log has this report's line about the task, but a crash lost the line of the message itself: write only that one
+        // now.
         if task.said == headers.message_id && task.last_said() == report.state {
             return Ok(None);
         }

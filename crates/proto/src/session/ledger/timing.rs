@@ -73,7 +73,8 @@ impl Ledger {
     pub fn hasten(&mut self, now: Timestamp) {
         for waiting in self.waiting.values_mut() {
             waiting.resend = waiting.resend.min(now);
-            // `overdue` doubles the delay when it resends, so the next wait is `FIRST_RESEND` again.
+            // Begin with the shortest wait again, `FIRST_RESEND`. Set half of it, since `overdue` doubles the delay when it
+            // resends.
             waiting.delay = FIRST_RESEND / 2;
         }
         self.due = Some(now);
