@@ -79,7 +79,7 @@ impl Bodies {
 
     /// The whole body, and the room that it takes.
     async fn read(&self, body: Body) -> Result<(Bytes, Option<HeldBytes>), BodyFault> {
-        // A body whose Content-Length is above the limit is refused unread.
+        // Refuse a body whose Content-Length is above the limit at once, instead of reading it up to the limit.
         if body.size_hint().lower() > self.most as u64 {
             discard(body).await;
             return Err(BodyFault::TooLarge);

@@ -370,8 +370,8 @@ mod tests {
             gate.pace().await;
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
-        // The bucket counts real time, not the paused time of the test: next to none has passed, so the bucket is still
-        // empty.
+        // This bucket limits strangers, and the calls above have emptied it. It fills by real time and not by the paused time
+        // of the test, so it is still empty.
         for _ in 0..STRANGERS / 10 {
             gate.pace().await;
         }

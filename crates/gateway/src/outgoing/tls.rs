@@ -146,7 +146,8 @@ impl ServerCertVerifier for Pinned {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        // Anybody can send a pinned certificate, because it is public: only this signature proves that the server has its key.
+        // Check the handshake's signature for a pinned certificate, too. Anybody can send the certificate, because it is
+        // public: only the signature proves that the server has its key.
         let known = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, cert, dss, known)
     }

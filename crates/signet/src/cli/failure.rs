@@ -216,7 +216,7 @@ fn of_keys(error: &KeystoreError) -> Exit {
         | KeystoreError::Unfit { .. }
         | KeystoreError::NoRequest
         | KeystoreError::Randomness(_) => Exit::Refused,
-        // The person has to put a key file, an answer or a passphrase right first: trying again does not help.
+        // Exit code of wrong use: the person has to put a key file, an answer or a passphrase right first.
         KeystoreError::Missing(_)
         | KeystoreError::NoCredential { .. }
         | KeystoreError::Pem { .. }

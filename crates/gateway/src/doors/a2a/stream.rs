@@ -141,8 +141,8 @@ impl Telling {
                 for (seq, event) in seen.events {
                     self.put(seq, &event);
                 }
-                // Check the state even without new events: a client that reconnects may already have seen the last
-                // event of its task.
+                // End the stream if the task is over, even without new events: a client that reconnects may already have seen
+                // the last event.
                 self.is_over |= seen.state.is_terminal();
             }
         }

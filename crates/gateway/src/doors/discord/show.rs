@@ -61,8 +61,8 @@ pub(crate) async fn session(room: &DiscordDoor) -> ClientError {
 
 async fn end_of_log(link: &CarrierConnection) -> Result<u64, ClientError> {
     let part = link.call(&FollowTransparency::default(), RULING).await?;
-    // Messages in this answer came while the daemon answered, and are still to be shown: begin at the line
-    // before the first of them.
+    // Showing begins after the line that is returned here. Messages in this answer came while the daemon answered, and are
+    // still to be shown: so return the line before the first of them.
     let first = part.messages.first();
     Ok(first.map_or(part.through, |message| message.line.saturating_sub(1)))
 }

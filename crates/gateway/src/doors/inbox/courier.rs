@@ -71,7 +71,7 @@ async fn session(room: &Arc<HttpCarrier>, told: &mut BTreeSet<String>) -> Client
         let (link, told) = CarrierConnection::open(&room.socket).await?;
         let carrier = room.section.carrier.clone();
         link.call(&AttachCarrier { carrier }, RULING).await?;
-        // Wait for the first snapshot of the trust store: until the gateway has it, the inbox refuses everything.
+        // Without a snapshot of the trust store, the inbox refuses everything: so get the first one before anything else.
         let epoch = snapshot(room, &link, None, Duration::ZERO).await?;
         Ok((link, told, epoch))
     };

@@ -26,8 +26,8 @@ pub(crate) async fn post(room: &HttpCarrier, parcel: &CarriedParcel, bytes: Vec<
         time: POST.time / share,
         ..POST
     };
-    // The only address of a peer is tried again after a second. If a peer has several addresses, one that
-    // does not answer is skipped for longer each time.
+    // An address that does not answer is skipped for longer each time, if the peer has others. A peer's only address is tried
+    // again after a second, because nothing else can be tried.
     let longest = if count > 1 { LONGEST_SKIP } else { AFTER_FAULT };
     for address in addresses(&parcel.address) {
         let Some(turn) = room.lanes.turn(address, TURN / share).await else {

@@ -109,7 +109,8 @@ async fn taken(
     sleep(until_tick(began.elapsed())).await;
     ruled?;
     let mut response = StatusCode::ACCEPTED.into_response();
-    // The inbox limits each address itself, so the listener's limit for strangers does not apply.
+    // The inbox limits each address itself, so the listener's limit for strangers must not apply as well: this mark switches it
+    // off.
     response.extensions_mut().insert(KnownCaller);
     Ok(response)
 }

@@ -59,7 +59,8 @@ fn judge(message: Unverified, view: &TrustView) -> (EnvelopeVerdict, Option<Poll
             EnvelopeVerdict::Forged
         }
         Err(_) if method.is_some_and(Method::is_handshake) => EnvelopeVerdict::Flight,
-        // The peer may have a newer key than this snapshot of the trust store: let the daemon judge by its newest trust store.
+        // What this snapshot of the trust store cannot verify may be signed with a newer key of the peer. So it is `Unknown`,
+        // and the daemon judges it by its newest trust store.
         Err(_) => EnvelopeVerdict::Unknown,
     };
     (verdict, poll)

@@ -68,8 +68,8 @@ impl StreamedTask {
             return Err(Fault::Shape("an event of an artifact has none"));
         };
         let shown = parts_in(&artifact)?;
-        // Ask for the name before the artifact is added: `name_of` looks at the artifacts before this one, and
-        // the first of all has no name.
+        // The task's first artifact has no name, and `name_of` knows it by the artifacts that are there already: so ask for the
+        // name before this artifact is added.
         let name = self.name_of(&artifact);
         for part in shown {
             attempt.show(json!(part), name.clone());

@@ -58,8 +58,8 @@ pub(crate) fn run(args: &ServeMcpArgs, home: Option<PathBuf>) -> Result<(), CliE
         let started = started_by_a_client(args, option, &place)?;
         return clients::install(client, args, started);
     }
-    // The gateway gets standard input and output, the path of a socket and the tier. It needs nothing else
-    // of this process, whose environment may hold secrets.
+    // The gateway gets standard input and output, the path of a socket and the tier, and needs nothing else. This process's
+    // environment may hold secrets: so give it none.
     let mut command = Command::new(gateway);
     command.arg("mcp").arg("--socket").arg(socket);
     command.args(["--tier", &args.tier.to_string()]).env_clear();
@@ -72,7 +72,8 @@ pub(crate) fn agent_socket(home: &Home) -> Result<PathBuf, CliError> {
     let socket = config.agent_socket.map(|socket| socket.path);
     socket.ok_or_else(|| {
         let what = "this agent has no socket of its own: the path of its home is too long for one";
-        // A reload opens no socket: only a start does.
+        // The agent has no socket yet, and a reload opens none: only a start of the daemon does. So name the command that
+        // restarts it.
         let restart = DaemonKeeper::of(home.path()).restart();
         let next = format!("set `socket` under [agent-socket] in config.toml, then: {restart}");
         CliError::usage(what, next)

@@ -47,7 +47,7 @@ pub(crate) fn run_until(
         .with_writer(std::io::stderr)
         .with_target(false)
         .with_ansi(is_coloured())
-        // Do not report errors of logging: they would go to standard error, where writing has just failed.
+        // Do not report errors of writing the log: the report would go to standard error, where writing has just failed.
         .log_internal_errors(false)
         .finish()
         .with(telling)

@@ -57,7 +57,8 @@ pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), CliEr
         switch,
         trace: None,
     }) = &args.command
-        // Switching makes or removes a file in the home: a file made by root would be in the way of the home's owner.
+        // To show the switch is harmless, but to switch makes or removes a file in the home: a file made by root would be in
+        // the way of the home's owner.
         && switch != SHOW
     {
         refuse_foreign(&Home::find(home.clone())?)?;

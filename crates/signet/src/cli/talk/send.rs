@@ -91,8 +91,8 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
         life: args.life,
         introduce: args.introduce,
         wait,
-        // `mailbox_after` lets the daemon answer once a mailbox has the message. A person who gave `--wait`
-        // wants a receipt: a mailbox alone proves nothing.
+        // `mailbox_after` lets the daemon answer once a mailbox has the message. That is enough for a notification without
+        // `--wait`: whoever gave `--wait` wants a receipt, and a request wants an answer.
         mailbox_after: (args.wait.is_none() && args.notify.is_some()).then_some(MAILBOX_AFTER),
         ..Send::new(&args.peer, kind, body)
     };

@@ -176,8 +176,8 @@ pub(crate) async fn answer(
         );
     let done = async {
         let Some((method, version)) = found else {
-            // The method may exist in a version that we do not know: so an unknown version is reported first, and
-            // else the unknown method.
+            // If the client names a version that we do not know, say so, because the method may exist in that version. Only if
+            // the version is known, say that the method is unknown.
             asked(heard.version.as_deref())?;
             return Err(A2aError::new(A2aErrorKind::Method, "Method not found"));
         };
@@ -206,7 +206,7 @@ pub(crate) async fn answer(
     };
     let mut response =
         answered.unwrap_or_else(|fault| failed(&fault, id.error(&fault.write(version)), as_event));
-    // The answer names the extensions that the call activated, as the specification asks of an agent.
+    // The specification of A2A asks an agent to name in its answer the extensions that the call activated.
     if !heard.activated().is_empty() {
         let value = HeaderValue::from_static(A2A_EXTENSION);
         response.headers_mut().insert(EXTENSIONS, value);

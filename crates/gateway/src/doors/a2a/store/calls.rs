@@ -85,7 +85,8 @@ impl Db {
             key: Some(daemon_key(&next)),
             ..request
         });
-        // Set `message` to NULL: otherwise a start after a crash would follow the refused message instead of sending again.
+        // The daemon refused the message of this call, so forget that message (`message = NULL`): otherwise a start after a
+        // crash would follow it, and not send the request again.
         self.run(
             "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",
             params![key, next, write(&request)?],

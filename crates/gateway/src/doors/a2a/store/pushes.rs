@@ -84,8 +84,8 @@ impl Db {
     }
 
     pub(super) fn pushed(&mut self, task: &str, id: &str, seq: u64) -> Result<(), A2aError> {
-        // `max` keeps the number from going back: a push to an old receiver may end after the receiver was
-        // replaced under the same id.
+        // `sent` is the number of the last event that was pushed, and `max` keeps it from going back: a push to an old receiver
+        // may end after the receiver was replaced under the same id.
         self.run(
             "UPDATE pushes SET sent = max(sent, ?3) WHERE task = ?1 AND id = ?2",
             params![task, id, row(seq)],

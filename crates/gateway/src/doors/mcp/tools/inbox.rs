@@ -215,8 +215,8 @@ pub(crate) async fn waiting(
             return Ok(shown);
         }
         for one in messages {
-            // The page is full and another message is left. It is not examined: `more` may be true although
-            // nothing wanted follows.
+            // The page is full and another message is left, so there may be more (`more`). Whether a later message is one that
+            // the client wants is not examined.
             if shown.messages.len() == limit {
                 shown.more = true;
                 return Ok(shown);

@@ -244,7 +244,8 @@ fn store(seen: &Inspection) -> CheckResult {
     let known = stores
         .into_iter()
         .filter_map(|(what, store)| Some((what, store?)));
-    // Compare shares and not bytes. Count in 128 bits: a thousand times the bytes may be more than 64 bits hold.
+    // Find the store that is fullest for its limit, in thousandths and not in bytes, because the limits differ. Count in 128
+    // bits: a thousand times the bytes may be more than 64 bits hold.
     let fullest = known
         .max_by_key(|(_, store)| u128::from(store.bytes) * 1000 / u128::from(store.limit.max(1)));
     match fullest {

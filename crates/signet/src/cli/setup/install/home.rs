@@ -46,7 +46,8 @@ pub(super) fn make(
         if let Some(key) = key {
             private::create(&draft.nats_seed(), key.file().as_bytes())?;
         }
-        // Only root can enter the directory of the draft, so nobody can change the draft while its files change owners.
+        // The files of the draft now change owners. Only root can enter the draft's directory, so no new owner can change
+        // anything in it meanwhile.
         give_all(draft.path(), owner).map_err(|error| unowned(draft.path(), &error))
     };
     init::make_with(&home, new, furnish)?;

@@ -228,8 +228,8 @@ impl OwnServer {
             shares: SHARES,
             files: Some((&pid, &log)),
         };
-        // Write the list of logins last: after a crash in between, the login is missing in the list, and the
-        // next command writes both files again.
+        // Write the server's configuration first, and the list of its logins last: after a crash in between, the list lacks the
+        // new login, and the next command writes both files again.
         private::replace(&self.conf_file(), server.render().as_bytes())?;
         let facts = serde_json::to_vec_pretty(facts).unwrap_or_default();
         Ok(private::replace(&self.facts_file(), &facts)?)
