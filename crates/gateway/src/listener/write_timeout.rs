@@ -37,7 +37,7 @@ impl<S> Patient<S> {
             self.waits = false;
             return polled;
         }
-        // The time runs from the first try that had to wait; later tries do not begin it anew.
+        // Start the timer at the first try that had to wait. Later tries must not begin it anew, or it would never run out.
         if !self.waits {
             self.waits = true;
             self.end.as_mut().reset(Instant::now() + self.patience);

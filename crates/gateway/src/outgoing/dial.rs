@@ -74,7 +74,7 @@ pub(super) async fn secured(
     roots: Option<&Roots>,
     pinned: Option<Arc<[[u8; 32]]>>,
 ) -> Result<TokioIo<Box<dyn Stream>>, OutgoingError> {
-    // A request is one write: waiting for more bytes would only delay it.
+    // A request is one write, so send it at once: waiting for more bytes would only delay it.
     let _ = stream.set_nodelay(true);
     Ok(TokioIo::new(match roots {
         Some(roots) => Box::new(roots.secure(stream, url, pinned).await?),

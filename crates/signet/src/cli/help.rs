@@ -17,7 +17,8 @@ pub(super) fn unbroken(command: Command) -> Command {
 pub fn defaults() -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let mut whole = crate::cli::SignetCli::command();
-    // `build` tells each command the names of the commands above it: the whole name of a command is made of them.
+    // The list shows the whole name of each option's command, which begins with the names of the commands above it: `build`
+    // tells each command these names.
     whole.build();
     collect(&whole, &mut found);
     found

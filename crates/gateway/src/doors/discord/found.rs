@@ -29,7 +29,8 @@ pub(crate) struct Snowflake(pub(crate) u64);
 
 impl<'de> Deserialize<'de> for Snowflake {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Discord writes ids as texts, because many readers of JSON hold no whole number of 64 bits.
+        // Discord writes ids as texts, because many readers of JSON hold no whole number of 64 bits: so read a text, and parse
+        // the number.
         let text = String::deserialize(deserializer)?;
         let id = text
             .parse()

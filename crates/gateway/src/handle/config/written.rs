@@ -195,7 +195,8 @@ impl CommonKeys {
             capability: self.capability.clone(),
             schema,
             description: self.description.clone(),
-            // The daemon lets a program offer a capability up to tier 2 at most.
+            // The daemon lets a program offer a capability up to tier 2 at most, so a handler with a higher tier, or with none,
+            // offers tier 2.
             tier: Some(self.tier.map_or(2, |tier| tier.0.min(2))),
         };
         Ok(self.offer.unwrap_or(true).then(offer))

@@ -20,7 +20,7 @@ pub(crate) struct ManArgs {
 
 pub(crate) fn run(args: &ManArgs) -> Result<(), CliError> {
     let mut whole = help::unbroken(SignetCli::command()).disable_help_subcommand(true);
-    // `build` gives each command its whole name and the options that all of them share.
+    // `build` gives each command its whole name and the options that all of them share: without it, the pages would lack both.
     whole.build();
     let Some(dir) = &args.out else {
         return print(&String::from_utf8_lossy(&page(whole).1));

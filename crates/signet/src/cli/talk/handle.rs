@@ -57,7 +57,7 @@ pub(crate) fn run(args: &HandleMessagesArgs, home: Option<PathBuf>) -> Result<()
             let home = Home::find(home)?;
             let config = Config::load(&home)?;
             let agent = config.agent_socket.map(|socket| socket.path);
-            // If the home's path is too long for an agent's socket, only the person's socket exists.
+            // An agent has no socket of its own if the home's path is too long for one: then use the person's socket.
             let socket = agent.unwrap_or(config.control_socket);
             (socket, Some(home.path().to_owned()))
         }

@@ -151,7 +151,7 @@ impl RecentMonths {
         let newest = files.iter().rev().take(MONTHS).rev();
         for file in newest {
             let Ok(lines) = read_file(file) else { continue };
-            // A line that cannot be read ends this file: the check of the newest month reports such a line.
+            // Stop at a line that cannot be read, and do not report it here: the check of the newest month reports it.
             lines
                 .map_while(Result::ok)
                 .for_each(|line| recent.take(&line, scene.now));

@@ -320,6 +320,6 @@ pub(super) fn make_all(directory: &Path) -> io::Result<()> {
         make_all(above)?;
     }
     std::fs::create_dir(directory)?;
-    // The umask may have taken away the rights by which other users pass this directory.
+    // The umask may have taken away the rights by which other users pass this directory: so set them again.
     std::fs::set_permissions(directory, Permissions::from_mode(0o755))
 }

@@ -28,7 +28,8 @@ impl ServerChoice {
     pub(super) fn find(machine: &Machine, named: Option<&str>) -> Self {
         match named {
             Some(url) => Self::Named(url.to_owned()),
-            // Look for our own server's configuration first: once it exists, the server that listens at `LISTEN` is our own.
+            // Look for our own server's configuration before asking whether a server listens at `LISTEN`: once the file exists,
+            // the server that listens there is our own.
             None if machine.at(CONF).exists() => Self::Ours,
             None if machine.is_here() && speaks_nats(LISTEN) => Self::Running,
             None if PROGRAMS

@@ -190,7 +190,7 @@ pub(super) fn need_control_keys(home: &Home, other: &Home) -> Result<(), CliErro
 fn needs_control_key(home: &Home, beside: &Home) -> Result<(), CliError> {
     let config = Config::load(home)?;
     let key = home.key_file(CONTROL);
-    // Agents of one person share the control key, which may be in the home of the other agent only.
+    // Agents of one person share the control key, which may be in the home of the other agent only: so look there as well.
     let is_lent = || {
         let other =
             Config::load(beside).is_ok_and(|other| other.agent.principal == config.agent.principal);

@@ -117,7 +117,7 @@ impl FoundServer<'_> {
     pub(super) fn beside(&self, other: &Home) -> Result<(), CliError> {
         let config = load(other)?;
         let Some(own) = OwnServer::of(other) else {
-            // Somebody else runs the other home's server: only that person can let this agent in.
+            // Somebody else runs the other home's server, and only that person can let this agent in: so no login is made here.
             return self.named(&config.nats.servers.join(","), "");
         };
         // This command changes the other home's server, so hold that home's lock: its own `up` and `down` must wait meanwhile.

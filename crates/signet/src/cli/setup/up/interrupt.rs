@@ -120,7 +120,7 @@ impl Drop for Interrupts {
 }
 
 fn locked(work: &Mutex<Undoing>) -> MutexGuard<'_, Undoing> {
-    // A poisoned lock is taken all the same: no code that holds it panics, and its value is valid at every step.
+    // Take the lock even if it is poisoned: no code that holds it panics, and its value is valid at every step.
     work.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -98,7 +98,7 @@ impl<'a> Fields<'a> {
             return Ok(None);
         };
         let number = match value {
-            // JSON of protobuf also allows a whole number to be written as `1.0` or as a string.
+            // JSON of protobuf also allows a whole number to be written as `1.0` or as a string: so take these forms as well.
             Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
             Value::String(text) => text.parse().ok(),
             _ => None,
