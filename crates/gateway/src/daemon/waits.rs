@@ -141,8 +141,8 @@ impl Daemon {
         let mut last = None;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            // While there is no answer yet, wait for a slot at least as long as any call does (`LINE`). Later, wait only until
-            // the whole wait is over: there is an answer then, namely that nothing came.
+            // Before the first call, wait at least `LINE` for a connection slot, even if the caller's own wait is shorter:
+            // without a slot nothing was asked yet. Later, the last reply says that nothing came, and can be returned.
             let patience = match last {
                 None => left.max(LINE),
                 Some(_) => left,

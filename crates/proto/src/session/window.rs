@@ -114,7 +114,8 @@ impl Window {
         };
         slot.refused = slot.refused.or(Some(Reason::SequenceReuse));
         let slot = *slot;
-        // Exceptions are listed only up to `through`: a higher number gets its exception when `through` reaches it.
+        // A receipt's exceptions are the numbers up to `through` that were not accepted. A number above `through` is added when
+        // `through` reaches it, so that it takes none of the limited room before.
         let room = sequence <= self.through && self.exceptions.len() < EXCEPTIONS;
         if let Some(exception) = slot.exception().filter(|_| room) {
             self.exceptions.entry(sequence).or_insert(exception);

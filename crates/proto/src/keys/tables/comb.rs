@@ -67,7 +67,8 @@ impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, 
     const COVERED: usize = {
         let covered = TEETH * BLOCKS * SPACING;
         // A comb sums odd numbers only: it takes an even scalar as the next odd number, which may be the group order L, of 253
-        // bits. The other two bounds are those of `looks`, which reads 4 bytes at a time and shifts them by up to 7 bits.
+        // bits. `looks` reads 4 bytes at a time and shifts them by up to 7 bits: so 25 of the 32 bits are left for the spacing,
+        // and the last read may begin no later than 24 bits before the end.
         assert!(covered >= 253 && covered <= BITS - 24 && SPACING <= 25);
         covered
     };

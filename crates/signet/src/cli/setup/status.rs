@@ -186,8 +186,8 @@ fn notes(status: &Status) -> Vec<StatusNote> {
 /// A certificate of an older release lists fewer versions: until it is renewed, peers speak those alone.
 fn versions_note(listed: &[String]) -> Option<StatusNote> {
     let newest = Version::SPOKEN.last()?.to_string();
-    // A daemon of an older release does not tell the versions, so its list is empty: that says nothing about the certificate,
-    // so show no note.
+    // A daemon of an older release does not report which protocol versions its certificate lists. The list is empty then
+    // and says nothing about the certificate, so show no note.
     let lists = listed.is_empty() || listed.contains(&newest);
     (!lists).then(|| StatusNote {
         text: format!(

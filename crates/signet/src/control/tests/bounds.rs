@@ -113,7 +113,7 @@ fn clients_that_ask_nothing_lock_nobody_out() {
     }
     daemon.lives();
     assert_eq!(told_that_the_place_is_needed(&streams), 1);
-    // As many new clients as there are places come one after the other, and each of them is served.
+    // Every slot has to be free again: a slot that was lost would be missed by one of as many new clients as there are slots.
     for _ in 0..CLIENTS {
         daemon.lives();
     }
