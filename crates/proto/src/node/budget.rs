@@ -194,3 +194,49 @@ impl Budget {
         self.flood.take().map(|(_, flood)| flood)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::CauseLine;
+
+    fn line(cause: String) -> Entry {
+        Entry::Gap(CauseLine { cause })
+    }
+
+    /// A stranger would fill the disk sixfold with what is counted as one byte each.
+    #[test]
+    fn hidden_characters_are_paid_as_the_escapes_that_the_log_writes() {
+        for (hidden, escaped) in [("\u{7f}", 6), ("\u{85}", 6), ("\u{e0001}", 12)] {
+            let cost = weight([&line(hidden.repeat(1_000))]) - weight([&line(String::new())]);
+            assert!(cost >= 1_000 * escaped, "{hidden:?}: {cost}");
+            let mut written = Vec::new();
+            signet_text::write_escaped(hidden.as_bytes(), &mut written);
+            assert_eq!(written.len() as u64, escaped, "{hidden:?}");
+        }
+        let plain = weight([&line("x".repeat(1_000))]) - weight([&line(String::new())]);
+        assert_eq!(plain, 1_000);
+    }
+
+    #[test]
+    fn what_follows_from_a_strangers_line_is_paid_by_strangers_too() {
+        let (mut budget, now) = (Budget::default(), Timestamp::EPOCH);
+        let follows = line("x".repeat(MIB as usize));
+        for _ in 0..STRANGERS_AT_ONCE / MIB {
+            budget.pay(&follows);
+        }
+        assert!(!budget.spend(now, &line(String::new())));
+    }
+
+    #[test]
+    fn a_flood_counted_by_a_clock_that_was_ahead_is_written_a_second_after_it_was_put_back() {
+        let now = Timestamp::from_millis(1_000);
+        let ahead = now.saturating_add(Duration::from_secs(24 * 3600));
+        let mut budget = Budget::default();
+        budget.count(ahead, 5, Digest([1; 32]));
+        budget.put_back(now);
+        let due = now.saturating_add(FLOOD_LINE);
+        assert_eq!(budget.due(), Some(due));
+        assert!(budget.overdue(due).is_some());
+    }
+}

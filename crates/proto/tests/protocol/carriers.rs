@@ -24,20 +24,20 @@ fn post() -> CarrierId {
 }
 
 /// What went out: by which carrier, to which address, and what.
-type Sent = (CarrierId, String, Arc<[u8]>);
+pub(crate) type Sent = (CarrierId, String, Arc<[u8]>);
 
 /// Alice and Bob, whom each other's carriers reach in the order given.
-struct Pair {
-    agents: [Agent; 2],
-    now: i64,
+pub(crate) struct Pair {
+    pub(crate) agents: [Agent; 2],
+    pub(crate) now: i64,
     /// Carriers that bring nothing.
     dead: Vec<CarrierId>,
-    sent: Vec<(usize, Sent)>,
+    pub(crate) sent: Vec<(usize, Sent)>,
     told: Vec<(MessageId, State)>,
 }
 
 impl Pair {
-    fn new(order: &[CarrierId]) -> Self {
+    pub(crate) fn new(order: &[CarrierId]) -> Self {
         let (alice, bob) = alice_and_bob();
         let mut pair = Self {
             agents: [alice, bob],
@@ -65,7 +65,7 @@ impl Pair {
         pair
     }
 
-    fn at(&self) -> At {
+    pub(crate) fn at(&self) -> At {
         at(self.now)
     }
 
@@ -121,7 +121,7 @@ impl Pair {
         ruled
     }
 
-    fn tell(&mut self, life: Duration) -> MessageId {
+    pub(crate) fn tell(&mut self, life: Duration) -> MessageId {
         let (at, peer) = (self.at(), self.agents[BOB].id());
         let content = Content {
             life: Some(life),
@@ -141,7 +141,7 @@ impl Pair {
     }
 
     /// Lets time pass, a tenth of a second at a time.
-    fn run_for(&mut self, ms: i64) {
+    pub(crate) fn run_for(&mut self, ms: i64) {
         for _ in 0..ms / 100 {
             self.now += 100;
             for who in [ALICE, BOB] {
@@ -166,7 +166,7 @@ impl Pair {
         self.agents[ALICE].node.sent().status(name).unwrap().state
     }
 
-    fn receipts(&self, who: usize, from: usize) -> Vec<CarrierId> {
+    pub(crate) fn receipts(&self, who: usize, from: usize) -> Vec<CarrierId> {
         let sent = self.sent.iter().skip(from).filter(|(by, _)| *by == who);
         let receipts = sent
             .filter(|(_, (_, _, bytes))| message_of(bytes).form.method() == Some(Method::Receipt));

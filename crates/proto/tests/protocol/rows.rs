@@ -1,11 +1,13 @@
 //! State as rows: read back anywhere in a past and told the rest, it is the state of the whole past.
 
+use std::collections::BTreeSet;
+
 use signet_proto::node::{Content, Node, ROWS_VERSION, Row, Sending, TABLES};
 use signet_proto::policy::Policy;
 
 use crate::household::forger::talking;
 use crate::household::net::Net;
-use crate::household::people::{remembered, same_rows};
+use crate::household::people::{does, remembered, same_rows};
 use crate::household::{self, Agent, alice_and_bob, at, identity};
 
 /// Two agents who talk, answer, fail and are cut off, for a while.
@@ -211,4 +213,50 @@ fn the_rows_of_a_table_come_by_their_keys() {
     for table in ["windows", "names", "inbox", "sessions"] {
         assert!(count(table) >= 3, "{table}");
     }
+}
+
+/// A store writes a row over another of the same key: all but one of the messages would be lost with the next start.
+#[test]
+fn each_message_that_was_set_aside_has_a_row_of_its_own_and_they_come_back_in_their_order() {
+    let mut net = talking();
+    for _ in 0..3 {
+        net.ask(0, 1);
+        net.run_for(1_000);
+    }
+    let alice = net.agents[0].id();
+    does(&mut net, 1, |node, at| {
+        node.turn(at).people().withdraw(&alice).unwrap()
+    });
+    let bob = &net.agents[1];
+    let snapshot = bob.node.snapshot(net.at(1).now);
+    let keys: Vec<_> = snapshot.table("aside").map(|row| row.key).collect();
+    assert_eq!(keys, ["0", "1", "2", "3"]);
+    let names = |node: &Node| -> Vec<_> {
+        let aside = node.inbox().aside();
+        aside.map(|message| message.headers.message_id).collect()
+    };
+    let again = bob.restored(bob.log.len());
+    assert_eq!(names(&again), names(&bob.node));
+    assert_eq!(names(&again).len(), 4);
+}
+
+/// By them a start is held against the log: what they do not tell apart is never repaired.
+#[test]
+fn the_sums_of_a_snapshot_are_one_for_each_row_but_those_that_pass() {
+    let mut net = talking();
+    let sums = |net: &Net| net.agents[0].node.snapshot(net.at(0).now).sums();
+    let before = sums(&net);
+    let lasting = rows(&net)
+        .iter()
+        .filter(|row| row.table != "passing")
+        .count();
+    let distinct: BTreeSet<_> = before.iter().collect();
+    assert_eq!((before.len(), distinct.len()), (lasting, lasting));
+    assert!(before.is_sorted());
+    net.ask(0, 1);
+    net.run_for(1_000);
+    assert_ne!(sums(&net), before);
+    let agent = &net.agents[0];
+    let again = agent.restored(agent.log.len()).snapshot(net.at(0).now);
+    assert_eq!(again.sums(), agent.retold().snapshot(net.at(0).now).sums());
 }

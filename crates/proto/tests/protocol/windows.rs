@@ -94,6 +94,21 @@ fn what_a_peer_gives_up_far_ahead_fills_a_list_that_has_an_end() {
     assert_eq!(window.through(), 3);
 }
 
+/// Otherwise one hole would hold up everything behind it for as long as the session lasts.
+#[test]
+fn what_a_peer_says_again_or_of_numbers_that_are_passed_takes_no_room_from_what_it_gives_up_next() {
+    let most = EXCEPTIONS as u64;
+    let far: Vec<(u64, u64)> = (1..most).map(|n| (1_000 * n, 1_000 * n)).collect();
+    let mut window = Window::default();
+    window.record(1, taken(1));
+    // Room for one more is left, however often it is said.
+    for _ in 0..3 {
+        window.take_floor(Some(1), &far);
+    }
+    window.take_floor(Some(1), &[(1, 1), (2, 2)]);
+    assert_eq!(window.through(), 2);
+}
+
 #[test]
 fn what_was_given_up_counts_until_the_numbers_below_it_have_come() {
     let mut window = Window::default();

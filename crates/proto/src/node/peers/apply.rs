@@ -333,3 +333,33 @@ fn confirm(session: &mut Session) {
     session.confirmed = true;
     session.retry = None;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The next announce is dated after the last one: one of a clock that was ahead would put it into the peer's future, and
+    /// one that the peer took must not be forgotten, or the next would be a step back.
+    #[test]
+    fn an_announce_of_the_time_to_come_holds_back_no_other_and_one_that_a_peer_took_still_counts() {
+        let clock = Timestamp::from_millis(10_000_000);
+        let latest = clock.saturating_add(CLOCK_TOLERANCE);
+        let beyond = Timestamp::from_millis(latest.as_millis() + 1);
+        for (announced, kept) in [
+            (clock.saturating_add(24 * CLOCK_TOLERANCE), clock),
+            (beyond, clock),
+            (latest, latest),
+            (
+                Timestamp::from_millis(5_000_000),
+                Timestamp::from_millis(5_000_000),
+            ),
+        ] {
+            let mut peer = Peer {
+                announced: Some(announced),
+                ..Peer::default()
+            };
+            peer.put_clock_back(clock);
+            assert_eq!(peer.announced, Some(kept));
+        }
+    }
+}

@@ -192,3 +192,20 @@ impl KnownPeers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// Otherwise everybody would be turned away as `handshake-busy` for as long as nothing is known of who has changed.
+    #[test]
+    fn when_everybody_may_have_changed_nobody_is_taken_for_half_open() {
+        let mut known = KnownPeers::default();
+        known.entry(&"agent-alice".parse().unwrap());
+        known.note_all();
+        assert!(!known.are_half_open(1));
+        assert!(known.are_half_open(0));
+    }
+}
