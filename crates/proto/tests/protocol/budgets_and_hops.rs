@@ -208,7 +208,7 @@ fn answers_and_receipts_do_not_count() {
     assert_eq!(net.agents[1].node.inbox().len(), 20);
 }
 
-fn three() -> Net {
+pub(crate) fn three() -> Net {
     let names = [
         ("agent-alice", "alice"),
         ("agent-bob", "bob"),
@@ -235,7 +235,7 @@ fn three() -> Net {
 }
 
 /// Passes a call on and on, until somebody refuses. How many were sent, and what was said.
-fn pass_on(
+pub(crate) fn pass_on(
     net: &mut Net,
     pause: i64,
     most: usize,

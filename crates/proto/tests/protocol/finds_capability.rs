@@ -100,3 +100,17 @@ fn the_first_request_to_a_peer_that_offers_nothing_is_for_its_people() {
     assert_eq!(left_for(&net, request), Some(None));
     assert_eq!(state(&net, request), State::Received);
 }
+
+/// It would wait in vain: a session of version 1.0.0 knows no word of programs.
+#[test]
+fn the_first_request_to_a_peer_of_the_release_before_leaves_with_the_session() {
+    let mut agents = vec![
+        speaking("agent-alice", "alice", &Version::SPOKEN, Policy::default()),
+        speaking("agent-bob", "bob", &[Version::CURRENT], Policy::default()),
+    ];
+    crate::household::sealing::introduce(&mut agents);
+    let mut net = Net::new(agents, 1);
+    let request = ask(&mut net, true);
+    net.run_for(500);
+    assert_eq!(left_for(&net, request), Some(None));
+}

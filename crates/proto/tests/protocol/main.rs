@@ -65,6 +65,7 @@ mod lingering_offers;
 mod lost_ends;
 mod lying_peer;
 mod mailboxes;
+mod mutants_node;
 mod mutants_peers;
 mod mutants_trust;
 mod overtaken;

@@ -91,7 +91,7 @@ fn version_of(net: &Net, who: usize, to: usize) -> Version {
         .version
 }
 
-fn try_tell(
+pub(crate) fn try_tell(
     net: &mut Net,
     who: usize,
     request: MessageId,
@@ -180,7 +180,7 @@ pub(crate) fn offered_to_alice(net: &Net) -> Vec<String> {
 }
 
 /// The newest message with that method between an agent and Alice, or of hers, as it was sent.
-fn sent_last(net: &Net, who: usize, method: Method) -> std::sync::Arc<[u8]> {
+pub(crate) fn sent_last(net: &Net, who: usize, method: Method) -> std::sync::Arc<[u8]> {
     let sent = net.sent.iter().rev();
     let found = sent.filter(|(_, from, _)| *from == who);
     let alice = net.agents[ALICE].id();
@@ -193,7 +193,7 @@ fn sent_last(net: &Net, who: usize, method: Method) -> std::sync::Arc<[u8]> {
 }
 
 /// What an agent says of bytes that it is handed: the newest reason, `None` when they were accepted.
-fn judged(net: &mut Net, who: usize, bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn judged(net: &mut Net, who: usize, bytes: &[u8]) -> Option<&'static str> {
     let at = net.at(who);
     let effects = net.agents[who].hear(at, bytes);
     net.perform(who, effects);
@@ -209,7 +209,7 @@ fn judged(net: &mut Net, who: usize, bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// A message of `who`'s as only it can sign it: the next number in its session with Alice.
-fn forged(
+pub(crate) fn forged(
     net: &Net,
     who: usize,
     like: &[u8],
