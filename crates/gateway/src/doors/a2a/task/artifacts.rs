@@ -37,11 +37,13 @@ impl Record {
         if is_new && self.early.len() >= ARTIFACTS_MAX {
             return Vec::new();
         }
+        // The record of a task is written with all parts that wait in it, at every change: their bytes are bounded together.
+        let is_full = serde_json::to_vec(&self.early).is_ok_and(|early| early.len() >= EARLY_BYTES);
         let early = self.early.entry(name.clone()).or_default();
         // The client has seen all parts below `early.next`, and they cannot be taken back: so drop a second part with such a
-        // number.
-        let is_late = part.index < early.next;
-        if is_late || early.waiting.len() >= EARLY_MAX {
+        // number. The part that the others wait for is taken however many they are: it makes room.
+        let is_full = is_full || early.waiting.len() >= EARLY_MAX;
+        if part.index < early.next || (part.index > early.next && is_full) {
             return Vec::new();
         }
         let parts = part.body.map(body::parts_of).unwrap_or_default();
@@ -61,11 +63,8 @@ impl Record {
     /// first artifact where pieces without a name came before, are the artifact `answer`.
     pub(super) fn put_artifacts(&mut self, answer: Value) -> Vec<A2aEvent> {
         let groups = body::artifacts_of(answer);
-        let was_begun = self
-            .task
-            .artifacts
-            .iter()
-            .any(|it| it.artifact_id == ANSWER);
+        let mut begun = self.task.artifacts.iter();
+        let was_begun = begun.any(|it| it.artifact_id == ANSWER);
         let mut events = Vec::new();
         let mut put = Vec::new();
         for (number, group) in groups.into_iter().take(ARTIFACTS_MAX).enumerate() {
@@ -137,4 +136,6 @@ impl Record {
 pub(super) const ARTIFACTS_MAX: usize = 32;
 /// Parts that wait for others, of one artifact.
 pub(super) const EARLY_MAX: usize = 64;
+/// Bytes of all parts that wait for others in one task; the last that is taken may lie above.
+pub(super) const EARLY_BYTES: usize = 1024 * 1024;
 const PARTS_MAX: usize = 1_000;

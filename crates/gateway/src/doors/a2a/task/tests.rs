@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::artifacts::{ARTIFACTS_MAX, EARLY_MAX};
+use super::artifacts::{ARTIFACTS_MAX, EARLY_BYTES, EARLY_MAX};
 use super::moved::EXPIRED;
 use super::*;
 
@@ -332,6 +332,26 @@ fn parts_that_never_fit_are_bounded() {
             .values()
             .all(|early| early.waiting.len() <= EARLY_MAX)
     );
+}
+
+/// Many parts for which the first is missing, as large as messages may be, would fill the gateway's disk.
+#[test]
+fn large_parts_that_come_too_early_are_bounded_and_the_missing_one_is_still_taken() {
+    let (mut record, now) = (record(), Moment::at_start());
+    let body = "x".repeat(200_000);
+    let part = |name: &str, index: u32| {
+        let part = json!({"index": index, "last": false, "name": name, "body": body});
+        progress(json!({"state": "working", "part": part}))
+    };
+    for number in 1..20 {
+        record.apply(part("one", number), now);
+        record.apply(part("two", number), now);
+    }
+    let waiting = serde_json::to_vec(&record.early).unwrap();
+    assert!(waiting.len() < EARLY_BYTES + body.len() + 1_000);
+    let shown = record.apply(part("one", 0), now);
+    assert!(shown.len() > 1, "with it, those that waited for it");
+    assert!(serde_json::to_vec(&record.early).unwrap().len() < waiting.len());
 }
 
 #[test]
