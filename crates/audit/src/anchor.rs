@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// What a start reads of the file: the anchored line, and that of the tree.
+    /// The lines that a start reads in the file: the anchored line, and that of the tree.
     fn lines(path: &Path) -> (Option<u64>, Option<u64>) {
         let disk = Disk::default();
         let record = read(&disk, path).unwrap();
@@ -277,7 +277,7 @@ mod tests {
         (record.map(|record| record.position.head.seq), tree)
     }
 
-    /// What is read where a power cut tore the file from byte `from` to byte `to`.
+    /// The lines that are read where a power cut tore the file from byte `from` to byte `to`.
     fn torn(path: &Path, from: u64, to: u64) -> (Option<u64>, Option<u64>) {
         let whole = std::fs::read(path).unwrap();
         let mut torn = whole.clone();

@@ -34,7 +34,7 @@ fn bundle(dir: &Path, from: Timestamp, to: Timestamp) -> (Vec<String>, Exported,
     (lines, exported, report.bundles.remove(0))
 }
 
-/// What is told of each line of the log that is in the bundle: its kind, and by what it is proven.
+/// The report on each line of the log that is in the bundle: its kind, and by what it is proven.
 fn kinds(lines: &[String]) -> Vec<(String, String)> {
     let word = |line: &str| {
         let value: Value = serde_json::from_str(line).unwrap();

@@ -1,4 +1,4 @@
-//! What a start and a stop ask of the disk beside the log itself, and what they make of each answer.
+//! The calls that a start and a stop make to the disk beside the log itself, and the outcome of each answer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -213,7 +213,7 @@ fn a_read_only_file_system_a_full_one_and_a_broken_one_are_told_apart() {
             assert!(is_meant(&error), "{operation}: {answer:?} as {error}");
         }
     }
-    // What an fsync said is never asked again, also not where it said that the disk is full.
+    // An fsync is never tried a second time, not even where it said that the disk is full.
     let disk = NotingDisk::refusing("sync", FEBRUARY, Errno::NOSPC);
     let error = Home::new().start_bare(&disk).unwrap_err();
     assert!(matches!(error, LogError::Io { .. }), "{error}");

@@ -1,4 +1,4 @@
-//! What a start believes of a log whose anchor, or whose end, is not what its home left: lines that move something are
+//! The lines that a start believes of a log whose anchor, or whose end, is not what its home left: lines that move something are
 //! obeyed only where something vouches for them.
 
 use std::fs;

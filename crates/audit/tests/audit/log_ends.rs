@@ -146,7 +146,7 @@ fn put_note(home: &Home, more_lines: i64, seed: &[u8; 32]) {
     fs::write(home.file(FEBRUARY_NOTES), note + "\n").unwrap();
 }
 
-/// What somebody does to a home whose thief knows the key of February.
+/// A change that a thief makes to a home whose key of February the thief knows.
 type Deed = fn(&Home, &[u8; 32]);
 
 #[test]
@@ -217,7 +217,7 @@ fn change(home: &Home, name: &str, change: impl FnOnce(&mut Vec<String>)) {
     write_lines(&home.file(name), &lines);
 }
 
-/// Whoever edits a word makes the chain behind it anew, in every month, and takes away what the home knows of them.
+/// A thief who edits a word makes the chain behind it anew, in every month, and takes away what the home knows of them.
 fn edited_throughout(home: &Home) {
     let names = [FEBRUARY, MARCH, "inter-agent-2026-04.jsonl"];
     let months = names.map(|name| lines_of(&home.file(name)));

@@ -1,4 +1,4 @@
-//! What a start makes of checkpoints that say something else than the log and its anchor: it signs on over none of it.
+//! Checkpoints that say something else than the log and its anchor: a start signs on over none of them.
 
 use std::fs;
 
@@ -233,7 +233,7 @@ fn a_last_checkpoint_that_another_one_of_the_same_length_replaces_is_found_at_on
     }
 }
 
-/// Whoever accepts that a month is lost keeps all that is left of it, and what else lies beside the log.
+/// A person who accepts that a month is lost keeps all that is left of it, and what else lies beside the log.
 #[test]
 fn checkpoints_of_a_month_that_is_lost_are_set_aside_and_nothing_else_is() {
     let home = Home::new();

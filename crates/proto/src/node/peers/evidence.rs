@@ -137,7 +137,8 @@ impl Peer {
         self.announced.max(since)
     }
 
-    /// It signed something at that time: in time now, it shows that what came late before was only late.
+    /// The peer signed a message at `signed_at`, and it was verified. Where that is in time now, the peer's clock is right, and
+    /// flights that came late before it were only late.
     pub(in crate::node) fn hear_time(&mut self, now: Timestamp, signed_at: Timestamp) {
         let late = &mut self.clock.late;
         late.take_if(|_| now.since(signed_at) <= CLOCK_TOLERANCE);
