@@ -64,8 +64,8 @@ pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<AnchorRecord>, Log
     file.take(SLOTS * SLOT as u64)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
-    // A power cut while a slot is written leaves a wrong checksum there. Pass over such a slot: another one holds the record
-    // before.
+    // A power cut while a slot is written leaves a wrong checksum in that slot. Pass over it: another slot still holds the
+    // record that was written before.
     let records = bytes.chunks(SLOT).filter_map(parse);
     let newest = records.max_by_key(|(counter, _)| *counter);
     Ok(newest.map(|(_, record)| record))

@@ -79,7 +79,8 @@ pub(crate) fn make_dir(disk: &Disk, dir: &Path) -> Result<(), LogError> {
     let is_made = |above: &&Path| !above.as_os_str().is_empty() && !above.is_dir();
     let made: Vec<_> = dir.ancestors().take_while(is_made).collect();
     disk.make_dir(dir).map_err(at(dir))?;
-    // Sync the folder above each: otherwise a power cut may lose a directory's name, and with it the durable lines below.
+    // Sync the folder above each new directory: otherwise a power cut may lose a directory's name, and with it the durable
+    // lines below.
     made.iter().try_for_each(|made| {
         let parent = made.parent().filter(|above| !above.as_os_str().is_empty());
         sync_dir(disk, parent.unwrap_or(Path::new(".")))

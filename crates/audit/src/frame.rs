@@ -44,8 +44,8 @@ impl LineFrame {
             prev: Digest::from_hex(prev).ok()?,
             kind: kind.to_owned(),
         };
-        // Refuse `+7` and `07`, which `parse` accepts and no log writes. A line that a crash tore may still have its whole
-        // frame: it lacks the brace at its end.
+        // Refuse `+7` and `07`, which `parse` accepts and no log writes. Demand the brace at the end as well: a line that a
+        // crash tore may still have its whole frame.
         let is_whole = !seq.starts_with(['0', '+']) && is_spelt(ts) && raw.ends_with(b"}");
         is_whole.then_some(frame)
     }

@@ -99,7 +99,7 @@ impl Judgement {
         }
         let mut newest = remembered.pop();
         // After a clean stop no line may follow the anchored line. After a crash lines may follow, and those without a
-        // signature are cut off. Without an anchor the checkpoints decide, below.
+        // signature are cut off. Without an anchor, `judge_without_anchor` decides below.
         match (&record, &newest) {
             (Some(record), _) if record.is_clean => {
                 demand_end(&self.dir, &self.found, &record.position)?;
@@ -112,7 +112,7 @@ impl Judgement {
         if record.is_none() {
             let path = self.anchor.as_deref().map(record_of);
             let finished = path.map(|path| last_known(&self.disk, &path)).transpose()?;
-            // These positions cannot be forged with the lines alone. Take the newest: the chain proves all lines before it.
+            // These positions come from the home or a signed checkpoint. Take the newest: the chain proves all lines before it.
             let witnesses = [newest, finished.flatten(), covered].into_iter().flatten();
             newest = witnesses.max_by_key(|witness| witness.head.seq);
             self.judge_without_anchor(newest.as_ref(), accepts_loss)?;
@@ -267,7 +267,7 @@ impl Judgement {
                 behind: end.tip.seq.saturating_sub(record.position.head.seq),
             }
         } else {
-            // The anchor names an earlier month, and checkpoints cover only anchored lines: so this month must have none.
+            // The anchor names an earlier month. Checkpoints cover only anchored lines: this newer month must have no checkpoint.
             Required::Anchored {
                 least: 0,
                 behind: u64::MAX,
@@ -282,7 +282,7 @@ impl Judgement {
         };
         let month = month_of(&end.path).unwrap_or_default();
         let is_anchored = matches!(expected, Required::Anchored { .. });
-        // Take the saved tree only if the anchor vouches for it and its lines are hashed later, after the start.
+        // Take the saved tree only if the anchor vouches for it and its lines are compared with it after the start.
         let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
         checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }

@@ -136,7 +136,8 @@ fn is_key(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let rest = name.and_then(|name| name.strip_prefix(PREFIX));
     rest.and_then(|rest| rest.split_at_checked(7))
-        // Half-made files count too: a start that died while it made a key may have left a whole secret in one.
+        // A half-made file counts as a key too: a start that died while it made a key may have left the whole secret in that
+        // file.
         .is_some_and(|(month, end)| is_month(month) && [SUFFIX, HALF_MADE].contains(&end))
 }
 

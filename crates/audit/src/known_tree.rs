@@ -56,8 +56,8 @@ impl KnownTree {
         let trees = bytes.chunks(SLOT).filter_map(parse).filter(|known| {
             known.position.file == anchored.file && known.position.head.seq <= anchored.head.seq
         });
-        // Two trees may end with the same line: one saved before that line's checkpoint and one after. Take the tree
-        // that knows of more checkpoints.
+        // Two trees may end with the same line: one saved before that line's checkpoint and one after. Take the tree that knows
+        // of more checkpoints: the start then has fewer checkpoints to read again.
         Ok(trees.max_by_key(|known| (known.position.head.seq, known.notes)))
     }
 

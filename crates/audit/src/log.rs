@@ -286,8 +286,8 @@ impl Log {
         if self.stopped {
             return Err(LogError::Stopped);
         }
-        // Compare with `month_end` first: that is cheap, and only a line at the end of a month needs the second comparison. A
-        // full disk may have stopped the change of the month after `close`: `is_closed` says that it has to be finished.
+        // Compare with `month_end` first: that is cheap, and only a line past the month's end needs the second comparison. A
+        // full disk may have stopped the change of the month after `close`: if `is_closed`, finish that change.
         if self.ts(now) >= self.month_end && self.ts(now).month() != self.month || self.is_closed {
             self.roll_over(self.ts(now))?;
         // The month's first checkpoint failed on a full disk: make it before another line, or the next start would refuse the

@@ -122,13 +122,13 @@ pub(crate) fn root_from(leaf: Digest, index: u64, size: u64, path: &[Digest]) ->
     }
     let mut root = leaf;
     for neighbour in path {
-        // The root is already reached, but the path has more hashes: it is no proof for a tree of this size.
+        // The root is already reached, but the path has more hashes: such a path is no proof for a tree of this size.
         if last == 0 {
             return None;
         }
         if place & 1 == 1 || place == last {
             root = node(neighbour, &root);
-            // At the right edge of the tree the node has no neighbour on some levels. The path has no hash for them, so
+            // At the right edge of the tree the node has no neighbour on some levels. The path has no hash for these levels, so
             // pass over them.
             let rises = if place == 0 {
                 0

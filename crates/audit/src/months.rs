@@ -120,7 +120,7 @@ pub(crate) fn remember(
             known.insert(name_of(&month.path), month.known());
         }
     }
-    // Without a newly finished month there is nothing to write: so most starts do not wait for the disk here.
+    // Most starts find no newly finished month: end here without a write, so that they need not wait for the disk.
     if known.len() == before && !anew {
         return Ok(());
     }

@@ -229,8 +229,8 @@ impl Notes {
             if read == 0 || note.last() != Some(&b'\n') {
                 return match note.len() {
                     0 => Ok(NextNote::End),
-                    // LONGEST bytes without a second empty line are no note. Stop here, because a file without one
-                    // could be read without end.
+                    // LONGEST bytes without a second empty line are no note. Stop here: a file without empty lines would be
+                    // read into memory without end.
                     LONGEST => Ok(NextNote::Malformed),
                     torn => self.step_back(torn).map(|()| NextNote::Torn),
                 };
@@ -270,8 +270,8 @@ pub(crate) fn last_note_before(path: &Path, end: u64) -> Result<Option<Note>, Lo
     file.take(len - start)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
-    // Reading may begin inside of a character (`—`), which then becomes another one: that does no harm, since only the last
-    // note is used.
+    // Reading may begin in the middle of a character such as `—`, which `from_utf8_lossy` then replaces: that does no harm,
+    // since only the last note is used.
     let text = String::from_utf8_lossy(&bytes);
     // A note is two pieces, its text and its signatures, and each of them ends with an empty line.
     let pieces: Vec<&str> = text.split_inclusive("\n\n").collect();

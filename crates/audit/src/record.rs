@@ -178,8 +178,8 @@ impl LogLine {
         if let Some(key) = &self.checkpoint_key {
             write_checkpoint_key(key, &mut members);
         }
-        // Leave reserved members out of a line of version 1, which has none: a line with forged ones then differs from
-        // its own bytes.
+        // Version 1 has no reserved members: leave them out, so that a line of version 1 with forged reserved members differs
+        // from what is written here.
         if self.version >= LineVersion::V2 {
             self.reserved.write(&mut members);
         }

@@ -36,7 +36,8 @@ impl UnreadMonth {
     /// # Errors
     /// [`LogError::Broken`] when one line is not what the agent wrote, or the system refuses.
     pub fn inspect(&self, mut pace: impl FnMut(u64) -> bool) -> Result<bool, LogError> {
-        // Before its first checkpoint a month may have no file of checkpoints: do not open it, or that would count as an error.
+        // Before its first checkpoint a month may have no file of checkpoints: do not open that file, since its absence would
+        // count as an error.
         let mut notes = match self.known.notes {
             0 => None,
             _ => Some(Notes::open(&self.notes)?),

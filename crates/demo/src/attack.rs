@@ -111,8 +111,8 @@ fn impostor(agent: &str, victim: &str) -> Result<Vec<u8>, DemoError> {
         .sign(&root)
         .map_err(|error| missed(&error))?;
     let other = fresh_key()?;
-    // The impostor's node has to know its victim to write an announce. Any key will do for the victim, since an
-    // announce does not use it.
+    // The impostor's node has to know its victim to write an announce. Any key will do for the victim, since an announce does
+    // not use the victim's key.
     let known = request(&victim, "bob", &other)?
         .sign(&other)
         .map_err(|error| missed(&error))?;

@@ -51,7 +51,7 @@ impl Household {
         init(carol, AGENTS[3], "carol", None, &audit)?;
         introduce(&[(alice, alice), (helper, alice), (bob, bob)])?;
         introduce(&[(bob, bob), (carol, carol)])?;
-        // The mailboxes are made before the daemons start, so that each finds its own at its first connect.
+        // The mailboxes are made before the daemons start, so that each daemon finds its own mailbox at its first connect.
         let setup = ["nats", "setup", "--server", nats].into_iter();
         alice.output(&setup.chain(AGENTS).collect::<Vec<_>>())?;
         let [alice, helper, bob, carol] = homes;

@@ -30,7 +30,8 @@ impl NatsServer {
             process: None,
         };
         server.configure(config)?;
-        // With -1 the server takes a free port and writes it down: one that we chose could be taken by now.
+        // With -1 the server takes a free port and writes it down: another process could take a port that we chose, before the
+        // server listens there.
         let mut process = server.spawn("-1")?;
         server.port = wait_for("the nats-server listens", PATIENCE, || {
             process.still_runs()?;

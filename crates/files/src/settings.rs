@@ -83,7 +83,8 @@ impl<'a> TomlFile<'a> {
         let quoted = || said.split('`').nth(1).unwrap_or_default();
         if said.starts_with("unknown field") {
             let key = keys.iter().find(|key| key.at == span);
-            // Do not recommend keys spelt with an underscore: they are of an earlier release, and are only still read.
+            // Do not recommend keys spelt with an underscore: an earlier release wrote them so, and they are read only for the
+            // sake of its files.
             let known = expected.split('`').skip(1).step_by(2);
             let known: Vec<&str> = known.filter(|name| !name.contains('_')).collect();
             return self.unknown(key.map_or(quoted(), |key| &key.path), &known, "");

@@ -12,8 +12,8 @@ impl Absence {
     /// Waits longer with each try that found nobody there.
     pub(crate) async fn wait_after(&mut self, fault: Option<&Fault>) {
         if !fault.is_some_and(Fault::is_of_absence) {
-            // Without a fault, or with another one, the handler was there: after its next absence begin with the shortest pause
-            // again.
+            // Without a fault, or with a fault of another kind, the handler was there: after its next absence begin with the
+            // shortest pause again.
             self.0 = None;
             return;
         }

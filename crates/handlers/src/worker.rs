@@ -98,7 +98,8 @@ pub fn work_all(workers: Vec<Worker>) -> io::Result<Result<(), Stopped>> {
             _ = terminate.recv() => told(),
         })
     });
-    // Do not wait for blocked threads: each is in a call that only waits for new messages, and loses nothing.
+    // Do not wait for the threads that block in a call to the daemon: most wait for new messages there. A call that is cut off
+    // loses no message, since the message comes back when its lease ends.
     runtime.shutdown_background();
     ended
 }

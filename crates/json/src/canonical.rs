@@ -91,8 +91,8 @@ fn write_array(items: &[Value], out: &mut Vec<u8>) {
 }
 
 fn write_object(members: &Map<String, Value>, out: &mut Vec<u8>) {
-    // RFC 8785 sorts names by UTF-16. The map sorts by UTF-8 bytes, which nearly always gives the same order, unless a
-    // dependency makes it keep the order of insertion. So sort only names that are out of order.
+    // RFC 8785 sorts names by UTF-16. The map sorts by UTF-8 bytes, which nearly always gives the same order, or by insertion
+    // if a dependency turns on `preserve_order` of serde_json. So sort only names that are out of order.
     if members
         .keys()
         .is_sorted_by(|a, b| utf16_order(a, b).is_lt())

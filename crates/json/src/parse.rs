@@ -25,7 +25,7 @@ pub(super) fn document(text: &str, limits: Limits, decimals: Decimals) -> Result
     if parser.peek().is_some() {
         return Err(parser.syntax("data after the end of the document"));
     }
-    // Only the canonical form is kept and sent on, and it can be longer than the text: it has to pass the same size limit.
+    // Only the canonical form is kept and sent on. It can be longer than the text, so it has to pass the same size limit.
     if parser.may_grow && canonical(&value).len() > limits.bytes {
         return Err(JsonError::TooLarge);
     }

@@ -79,7 +79,8 @@ impl<'a> CanonicalReader<'a> {
             .and_then(|rest| rest.strip_prefix(name.as_bytes()))
             .and_then(|rest| rest.strip_prefix(b"\":"));
         let Some(behind) = behind else {
-            // Leave the position unchanged: the caller asks for the next name in canonical order, which may stand here.
+            // Leave the position unchanged: the caller asks for the next name in canonical order, which may stand at this
+            // position.
             return false;
         };
         self.at = self.text.len() - behind.len();

@@ -101,8 +101,8 @@ impl SignedMonth {
         };
         let mut notes = NotesAhead::open(&self.path, known_notes)?;
         if from > 0 {
-            // The saved tree may be older than the checkpoint of its last line: take that checkpoint, if there is one, before
-            // the tree grows by further lines and fits it no more.
+            // A tree that was saved just before a checkpoint of the same lines does not know of that checkpoint. Compare the
+            // two now: once further lines are added to the tree, its root is another one.
             self.take_note(path, &mut notes)?;
         }
         let mut lines = RawLines::open_at(path, from)?;
@@ -110,8 +110,8 @@ impl SignedMonth {
         while lines.offset < bytes
             && let RawLine::Whole(raw) = lines.next_line()?
         {
-            // Count the opening and `recovery` lines that the month begins with, up to the first line of another kind: these
-            // need no checkpoint yet.
+            // Count the opening and `recovery` lines that the month begins with: its first checkpoint is made right after them,
+            // so a month of such lines alone may have no checkpoint yet.
             if beginning == self.tree.size() && begins_month(&raw) {
                 beginning += 1;
             }
@@ -208,8 +208,8 @@ impl SignedMonth {
             return Ok(());
         };
         let mut note = secret.sign(&self.checkpoint());
-        // End each note with an empty line. A note has an empty line inside as well, so readers split the file at every
-        // second one.
+        // End each note with an empty line. A note has an empty line inside as well, so readers split the file at every second
+        // empty line.
         note.push('\n');
         let month_file = match &mut self.month_file {
             Some(month_file) => month_file,

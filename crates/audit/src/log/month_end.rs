@@ -107,8 +107,8 @@ impl Log {
 
 /// A file that is closed stays closed, also when the clock has gone back into its month.
 fn first_of_next(month: &str) -> Timestamp {
-    // A month's name is `YYYY-MM`, so it is split after five characters. Any other name, which cannot occur, gives 0 as the end
-    // of the month: each line's month is then compared with the name, which is slower and still right.
+    // A month's name is `YYYY-MM`, so it is split after five characters. Any other name, which cannot occur, gives an end that
+    // is long past: the month of each line is then compared with the name, which is slower and still right.
     let (year, number) = month.split_at_checked(5).unwrap_or(("1970-", "01"));
     let next = match (
         year.trim_end_matches('-').parse::<u32>(),

@@ -176,8 +176,8 @@ impl Half {
         let Some(hash) = sent.head else {
             return Ok(());
         };
-        // The message names a line of the other log as its head. If that is none of the newest lines, it may still be an older
-        // line, which only a comparison of the whole logs can tell.
+        // The message names a line of this log as its head. `head` is `None` if that is none of this log's newest lines: only a
+        // comparison of the whole logs can tell whether it is an older line.
         let seq = head.ok_or(Irregular)?;
         if is_proven && self.confirmed.is_none_or(|known| known.seq < seq) {
             self.confirmed = Some(Head { seq, hash });
@@ -276,7 +276,7 @@ impl HeadOrder {
         let is_older = before.is_some_and(|(_, head)| line < head);
         let is_newer = after.is_some_and(|(_, head)| line > *head);
         // The lines named by messages up to number `floor` are forgotten, so a message with such a number cannot be checked
-        // here. Nor may two messages with one number name different lines.
+        // here. Two messages with one number must not name different lines either.
         let is_low = self.floor.is_some_and(|(floor, _)| number <= floor);
         let is_twice = before.is_some_and(|(known, head)| known == number && line != head);
         if is_older || is_newer || is_low || is_twice {

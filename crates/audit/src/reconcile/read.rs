@@ -128,8 +128,8 @@ fn hear(report: &mut LogReport, ours: &Side, witness: &Side, unproven: &[u64]) {
     };
     let mut statement = ask(&HashSet::new());
     if statement.unknown_count > 0 {
-        // The messages of the other agent (the witness) may name lines that were written since our log was read: ask again with
-        // those lines.
+        // The messages that the witness has of our agent may name lines that were written since our log was read: ask again
+        // with those lines.
         statement = ask(&grown(&ours.files, ours.lines.len() as u64));
     }
     hear_one(report, &ours.files, witness.agent.as_ref(), statement);

@@ -191,8 +191,8 @@ impl KnownTrust {
         };
         let bound = self.agents.get(&certificate.agent);
         let bound = bound.is_some_and(|known| known.principal == certificate.principal);
-        // Take also a certificate under the root key that our known root key has named as its successor. The successor itself
-        // is not taken from here: once the session stands, the log has a line of its own for it.
+        // Take also a certificate under the root key that the known root key has named as its successor. Do not make the
+        // successor itself known here: once the session stands, the log has a line of its own that does.
         let pinned = self.roots.get(&certificate.principal);
         let counts = pinned.is_some_and(|pinned| {
             *pinned.root() == certificate.root || pinned.is_succeeded_by(&certificate.root)

@@ -178,7 +178,7 @@ impl BundleReader {
         if let Some(what) = broken_chain(&line) {
             self.fault(what);
         }
-        // Without a readable span of lines in the bundle's header take none of its lines: the bundle then proves nothing.
+        // If `from` or `to` of the bundle's header cannot be read, count none of its lines: the bundle then proves nothing.
         let is_within = self
             .span
             .is_some_and(|(from, to)| (from..to).contains(&line.ts));
@@ -281,8 +281,8 @@ impl BundleReader {
             (Some(Worth::OutOfDates), Direction::In) if verdict.ruling != refused => {
                 Some(OUT_OF_DATES)
             }
-            // A signature outside of the certificate's dates is no fault here: either this log's own agent had a wrong
-            // clock, or the message of a peer was refused for just that.
+            // A signature outside of the certificate's dates is no fault here: either this log's own agent had a wrong clock,
+            // or the message of a peer was refused for those dates.
             (Some(Worth::Holds | Worth::OutOfDates), _) => None,
         };
         match proof {

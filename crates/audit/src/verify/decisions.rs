@@ -99,8 +99,8 @@ impl DraftDecisions {
     ) -> Result<(), &'static str> {
         self.take_control(authority.is_own_control(&line.approval.control))?;
         let control = line.approval.control.serial;
-        // Once an order under a newer control certificate was obeyed, an approval under an older one counts no more: that is a
-        // fault.
+        // Once an order under a newer control certificate was obeyed, an approval under an older control certificate counts no
+        // more: that is a fault.
         if self.obeyed.is_some_and(|(serial, _)| control < serial) {
             return Err(OUTRANKED);
         }
@@ -175,8 +175,8 @@ impl DraftDecisions {
         if says == draft.says {
             return None;
         }
-        // A request that waited for its first session may have got its capability only there. Its draft then names
-        // none: compare without the capability.
+        // A request without a capability, sent before the first session stood, may have got its capability when that session
+        // began. Its draft then names none: compare without the capability.
         let finds = draft.approve.is_none() && message.form.method() == Some(Method::Request);
         let envelope = sent.as_mut().and_then(envelope).filter(|_| finds);
         let headers = envelope.and_then(|envelope| envelope.get_mut("headers")?.as_object_mut());
