@@ -88,8 +88,8 @@ impl AgentCard<'_> {
             }
             let (name, scheme) = auth.scheme();
             members.insert("securitySchemes".to_owned(), json!({ name: scheme }));
-            // The list says what the login of a caller must allow. It must not be empty: protobuf's JSON, which A2A uses,
-            // leaves out empty lists.
+            // `list` says what a caller's login must allow, here to send. It must not be empty: protobuf's JSON, which A2A
+            // uses, leaves out empty lists.
             let required = json!([{ "schemes": { name: { "list": ["send"] } } }]);
             members.insert("securityRequirements".to_owned(), required);
         }

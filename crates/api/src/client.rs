@@ -124,8 +124,8 @@ impl Client {
     /// # Errors
     /// As [`Client::call`].
     pub fn raw(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
-        // Connect again if the daemon has hung up since the last call: it closes idle connections when it needs room
-        // for others.
+        // Connect again if the daemon has hung up since the last call: it closes idle connections when it needs room for other
+        // clients.
         if self.last_id > 0 && !self.listens && self.is_closed() {
             self.stream = connect(&self.path, self.timeout)?;
         }
@@ -138,8 +138,8 @@ impl Client {
         let line = format!("{request}\n");
         let sent = self.stream.get_mut().write_all(line.as_bytes());
         let deadline = Instant::now() + self.timeout;
-        // A daemon without room may answer that and close before it has read the request: return its answer, not the
-        // failed write.
+        // A daemon that has no room for another client may say so and close before it has read the request: return that
+        // answer, not the failed write.
         if let Err(error) = sent {
             return self.answer(deadline).and(Err(self.broken(error)));
         }
@@ -183,14 +183,14 @@ impl Client {
                 self.waiting.push_back(notification);
                 continue;
             }
-            // If the daemon could not read our line, its answer has the id `null` and is meant for us as well.
+            // If the daemon could not read our request, its answer has the id `null`, and is meant for us as well.
             let is_mine = message
                 .get("id")
                 .is_some_and(|id| id.is_null() || *id == self.last_id);
             match (is_mine, message.remove("result"), message.remove("error")) {
                 (true, Some(result), None) => return Ok(result),
                 (true, None, Some(error)) => return Err(ClientError::of_answer(error)),
-                // This is the late answer to an earlier call that was given up: it is skipped.
+                // Skip the late answer to an earlier call, which this side gave up when its time was over.
                 (false, ..) => {}
                 _ => return Err(ClientError::Malformed),
             }

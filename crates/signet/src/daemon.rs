@@ -162,8 +162,8 @@ pub async fn run_over(
     let config = Config::load(home)?;
     let lock = Arc::new(HomeLock::acquire_to_run(home)?);
     if config.audit_access.mode & memory::GROUP_READS != 0 {
-        // Let the group through the umask: the log's directory needs its final mode when it is made, because a later
-        // chmod in a sandbox may lose the setgid bit that it inherits. All other files name a mode for their owner alone.
+        // Let the group through the umask: the log's directory needs its final mode when it is made, since a later chmod in a
+        // sandbox may lose its inherited setgid bit. All other files are made with a mode for their owner alone.
         rustix::process::umask(Mode::RWXO | Mode::WGRP);
     }
     let mut stop = pin!(async move {
@@ -224,7 +224,7 @@ impl Running {
     ) -> Result<Self, DaemonError> {
         let carriers = connected.carriers;
         memory.node.set_routes(connected.routes.clone());
-        // Tell the node that each carrier is down: until then it takes every carrier for connected and read to its end.
+        // Tell the node that each carrier is down: until then it takes each for connected, and all its mail for read.
         for carrier in carriers.ids() {
             memory.node.handle_disconnected(carrier);
         }
@@ -288,8 +288,8 @@ impl Running {
         let (manager, carriers) = (self.event_loop.manager.clone(), self.carriers);
         let agent = self.event_loop.state.node.identity().agent().clone();
         self.event_loop.resume().await;
-        // Ready means: keys are loaded, the log is proved and locked,
-        // the sockets are open. No NATS server need answer yet.
+        // Say "ready" now: keys are loaded, the log is proved and locked, the sockets are open. Do not wait for a NATS server,
+        // since the daemon serves its sockets without one.
         manager.ready();
         if let Some(span) = manager.watchdog() {
             let (manager, carriers) = (manager.clone(), carriers.clone());
@@ -299,8 +299,8 @@ impl Running {
         info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
         let proved = self.event_loop.run(self.inputs, stop).await;
         drop(self.months);
-        // Close the journal before `forged` takes the saved hash trees out of the anchor: closing would write them into it
-        // again.
+        // Close the journal before `forged` takes the saved hash trees out of the anchor: a journal that closes writes them
+        // there.
         let written = self.journal.close().await;
         let proved = proved.map_err(|error| months::forged(self.lock.home(), error));
         // The journal hands the keeper the last snapshot of the state while it closes, so close the keeper after it.

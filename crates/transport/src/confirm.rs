@@ -118,7 +118,8 @@ impl Confirmations {
             inbox: inbox.to_owned(),
             waiter: Some(sender),
         });
-        // If too many messages wait, give up the oldest: its channel is dropped with it, and so its sender gets `Unconfirmed`.
+        // If too many messages wait, give up the oldest: its channel is dropped with it, and whoever published that message
+        // gets `Unconfirmed`.
         if pending.waiting.len() > MOST {
             pending.forget_first();
         }
@@ -140,8 +141,8 @@ impl Confirmations {
             Storage::NoStream | Storage::Refused(_) | Storage::Unconfirmed => None,
         };
         let inbox = self.pending().settle(number, storage);
-        // Heed only the first answer to a message of ours: an invented answer, or a copy, could make us believe that the store
-        // was lost.
+        // Heed only the first answer to a message of ours: an invented answer, or a copy of one, could make us believe that
+        // the store was lost.
         let Some((inbox, sequence)) = inbox.zip(sequence) else {
             return false;
         };

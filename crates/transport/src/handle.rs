@@ -105,7 +105,7 @@ impl Settlement {
         match self {
             Self::Ack => Bytes::from_static(b"+ACK"),
             Self::Term => Bytes::from_static(b"+TERM"),
-            // Leave out a delay of 0: servers of version 2.9 would wait until the normal time of the next try.
+            // Leave out a delay of 0: servers of version 2.9 would bring the message again only when its usual wait is over.
             Self::Nak(Duration::ZERO) => Bytes::from_static(b"-NAK"),
             Self::Nak(delay) => Bytes::from(format!("-NAK {{\"delay\": {}}}", delay.as_nanos())),
         }

@@ -56,7 +56,8 @@ impl Supervisor {
 
     pub(crate) async fn run(mut self) {
         let end = self.keep_connected().await;
-        // Close the link before the inbox ends, so that nothing more is published whose answer nobody could receive.
+        // Close the link before the inbox ends: the answer to a message that is published in between would come when nobody
+        // can receive it.
         self.outlet.link.send_replace(ConnectionState::Closed);
         drop(self.outlet);
         if let GaveUp::Asked(done, outcome) = end {
@@ -154,7 +155,8 @@ impl Supervisor {
         let options = self
             .config
             .options()?
-            // The client library takes 0 as "without limit", so 1 is the lowest limit.
+            // Allow as few reconnects as the client library can: this task itself connects anew. The library takes 0 as
+            // "without limit", so 1 is the least.
             .max_reconnects(1)
             .event_callback(move |event| {
                 heard.hear(event);

@@ -135,7 +135,7 @@ impl MailboxSession {
         if step == Flow::On {
             step = self.tell_drained().await;
         }
-        // If the connection was lost before it was shown as up, that loss could not be shown yet: check for it now.
+        // Look whether the connection was lost before it was marked as up: at that time `signals` could not mark it as down.
         if self.signals.lost() {
             Flow::Lost
         } else {

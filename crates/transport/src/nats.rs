@@ -176,8 +176,8 @@ impl Nats {
         let told = async {
             let mut outcome = Ok(());
             for (handle, settlement) in settled {
-                // If the store was lost after this delivery, its numbers began anew. Refuse the settlement: it would settle
-                // another message.
+                // If the store was lost after this delivery, the new store numbers its messages from the beginning. Refuse the
+                // settlement: it would settle another message.
                 if handle.era() != era {
                     outcome = Err(Error::Stale);
                     continue;
@@ -245,8 +245,8 @@ impl Nats {
     /// `work`, unless the connection goes down first.
     async fn while_up<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
         let mut link = self.link.clone();
-        // While the client's queue is full, a publish waits for room. On a lost connection that never comes, so stop
-        // waiting when the link goes down.
+        // While the client's queue is full, a publish waits for room. On a lost connection no room ever comes, so stop waiting
+        // when the link goes down.
         tokio::select! {
             biased;
             done = work => Ok(done),

@@ -128,7 +128,7 @@ impl NatsSession {
                 step = self.outlet.send(arrival).await;
             }
         }
-        // If the connection was lost before it was shown as up, that loss could not be shown yet: check for it now.
+        // Look whether the connection was lost before it was marked as up: at that time `signals` could not mark it as down.
         if self.signals.lost() {
             Flow::Lost
         } else {

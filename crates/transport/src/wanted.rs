@@ -73,8 +73,8 @@ pub(crate) fn stream(
         // No roll-ups: with them a header of any sender's message would empty the inbox that the message goes to.
         allow_rollup: false,
         allow_direct: false,
-        // signet sends no `Nats-Msg-Id`. The window is short, so that nobody can suppress another's message by such an
-        // id for long.
+        // signet sends no `Nats-Msg-Id`. Keep the server's window for duplicates short, so that nobody can suppress another's
+        // message for long by sending such an id first.
         duplicate_window: Duration::from_millis(100),
         republish: None,
         mirror: None,

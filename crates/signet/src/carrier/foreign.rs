@@ -104,8 +104,8 @@ impl Foreign {
         state.end();
         state.holder = Some(client.clone());
         let from = state.last_up.map(|last| last + FLAPPING);
-        // The earlier program's connection is gone, but its own clean-up does nothing once another program holds the carrier:
-        // report the disconnection here instead.
+        // The earlier program's connection is gone, but `fall`, which reports that, does nothing once another program holds
+        // the carrier: report the disconnection here instead.
         if self.0.up.send_replace(false) {
             let _ = self.0.news.send(News::Disconnected);
         }
@@ -130,7 +130,7 @@ impl Foreign {
             return false;
         };
         state.under_way_bytes = state.under_way_bytes.saturating_sub(parcel.bytes);
-        // Ignore a failed send: the task that handed the parcel out may have ended, and then nobody waits for this report.
+        // Ignore a failed send: the task that published the parcel may have ended, and then nobody waits for this report.
         let _ = parcel.held.send(held);
         state.hand_out(&self.0.id);
         true
@@ -164,7 +164,8 @@ impl Foreign {
             let delivery = DeliveredMessage::new(Arc::clone(&batch), [room, kib]);
             news.push(message(bytes, address, Ticket::of(delivery)));
         }
-        // Send only now that there is room for all messages: no answer could say that a part of them was taken.
+        // Send only now that there is room for all messages: the answer to the call could not say that a part of them was
+        // taken.
         for news in news {
             // The receiver is gone when the daemon stops. The batch is then dropped, and its caller gets no answer.
             let _ = shared.news.send(news);
@@ -248,8 +249,8 @@ impl SharedForeign {
     }
 
     fn take(&self, parcel: &Parcel) -> Result<BoxFuture<'static, bool>, CarrierError> {
-        // The daemon itself checks what the program may carry, before the program sees the
-        // message: the program is not trusted to keep to that.
+        // The daemon itself checks what the program may carry, before the program sees the message: the program is not trusted
+        // to keep to its limits.
         let message = parcel.message();
         if !self
             .reach
@@ -267,7 +268,8 @@ impl SharedForeign {
             return Err(CarrierError(format!("nobody carries {}", self.id)));
         }
         let bytes = parcel.bytes().len();
-        // What the holder did not report in time makes room, so it is handed out before the room is looked at.
+        // Call `hand_out` before the queue is measured: it gives up parcels that the program did not report in time, and hands
+        // out queued ones in their place.
         state.hand_out(&self.id);
         if state.queue.len() >= QUEUE || state.queued_bytes + bytes > QUEUE_BYTES {
             return Err(CarrierError(format!(
@@ -331,8 +333,8 @@ impl Carrier for Foreign {
         waited.boxed()
     }
 
-    // The watchdog asks here whether a task of the daemon hangs. A program outside of the daemon
-    // carries these messages, so no task can.
+    // The watchdog asks here whether a task of the daemon hangs. No task of the daemon moves these messages: a program outside
+    // of it carries them.
     fn probe(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         ready(Ok(())).boxed()
     }

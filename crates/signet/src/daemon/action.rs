@@ -108,7 +108,8 @@ impl SendWaiter {
 
     /// The peer's mailbox holds it.
     pub(super) fn store(&mut self) {
-        // Ignore a failed send: the caller may have given up, and then nobody waits for this.
+        // Ignore a failed send: the caller may have given up, and then nobody waits to hear that the mailbox holds the
+        // message.
         self.on_stored.take().map(|told| told.send(()));
     }
 }

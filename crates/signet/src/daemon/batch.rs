@@ -115,8 +115,8 @@ impl Appender {
     /// Hands a batch over, and says whether one of its lines is about something else than a message that came.
     pub(super) async fn append(&mut self, node: &Node, batch: Batch) -> Result<bool, JournalEnded> {
         let mut group = batch.into_group(node);
-        // Add with saturation: `write_state_next` sets this count to the greatest number, to which a plain addition could not
-        // add.
+        // Add with saturation: `write_state_next` sets this count to the greatest number, and a plain addition to that would
+        // overflow.
         self.since = self.since.saturating_add(group.entries.len() as u64);
         if self.since >= SNAPSHOT.max(self.rows.load(Ordering::Relaxed)) {
             self.since = 0;
@@ -124,7 +124,7 @@ impl Appender {
             // the snapshot with the same group.
             group.snapshot = Some(Box::new(node.snapshot(group.now)));
         }
-        // An empty group would wake the journal's thread, and cost an fdatasync, for nothing.
+        // Send no empty group: it would wake the journal's thread for nothing.
         if group.is_empty() {
             return Ok(false);
         }

@@ -68,8 +68,8 @@ impl Consumers {
         let program = client.program();
         if self.watched.insert(program.connection) {
             let (client, gone) = (client.clone(), self.gone.clone());
-            // While this task holds a sender of the client's queue, the client does not count as idle, and keeps its slot at
-            // the socket.
+            // This task holds a sender of the client's queue. By such senders the socket sees that it has more to tell the
+            // client, and does not close the client as idle when it needs room for another.
             tokio::spawn(async move {
                 client.closed().await;
                 // Ignore a failed send: the daemon has stopped meanwhile, and then it does not matter that this program has

@@ -58,7 +58,8 @@ impl DaemonState {
     ) -> Batch {
         let (answer, outcome) = match done {
             Ok(done) => done,
-            // A failed call changed nothing. Only attempts of this agent that were refused become lines in the log.
+            // A failed call changed nothing, so it has no outcome to write. `refuse` writes lines only where our agent tried
+            // what it may not do.
             Err(error) => return self.refuse(reply, error),
         };
         // Mark the reply of a call that writes lines: should the daemon end before they are durable, the caller hears that the

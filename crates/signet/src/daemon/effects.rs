@@ -236,7 +236,8 @@ impl Effects {
         }
         let message = accepted.message();
         let item = render::item(message, accepted.opened());
-        // Drop a follower that cannot take this in: it does not read fast enough, and its messages wait in the inbox.
+        // Drop a follower that cannot take this message: it does not read fast enough. The messages that it misses wait in the
+        // inbox.
         self.followers.retain(|follower| {
             !follower.reach.sees_message(message) || follower.tell(ARRIVED, &item)
         });
@@ -290,7 +291,7 @@ impl Effects {
             _ => {}
         }
         if let Some(waiter) = self.waiting.remove(&message_id) {
-            // Ignore a failed send: the caller may have given up, and then nobody waits for this.
+            // Ignore a failed send: the caller may have given up, and then nobody waits to hear what became of the message.
             let _ = waiter.result.send(SendResult::Settled { state, offers });
         }
     }

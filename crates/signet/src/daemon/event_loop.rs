@@ -92,8 +92,8 @@ impl EventLoop {
             self.tell_manager();
             let wait_over = sleep_until(self.state.consumers.next_end());
             let next_count = self.state.person.next_count();
-            // What waits for the person is counted for the status line only: where no service manager reads that line, do not
-            // wake up to count.
+            // The things that wait for the person are counted for the status line only: do not wake up to count where no
+            // service manager reads that line.
             let recount = sleep_until(next_count.filter(|_| self.status.is_read()));
             tokio::select! {
                 () = &mut stop => break,
@@ -103,8 +103,8 @@ impl EventLoop {
                 },
                 // Take calls on a full disk too: `status` has to say what is wrong, and every other call is refused.
                 Some(call) = inputs.calls.recv() => self.call(call).await,
-                // Pass the watchdog's probe on even while the disk is full: otherwise it would end
-                // a daemon that only waits for room.
+                // Pass the watchdog's probe on even while the disk is full: without an answer to it, the service manager would
+                // end a daemon that only waits for room.
                 Some(probe) = inputs.probes.recv() => self.pass_on(probe).await,
                 Some(()) = inputs.hangups.recv(), if has_room => self.reload().await,
                 // Carriers report whether they hold our messages. No line of the log records that, so a full disk does not hold
@@ -123,7 +123,8 @@ impl EventLoop {
                 // counts anew what waits for the person.
                 () = wait_over, if has_room => {}
                 () = recount => {}
-                // The first tick comes at once: each start looks after its keys, and tells when its certificate ends soon.
+                // The first tick comes at once: each start renews the keys that are due, and tells when the certificate ends
+                // soon.
                 _ = upkeep.tick(), if has_room => self.renew_keys().await,
                 () = self.journal.closed() => self.heed(Err(JournalEnded)),
                 () = wake, if has_room => self.tick().await,
@@ -131,7 +132,7 @@ impl EventLoop {
             }
         }
         self.manager.stopping();
-        // Close these channels before `drain`, which takes a while: calls that come meanwhile are answered at once that the
+        // Close these channels before `drain`, which takes a while: a caller that comes meanwhile hears at once that the
         // daemon stops.
         drop((inputs.calls, inputs.probes));
         self.drain(inputs.taken).await;
@@ -218,8 +219,8 @@ impl EventLoop {
             outcomes.push(outcome);
         }
         let mut batch = Batch::all(at.now, outcomes);
-        // Tell the carrier what became of its messages after our receipts have left: if the daemon
-        // crashes in between, the carrier brings them again, and the node recognises them.
+        // Settle only after the node's effects, our receipts among them: if the daemon crashes in between, the carrier brings
+        // its messages again, and the node recognises them.
         if !settled.is_empty() {
             batch.after.push(Action::Settle(carrier, settled));
         }
@@ -288,8 +289,8 @@ impl EventLoop {
     async fn reload(&mut self) {
         self.manager.reloading();
         let now = self.at().now;
-        // A configuration that cannot be used changes nothing: `reload` has written it to the daemon's log, and the status
-        // line shows it.
+        // A configuration that cannot be used changes nothing: `state.reload` has written its fault to the daemon's log, and
+        // the status line shows it.
         if let Ok((_, outcome)) = self.state.reload(now) {
             self.write(Batch::of(now, outcome)).await;
         }
@@ -321,7 +322,8 @@ impl EventLoop {
 
     async fn tick(&mut self) {
         let at = self.at();
-        // Look first whether the clock was put back: `turn` takes over the new time, and afterwards nothing would show it.
+        // Look first whether the clock was put back: `handle_timeout` notes the present time, and `was_put_back` would say no
+        // after that.
         let put_back = self.state.node.clock().was_put_back(at.now);
         let outcome = self.state.node.turn(at).handle_timeout();
         self.write(Batch::of(at.now, outcome)).await;

@@ -86,8 +86,8 @@ async fn run(reading: &mut Reading, workers: Workers) {
             match RawArrival::of(news, &reading.address) {
                 Ok(raw) => chunk.push(raw),
                 Err(news) => {
-                    // `Drained` tells the node that the messages of a carrier were all read. If it overtook some, the node
-                    // would miss receipts among them, and give up messages of ours: keep the order.
+                    // Hand over the messages before this news. `Drained` tells the node that the messages of a carrier were
+                    // all read: if it overtook some, the node would miss receipts among them, and give up messages of ours.
                     let messages = std::mem::take(&mut chunk);
                     let sent = workers.hand_over(&reading.id, messages).await;
                     if !sent || matches!(news, News::Stopped) {

@@ -181,8 +181,8 @@ struct Allowed {
 impl Writer {
     fn run(mut self) -> Result<(), LogError> {
         while let Some(first) = self.next()? {
-            // A group without lines only asks whether the thread lives: answer it without an
-            // fdatasync, which each beat of the watchdog would cost.
+            // A group without lines, actions and snapshot only asks whether the thread lives: answer it without an fdatasync,
+            // which each beat of the watchdog would cost.
             if first.is_empty() {
                 self.probe = first.probe;
                 self.answer();
@@ -225,7 +225,8 @@ impl Writer {
     /// The next group; meanwhile, the checkpoint that falls due, and whether the files are at their places.
     fn next(&mut self) -> Result<Option<JournalGroup>, LogError> {
         loop {
-            // Groups that came while the disk was full are taken first, in their order.
+            // Take the groups first that came while the disk was full: in the log their lines come before those of later
+            // groups.
             if let Some(held) = self.held.pop_front() {
                 return Ok(Some(held));
             }
@@ -300,8 +301,8 @@ impl Writer {
         let seconds = now.since(since).as_secs();
         let cause = format!("the disk was full for {seconds} s, and nothing was taken in");
         let entry = Entry::Gap(CauseLine { cause });
-        // The waiting groups are older than this line, and in the log no time may go back: with the present time here, the log
-        // would date them later than they are.
+        // Date this line like the last one that was written. No time in the log may go back, and the groups that wait are
+        // older than now: behind a line with the present time, their lines would be dated too late.
         let before = self.log.time();
         self.patiently(|log| log.append(before, &entry))?;
         let head = self.patiently(Log::commit)?;

@@ -60,8 +60,8 @@ impl OwnKeys {
         identity: &Identity,
         now: Timestamp,
     ) -> Result<(bool, AgentKeys), KeystoreError> {
-        // Adopting keys is not all: the key statement may be overdue too, and only the newly adopted certificate may allow to
-        // sign a new one.
+        // Call `upkeep` after `adopt`: the key statement may be overdue as well, and perhaps only the certificate that was
+        // just adopted allows a new one to be signed.
         let agent = agent(identity);
         let adopted = keystore::adopt(&self.lock, &agent, now)?;
         Ok((adopted, AgentKeys::upkeep(&self.lock, &agent, now)?))

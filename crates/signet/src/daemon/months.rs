@@ -87,8 +87,8 @@ fn read_unread(
                 debug!("what the start left unread of the newest month holds");
                 return is_whole;
             }
-            // Only lines that do not fit mean that somebody changed the log, so only they stop the daemon: after a read error
-            // of the disk the next try may succeed.
+            // Only a line that breaks the chain, or is none of this log, shows that somebody changed the log, so only such a
+            // line stops the daemon: after a read error of the disk the next try may succeed.
             Err(error @ (LogError::Broken { .. } | LogError::Record { .. })) => {
                 // Sending fails only where the daemon has stopped: its next start reads the month again.
                 let _ = found.blocking_send(MonthFault::Newest(error));

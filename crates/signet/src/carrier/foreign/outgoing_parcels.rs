@@ -47,8 +47,8 @@ impl ForeignState {
             };
             let bytes = parcel.bytes().len();
             self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
-            // Count on across programs: if the numbers began again with each program, a late report of an earlier one would
-            // name the wrong parcel.
+            // Number the parcels on when another program attaches: if the numbers began again, a late report by the earlier
+            // program would name a parcel of the later one.
             self.handed_out += 1;
             let told = CarriedParcel {
                 id: self.handed_out,

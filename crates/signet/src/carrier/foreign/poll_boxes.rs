@@ -80,8 +80,8 @@ impl PollBoxes {
                     return Vec::new();
                 }
                 kept.drop_expired();
-                // Drop the messages up to `after`, which the peer has by its own word. It says that once for each poll, so
-                // later rounds of this loop drop nothing.
+                // Drop the messages up to `after`: by this poll the peer says that it has them. `take` leaves `None`, so later
+                // rounds of this loop drop nothing.
                 kept.drop_through(after.take());
                 if !kept.messages.is_empty() {
                     return kept.first();

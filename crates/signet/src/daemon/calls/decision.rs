@@ -38,7 +38,8 @@ impl Decisions {
     /// was used, nobody remembers.
     pub(in crate::daemon) fn ask_for(&mut self, sign: Sign, now: Timestamp) {
         if sign != self.sign {
-            // Never earlier than before, though the clock was put back: what was used until then stays used.
+            // Never move `started` back, though the clock was put back: decisions that were signed before it may have been
+            // used already.
             (self.sign, self.started) = (sign, self.started.max(now));
         }
     }
@@ -63,7 +64,8 @@ impl Decisions {
         if self.used.len() > MOST
             && let Some((oldest, _)) = self.used.pop_first()
         {
-            // What is forgotten counts as from before the start, and so does all that was signed earlier.
+            // Move `started` behind the decision that is forgotten here: nothing remembers any more that it was used, so it
+            // must not be taken again, nor any older one.
             self.started = self
                 .started
                 .max(oldest.saturating_add(Duration::from_nanos(1)));

@@ -280,8 +280,8 @@ impl HistoryQuery {
             Direction::Out => &headers.recipient_id,
         };
         let fits = message.form.class() == Class::Application
-            // Leave out sealed messages: only the inbox opens one, while it waits there, and the
-            // person, with `signet audit open`.
+            // Leave out sealed messages: the daemon opens a message only while it waits in the inbox. Later the person alone
+            // can open it, with `signet audit open`.
             && !headers.data_tier.is_sealed()
             && self.reach.sees(other, headers.data_tier.number())
             && self.peer.as_ref().is_none_or(|peer| peer == other)

@@ -130,7 +130,7 @@ fn one_of(both: &str) -> ApiError {
 }
 
 fn lease(text: &str) -> Result<LeaseId, ApiError> {
-    // A text that is no lease is answered like a lease that has ended: the caller does the same about both.
+    // A text that is no lease is answered like a lease that has ended: either way the caller holds no message.
     text.parse().map_err(|_| refused(LocalError::LeaseEnded))
 }
 

@@ -22,7 +22,7 @@ pub(super) fn peer_named(node: &Node, reach: &Reach, text: &str) -> Result<Agent
 /// A refusal of the node as a caller hears it: of a peer that nobody knows with the one that is meant.
 pub(super) fn refused_of(node: &Node, reach: &Reach, error: LocalError) -> ApiError {
     let near = match &error {
-        // Suggest nothing for the agent's own name: names of one household are often alike, and this name is not misspelt.
+        // Suggest nothing for this agent's own name: names of one household are often alike, and this name is not misspelt.
         LocalError::PeerUnknown(agent) if agent != node.identity().agent() => {
             let near = known_near(node, reach, agent.as_str());
             near.map(|near| mistyped(agent.as_str(), near, &format!("write {near}")))

@@ -88,8 +88,8 @@ impl TransparencyReader {
         limit: usize,
     ) -> Result<Transparency, LogError> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Take the kept reading position out of its place: if reading fails, no wrong position is left there, and the next call
-        // looks for its own.
+        // Take the kept cursor out of `place`: if reading fails, no wrong cursor is left there, and the next call looks for
+        // the right place in the log anew.
         let mut at = match place.take().filter(|place| place.line == after) {
             Some(place) => Some(place),
             None => LogCursor::before(&sight.log, after)?,
@@ -123,8 +123,8 @@ impl TransparencyReader {
                 break;
             }
         }
-        // Keep the reading position only if it is right behind the last line that was looked at: from another one, the next
-        // call would get lines twice, or miss lines.
+        // Keep the cursor only if it is right behind the last line that was looked at: from another place the next call would
+        // get lines twice, or miss lines.
         *place = at.filter(|at| at.line == read.through);
         Ok(read)
     }
