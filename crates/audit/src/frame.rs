@@ -26,8 +26,8 @@ impl LineFrame {
 
     fn scan_rest(version: LineVersion, raw: &[u8]) -> Option<Self> {
         let start = raw.get(..raw.len().min(LONGEST_FRAME))?;
-        // The cut at LONGEST_FRAME may split a character that comes after the frame: then the whole characters before
-        // it will do.
+        // The cut at LONGEST_FRAME may split a character that comes after the frame: then read only the characters that are
+        // whole.
         let start = std::str::from_utf8(start).or_else(|error| {
             std::str::from_utf8(start.get(..error.valid_up_to()).unwrap_or_default())
         });

@@ -267,7 +267,7 @@ impl Judgement {
                 behind: end.tip.seq.saturating_sub(record.position.head.seq),
             }
         } else {
-            // The anchor names an earlier month. Checkpoints cover only anchored lines: this newer month must have no checkpoint.
+            // The anchor names an earlier month. Only anchored lines have a checkpoint: allow this newer month no checkpoint.
             Required::Anchored {
                 least: 0,
                 behind: u64::MAX,

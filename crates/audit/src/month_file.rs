@@ -125,8 +125,8 @@ impl MonthFile {
             Ok(()) => room.end,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => needed,
             Err(error) => match at(&self.path)(error) {
-                // A file system that cannot reserve room refuses every time: remember the largest number, so that it is
-                // not asked again.
+                // A file system that cannot reserve room refuses every time: take all room for reserved, so that it is not
+                // asked again.
                 LogError::Io { source, .. } if !is_broken(&source) => u64::MAX,
                 error => return Err(error),
             },

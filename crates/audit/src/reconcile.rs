@@ -223,8 +223,8 @@ impl Reconciliation {
                     }
                 }
                 Some((head, None)) if !other.may_precede(claim.signed) => {
-                    // The message names a line of the other log that we did not read. The other agent may have written that
-                    // line since then, so look for it among the lines added meanwhile.
+                    // The message names a line that was not read in the other log. The other agent may have written this line
+                    // after its log was read, so look for it among the lines added meanwhile.
                     let newer =
                         newer.get_or_insert_with(|| grown(&other.files, other.lines.len() as u64));
                     if !newer.contains(&head) {

@@ -45,7 +45,7 @@ impl UnreadMonth {
         let mut next = self.next_note(notes.as_mut())?;
         let mut lines = RawLines::open(&self.path)?;
         let mut tree = Tree::default();
-        // Stop at the anchored line: the start has read the later lines, or they are being written just now.
+        // Stop at the last line of the saved tree: the start has read the later lines, or they are being written just now.
         while lines.offset < self.known.position.offset
             && let RawLine::Whole(raw) = lines.next_line()?
         {

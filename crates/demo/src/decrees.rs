@@ -56,7 +56,8 @@ pub(crate) fn revoke(house: &Household, attacker: &mut Attacker) -> Result<(), D
         "alice's root key revokes {}: it stands in the logs of bob's and carol's agents",
         helper.id
     ))?;
-    // The revoked agent's own daemon sends nothing any more: so make the message as a thief who has the keys would.
+    // The revoked agent's own daemon sends nothing any more: sign the message here with its keys, as a thief who stole them
+    // would.
     let thief = announce_as(helper.identity()?, &bob.certificate()?)?;
     let what = "what a thief sends to bob with the keys of the revoked agent";
     refused(bob, "certificate-revoked", what, || {

@@ -26,7 +26,7 @@ pub fn replace(
         _ => {}
     }
     let mut options = OpenOptions::new();
-    // `create_new` follows no link: somebody may have put a link there since the removal above.
+    // `create_new` follows no link: somebody may have put a link at this path since the removal above.
     let options = options.write(true).create_new(true).mode(mode);
     let mut file = options.open(beside)?;
     let replaced = prepare(&file)

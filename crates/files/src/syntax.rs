@@ -26,8 +26,8 @@ pub(crate) fn of_syntax(text: &str, error: &Error) -> SettingFault {
 
 /// What stands for the second time at `span`; `None` where the first cannot be found.
 fn of_double(text: &str, span: Range<usize>) -> Option<SettingFault> {
-    // Parse only the text above the row with the repeated name, which holds the first use of the name and is valid
-    // TOML. The row itself would make it invalid.
+    // Parse only the text above the row with the repeated name: it holds the first use of the name and is valid TOML, which it
+    // would not be with that row.
     let row = text.get(..span.start)?.rfind('\n').map_or(0, |end| end + 1);
     let (above, row) = text.split_at_checked(row)?;
     let (root, row) = (DeTable::parse(above).ok()?, row.trim_start());

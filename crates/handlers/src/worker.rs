@@ -127,7 +127,8 @@ impl Worker {
     /// One connection. An answer of the daemon on it shows that it was not away: `pause` is the first one again.
     async fn serve(&mut self, pause: &mut Duration) -> Result<usize, Stopped> {
         let (mut absent, mut shift) = (Absence::default(), Shift::default());
-        // Offer the capability only when the handler can begin: a capability that nothing serves must not be offered.
+        // Wait until the handler can begin before the capability is offered: otherwise nobody would handle the requests that
+        // come of the offer.
         self.ready(&mut absent).await?;
         let socket = self.socket.clone();
         // The timeout is longer than WAIT: a call waits up to WAIT for messages, and the daemon then needs time to answer.

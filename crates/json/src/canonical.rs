@@ -73,7 +73,7 @@ fn write_json_number(number: &Number, out: &mut Vec<u8>) {
         .as_i64()
         .filter(|integer| integer.unsigned_abs() <= MAX_SAFE_INTEGER)
     {
-        // Writing into memory cannot fail.
+        // Writing into memory cannot fail, so there is no error to pass on.
         Some(integer) => drop(write!(out, "{integer}")),
         None => write_number(number.as_f64().unwrap_or(f64::INFINITY), out),
     }

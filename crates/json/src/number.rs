@@ -108,8 +108,8 @@ impl<'a> Literal<'a> {
             .parse()
             .ok()
             .filter(|double: &f64| double.is_finite())?;
-        // Another implementation may read decimals exactly: refuse a literal that is
-        // not the same number there (protocol.md, section 2).
+        // Another implementation may read decimals exactly: refuse a literal that it would take for another number
+        // (protocol.md, section 2).
         if decimals == Decimals::Exact {
             let shortest = Decimal::of(ryu_js::Buffer::new().format_finite(double))?;
             (Decimal::of(self.text)? == shortest).then_some(())?;

@@ -90,8 +90,8 @@ impl Bench {
         let missed: Vec<String> = missed.map(Figure::said).collect();
         if !missed.is_empty() {
             println!("\n{name} missed:\n{}", missed.join("\n"));
-            // The rows are kept already. Drop the bench before the unwinding begins: if it is dropped while a panic unwinds, it
-            // adds a row that says that it broke off.
+            // The rows are kept already. Drop the bench before the unwinding begins: a bench that is dropped in a panic adds a
+            // row that says that it did not come to its end.
             drop(self);
             std::panic::resume_unwind(Box::new("a limit was missed"));
         }

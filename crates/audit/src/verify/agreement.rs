@@ -10,7 +10,7 @@ use crate::record::LogLine;
 /// Names the member in which the line differs from what a log would write for it.
 pub(crate) fn forged_member(line: &LogLine) -> Option<String> {
     let expected = line.rewrite();
-    // Compare the bytes first: most lines are as expected, and only for a forged one is it worth parsing both to name the
+    // Compare the bytes first: most lines are as expected. Only for a forged line is it worth parsing both texts, to name the
     // member that differs.
     if expected == line.raw {
         return None;

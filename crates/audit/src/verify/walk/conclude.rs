@@ -32,8 +32,8 @@ impl Walk<'_, '_> {
     pub(super) fn conclude(&mut self, line: FollowedLine, proof: Proof) {
         let report = &mut self.report;
         if line.misfit && report.faults.is_empty() {
-            // This line does not fit to the line before it, so one of the two was changed: the log is proven only up to the
-            // line before both.
+            // This line does not fit to the line before it, so one of these two was changed: the log is proven only up to the
+            // line before the two.
             report.head = self.sound[0];
         }
         let mut faults = line.faults;
