@@ -115,8 +115,8 @@ pub(crate) fn of_notice(node: &Node, now: Timestamp, notice: &Notice) -> Option<
     Some(match notice {
         Notice::StrangerWaits(claimed) => introduction(node, claimed, now),
         Notice::RootChanged(claimed) => changed_root(node, Some(claimed), claimed.root.id(), now),
-        // The list at the end has `Notice::Doubled`, which gets no record: the `second-copy` alarm that comes before it has
-        // one, and its text says the same.
+        // The node raises the `second-copy` alarm just before `Notice::Doubled`, and the record of that alarm says the same: so
+        // `Notice::Doubled` below gets no record of its own.
         Notice::Alarm(line) => alarm(node, line.what, &line.peer, now),
         Notice::Quarantined { peer, message_id } => quarantined(node, peer, *message_id, now),
         Notice::ApprovalNeeded { peer, message_id } => draft(node, peer, *message_id),
@@ -143,7 +143,7 @@ pub(crate) fn steps_passed(left: Duration) -> usize {
 /// Two records of one kind as one, which tells of both.
 pub(crate) fn merged(held: Attention, newer: Attention) -> Attention {
     let still = held.still && newer.still;
-    // A record of the same certificate, or with the same id, is about the same event: counting it again would tell of two.
+    // Two records of the agent's certificate, or with the same id, are about one event: adding their counts would tell of two.
     if held.kind == AttentionKind::Certificate || (held.id.is_some() && held.id == newer.id) {
         return Attention { still, ..newer };
     }

@@ -35,8 +35,8 @@ use talk::{handle, handler, handoff, inbox, outbox, ping, quarantine, reply, sen
 
 /// Reads the command line and runs what it asks for.
 pub fn main() -> ExitCode {
-    // A command line that cannot be parsed is reported as JSON as well, so look for `--json` here. One behind `--` is not
-    // meant: it belongs to the command that `signet inbox --each` or `signet handle` runs.
+    // A command line that cannot be parsed is reported as JSON as well, so look for `--json` here. A `--json` behind `--` does
+    // not count: it belongs to the command that `signet inbox --each` or `signet handle` runs.
     let json = std::env::args_os()
         .take_while(|arg| arg != "--")
         .any(|arg| arg == "--json");
@@ -57,7 +57,7 @@ fn parse() -> Result<SignetCli, clap::Error> {
 
 fn run(cli: SignetCli) -> Result<(), CliError> {
     let home = cli.home;
-    // Set up the hints first: every error from here on prints one.
+    // Set up the hints first: every error from here on prints a hint.
     hint::read_at(
         read_at(home.as_deref(), &cli.command),
         verbs(&SignetCli::command()),

@@ -298,7 +298,8 @@ impl NatsSection {
                 Ok(NatsLogin::Nkey(source.home.nats_seed()))
             }
             (None, None, None, None) => {
-                // The home has no NATS key: use the one that the service manager hands over as a credential, if there is one.
+                // The home has no NATS key: log in with the key that the service manager hands over as a
+                // credential, if there is one.
                 let handed = private::credential(NATS_SEED);
                 Ok(handed.map_or(NatsLogin::None, NatsLogin::Nkey))
             }

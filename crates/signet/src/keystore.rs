@@ -136,8 +136,8 @@ impl AgentKeys {
         }
         destroy_overdue(lock, now)?;
         let keys = Self::open(lock.home(), agent)?;
-        // Sign no statement of a new sealing key outside of the certificate's dates: peers refuse
-        // it. The clock is wrong then, or the certificate has ended.
+        // Sign no statement of a new sealing key outside of the certificate's dates, because peers refuse such a statement.
+        // Either the clock is wrong then, or the certificate has ended.
         if !keys.statement.is_due(now) || !keys.certificate.covers(now) {
             return Ok(keys);
         }
@@ -192,8 +192,8 @@ impl AgentKeys {
             return Err(KeystoreError::ForeignStatement(path));
         }
         let (mut former, mut older) = (place.former()?, place.older()?);
-        // `former` and `older` may hold a key that the service manager handed over, although it is the current one: leave it
-        // out.
+        // The service manager may hand over the same key that the home holds: leave that key out here, because it is
+        // in use and not a former one.
         former.retain(|key| key.public() != signing.public());
         older.retain(|secret| secret.public() != sealing.public());
         Ok(Self {
@@ -210,8 +210,8 @@ impl AgentKeys {
     /// Whether these keys may take the place of `present`: no serial falls, and none is used twice.
     fn follows(&self, present: &Self) -> Result<(), String> {
         let (mine, theirs) = (&self.certificate, &present.certificate);
-        // Allow an equal serial for equal certificates: an interrupted adoption has moved some
-        // files, which both sets then share.
+        // An interrupted adoption has moved some files, which both sets then share: so allow an equal serial where
+        // the certificates are equal.
         let rises = |new: u64, old: u64, same: bool| new > old || (new == old && same);
         if mine.principal != theirs.principal {
             return Err("the certificate is another person's".to_owned());

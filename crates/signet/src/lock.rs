@@ -106,8 +106,8 @@ impl HomeLock {
     pub fn acquire(home: &Home) -> Result<Self, LockError> {
         refuse_open(home)?;
         let path = home.lock_file();
-        // NOFOLLOW: `set_len(0)` below would empty the target of a
-        // link. NONBLOCK: opening a pipe would wait for a reader.
+        // NOFOLLOW: `set_len(0)` below would empty the target of a link. NONBLOCK: opening a pipe or a device in the place of
+        // the file may wait for another program.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::ReadOnlyFilesystem => LockError::ReadOnly(path.clone()),

@@ -108,7 +108,8 @@ impl Manager {
     fn tell(&self, states: &[NotifyState<'_>]) {
         let Some(words) = &self.words else { return };
         let lines: Vec<String> = states.iter().map(ToString::to_string).collect();
-        // Send lines that belong together in one datagram: systemd refuses `RELOADING=1` unless its time comes in the same one.
+        // Send lines that belong together in one datagram: systemd refuses `RELOADING=1` unless its time
+        // comes in the same datagram.
         if words.try_send(Word::Say(lines.join("\n"))).is_err() {
             debug!("the service manager takes nothing in");
         }
@@ -130,7 +131,8 @@ async fn say_all(socket: PathBuf, mut words: mpsc::Receiver<Word>) {
 
 async fn say(socket: &OsStr, text: &str) -> io::Result<()> {
     let address = match socket.as_bytes() {
-        // In a container the socket may be an abstract one, which the variable writes with an `@` for its zero byte.
+        // In a container the socket may be an abstract one: the variable then has an `@` in the place of
+        // the name's leading zero byte.
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         _ => SocketAddr::from_pathname(socket)?,
     };

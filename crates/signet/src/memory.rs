@@ -113,7 +113,8 @@ impl Memory {
                     node: past.node,
                     log,
                     store: StateStore::create(&path, &config.agent.agent)?,
-                    // The new state is empty: this number makes the first batch write a snapshot into it.
+                    // The new state is empty and lacks every line: the highest number makes the first
+                    // batch write a snapshot into it.
                     told: u64::MAX,
                     log_fault: None,
                     unread,
@@ -121,8 +122,8 @@ impl Memory {
             }
             Err(error) => return Err(error),
         };
-        // The log stops writing when the state file is no longer this one. Take its identity only now, because the state may
-        // have been made anew above, as a new file.
+        // From here on the log stops writing when another file is at the state's path. Take the file's identity only now,
+        // because the state may have been made anew above, as a new file.
         memory.log.demand_also(FileIdentity::at(&path)?);
         // Tell the node the log's newest time: the start may have written lines that the node did
         // not see, and no later line may have an earlier time.

@@ -58,8 +58,8 @@ impl Audience {
         let told = serde_json::to_value(&attention).unwrap_or_default();
         self.followers
             .retain(|follower| follower.notify(ATTENTION, &told).is_ok());
-        // Only the command of `[notify]` gets the hint with program and home filled in, because its reader is not at this
-        // terminal: a follower such as `signet watch` fills them in for its own reader.
+        // The command of `[notify]` shows the hint as it is, so fill in program and home here. A follower such as `signet
+        // watch` gets the hint without them, because it fills in its own.
         let next = typed(&attention.next);
         self.hook.tell(Attention { next, ..attention });
     }

@@ -55,8 +55,8 @@ impl NotifyHook {
         let mut state = self.shared.state();
         match command {
             Some(_) => state.pace.free(),
-            // Without a command, drop the records that wait: when a command is configured later, it is told anew of everything
-            // that needs attention then.
+            // Without a command, drop the records that wait: a command that is configured later is told anew of
+            // everything that needs attention then.
             None => state.pace.clear(),
         }
         (state.command, state.failure) = (command, None);
@@ -128,8 +128,8 @@ impl SharedHook {
         let mut state = self.state();
         let until = state.failure.as_ref().map(|failure| failure.until);
         let next = match until.filter(|until| now < *until) {
-            // While a failed command pauses, sleep until a record comes if none waits: to wake at the end of the pause would do
-            // nothing.
+            // The command has failed and pauses. Where no record waits, the end of the pause brings nothing to tell:
+            // sleep until a record comes.
             Some(_) if state.pace.is_empty() => PaceStep::Nothing,
             Some(until) => PaceStep::Later(until),
             None => state.pace.take(now),
@@ -141,8 +141,8 @@ impl SharedHook {
     fn note(&self, command: &NotifyCommand, attention: Attention, ended: Result<(), String>) {
         let mut state = self.state();
         if state.command.as_ref() != Some(command) {
-            // The configuration names another command by now: leave a record that the old command
-            // failed to tell to the new command.
+            // The configuration names another command by now. If the old command failed, put its record back, so
+            // that the new command tells it.
             if ended.is_err() && state.command.is_some() {
                 state.pace.put_back(attention);
             }
@@ -195,8 +195,8 @@ async fn tell_all(shared: Arc<SharedHook>, runner: Runner) {
                     () = shared.wake.notified() => {}
                 }
             }
-            // Nothing is lost between `next` above and this wait: `notify_one` for a record that came meanwhile is remembered,
-            // and ends the wait at once.
+            // If a record came between `next` above and this wait, `notify_one` was remembered and ends the wait at once:
+            // so no record is left waiting.
             _ => shared.wake.notified().await,
         }
     }

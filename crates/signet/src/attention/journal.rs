@@ -50,7 +50,8 @@ impl SystemJournal {
     /// The one that listens at `path`.
     pub fn at(path: PathBuf) -> Option<Self> {
         let socket = UnixDatagram::unbound().ok()?;
-        // The task of all effects sends the entries, and a journal that hangs must not stop that task.
+        // The task that carries out all effects of the daemon sends the entries, too: a journal that
+        // hangs must not stop that task.
         socket.set_nonblocking(true).ok()?;
         Some(Self { socket, path })
     }

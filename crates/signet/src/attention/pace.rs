@@ -63,8 +63,8 @@ impl NotifyPace {
             let attention = slot.held.take()?;
             Some((slot, attention))
         }) {
-            // Count the time until the next record of this kind from now, not from the end of the command: a slow command would
-            // make it longer.
+            // Count the time until the next record of this kind from the start of the command, not from its end: a slow command
+            // would make the wait longer.
             slot.free_at = now.saturating_add(APART);
             return PaceStep::Due(attention);
         }

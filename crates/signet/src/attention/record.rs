@@ -110,10 +110,10 @@ pub(super) fn quarantined(
 /// A record that names nobody yet. `subject` is what its id stands for.
 fn record(node: &Node, kind: AttentionKind, since: Timestamp, subject: &[&str]) -> Attention {
     let since = since.to_string();
-    // No id or name has a space in it, so two different lists of them never join to the same text.
+    // No id and no name has a space in it, so different subjects never join to the same text, and never get the same record id.
     let mut named = [kind.as_str(), &subject.join(" ")].join(" ");
-    // The id of a certificate's record has no time in it, so that each reminder replaces the last one instead of standing
-    // beside it.
+    // The id of a certificate's record has no time in it: a later reminder then has the same id, and replaces the earlier one
+    // instead of standing beside it.
     if kind != AttentionKind::Certificate {
         named = format!("{named} {since}");
     }

@@ -131,7 +131,8 @@ pub(super) fn signed<R: Serve + Decides>(
     if config.people_sign == Sign::Nothing {
         return Ok(request);
     }
-    // Ask the daemon first: its answer holds the control certificate that it uses, and the key has to fit that certificate.
+    // Ask the agent for its control certificate first: it takes only decisions that are signed with
+    // the key in that certificate.
     let shown = decide_in(home, ShowPause {})?;
     let home = Some(home.path().to_owned());
     let (control, key) = control_of(shown.control.as_ref(), key, home)?;

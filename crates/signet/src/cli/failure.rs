@@ -114,7 +114,7 @@ impl CliError {
             true => as_json(exit, reason.as_deref(), &what, &next),
             false => for_people(&what, &next),
         };
-        // If standard error is closed as well, there is nobody left to tell.
+        // If standard error is closed, there is nobody left to tell.
         let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
         exit.into()
     }

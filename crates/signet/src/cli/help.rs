@@ -17,8 +17,8 @@ pub(super) fn unbroken(command: Command) -> Command {
 pub fn defaults() -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let mut whole = crate::cli::SignetCli::command();
-    // The list shows the whole name of each option's command, which begins with the names of the commands above it: `build`
-    // tells each command these names.
+    // The list shows the whole name of each option's command, such as `signet key rotate`: only `build` gives each command the
+    // names of the commands above it.
     whole.build();
     collect(&whole, &mut found);
     found
@@ -130,8 +130,8 @@ fn continued(line: &str) -> String {
             continue;
         }
         let length = word.chars().count();
-        // If the word does not fit into the line, begin a new one. After the word there has to be room for a space and the
-        // backslash that continues the line. Nothing is gained at a line's beginning, or for a space alone.
+        // If the word, with a space and the continuing backslash behind it, does not fit into the line, begin a new line. At
+        // the beginning of a line, or for a space alone, a new line would gain nothing.
         if width > 0 && !word.trim().is_empty() && width + length + 1 > COLUMNS {
             whole.push_str("\\\n      ");
             width = 6;

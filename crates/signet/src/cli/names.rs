@@ -49,7 +49,8 @@ fn only(
     mut all: Vec<Candidate>,
 ) -> Result<String, CliError> {
     all.retain(|candidate| candidate.id.starts_with(name));
-    // Two peers may have used the same id, so it may be listed twice: keep it once, and let `--from` say which peer is meant.
+    // Two peers may have used the same id, so the list may hold an id twice: keep each id once, and let
+    // `--from` say which peer is meant.
     all.sort_by(|one, other| one.id.cmp(&other.id));
     all.dedup_by(|one, other| one.id == other.id);
     match all.as_slice() {
@@ -189,7 +190,7 @@ pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate
 
 fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, CliError> {
     let config = Config::load(&Home::find(home)?)?;
-    // If the log cannot be listed, go on with no files: before the first start there is no log, and so nothing was sent before.
+    // If the log cannot be listed, search no files: before the first start there is no log, and nothing was sent.
     let mut files = log_files(&config.audit_dir).unwrap_or_default();
     files.sort();
     let newest = files.iter().rev().take(MONTHS);

@@ -57,8 +57,8 @@ fn next_of(error: &clap::Error) -> String {
         let form: Vec<&str> = usage.split_whitespace().collect();
         form.join(" ").strip_prefix("Usage: ").map(str::to_owned)
     });
-    // The usage begins with the command's name, which the hint needs: these are its first words, up to one that does not begin
-    // with a small letter, such as an option.
+    // The hint needs the command's name, with which the usage begins: take the first words of the usage, up to a word that does
+    // not begin with a small letter, such as an option.
     let is_name = |word: &&str| word.starts_with(|c: char| c.is_ascii_lowercase());
     let help = usage.as_deref().map(|form| {
         let command: Vec<&str> = form.split(' ').take_while(is_name).collect();

@@ -183,8 +183,8 @@ fn carriers(written: Option<Vec<String>>) -> Option<Vec<CarrierId>> {
     };
     let of = |text: &String| known.iter().find(|known| known.as_str() == text).cloned();
     let names: Option<BTreeSet<CarrierId>> = texts.iter().map(of).collect();
-    // Refuse an unknown name, a name given twice, and an empty list: with no NATS server either, that would leave the agent no
-    // carrier at all.
+    // Refuse an unknown name, a name given twice, and an empty list: an agent with an empty list and without a NATS server
+    // would have no carrier at all.
     let names = names.filter(|names| !names.is_empty() && names.len() == texts.len());
     Some(names?.into_iter().collect())
 }

@@ -200,8 +200,8 @@ pub(super) async fn serve(
     };
     tokio::select! {
         ended = connection.converse(lines, notes, stop) => return ended,
-        // Watch here for a full queue of notifications, and not in `converse`: that may be stuck in a write to the very client
-        // that reads nothing.
+        // Watch here for a full queue of notifications, and not in `converse`: `converse` may be stuck in a write to the
+        // very client that reads nothing.
         () = overflow.notified() => return Err(ConnectionEnd::NotReading),
         () = place.is_needed() => {}
     }

@@ -78,8 +78,8 @@ impl ControlServer {
                     let (calls, stopped) = (calls.clone(), stopped.clone());
                     let (caller, limits) = (self.address.caller.clone(), self.limits);
                     clients.spawn(async move {
-                        // Wait for a free slot in the client's own task: waiting in this loop
-                        // would keep later clients from being accepted.
+                        // Wait for a free place in the client's own task: waiting in this loop would keep later
+                        // clients from being accepted.
                         let seat = Seat::take(places, &stream, stopped.clone()).await;
                         drop(in_line);
                         if let Some(seat) = seat {
@@ -128,8 +128,8 @@ impl ControlServer {
         let me = rustix::process::geteuid().as_raw();
         let is_member = || match peer.pid().and_then(supplementary_groups) {
             Some(groups) => groups.contains(&self.group),
-            // A sandbox (`ProtectProc=`) may hide the groups of another user's process. Then admit the process if only members
-            // of the group can open the socket: it has opened the socket, so it must be one.
+            // A sandbox (`ProtectProc=`) may hide the groups of another user's process. If only members of the group can open
+            // the socket, admit the process: it has opened the socket, so it must be a member.
             None => self.is_for_members_alone(),
         };
         let allowed = is_own(peer.uid(), me) || peer.gid() == self.group || is_member();

@@ -93,8 +93,8 @@ impl SocketSlots {
             if now < again {
                 return Err(again);
             }
-            // Do not wait until the client has left: a client that does not read could keep the
-            // newcomer out for as long as a write may take.
+            // Do not wait until the client that gives up its place has left: if it does not read, a write to it could keep the
+            // new client out for as long as a write may take.
             place.leave.notify_one();
         }
         leaves.map(|index| taken.swap_remove(index));
@@ -116,8 +116,8 @@ impl SocketSlots {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let before = taken.len();
         taken.retain(|other| !Arc::ptr_eq(other, place));
-        // A client that had to make room for another client lost its slot in `try_take` already:
-        // then no slot becomes free here.
+        // A client that had to give up its place lost it in `try_take` already, to the new client: then
+        // no place becomes free here.
         if taken.len() < before {
             self.freed.notify_one();
         }
@@ -126,7 +126,8 @@ impl SocketSlots {
 
 /// Which of the places is freed for a client of `process`.
 fn first_to_leave(taken: &[Arc<SocketSlot>], process: Option<i32>) -> Option<usize> {
-    // Count the new connection as held by its process: the process that would hold the most slots is to give up one of its own.
+    // Count the new connection as held by its process: if that process would then hold the most
+    // places, one of its own is freed.
     let mut held = HashMap::from([(process, 1_usize)]);
     for place in taken {
         *held.entry(place.process).or_default() += 1;
@@ -147,16 +148,16 @@ impl SocketSlot {
     /// Notes the queue of notifications for this client. While the client follows something, others than its
     /// connection hold the queue too.
     pub(super) fn tells_by(&self, queue: mpsc::WeakSender<String>) {
-        // Keep a weak sender of the queue: strong ones are counted to see whether the client follows something, and would keep
-        // the queue open after the client has gone.
+        // Keep a weak sender of the queue: `standing` counts the strong senders to see whether the client follows something,
+        // and a strong one would keep the queue open after the client has gone.
         self.with(|state| state.listens = Some(queue));
     }
 
     /// Notes how many of the client's lines wait for their answers.
     pub(super) fn waits_for(&self, lines: usize) {
         self.with(|state| {
-            // When the slots are full, the client that was idle longest is closed first. Its idle
-            // time begins anew only when it becomes busy or idle, not with each further line.
+            // When all places are taken, the client that was idle longest is closed first. Its idle time begins anew only when
+            // it becomes busy or idle, not with each further line.
             if (state.waits == 0) != (lines == 0) {
                 state.since = Instant::now();
             }

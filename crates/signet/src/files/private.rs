@@ -51,8 +51,8 @@ impl PrivateError {
     pub fn next(&self) -> String {
         match self {
             Self::Mode { path, .. } => format!("chmod 600 {}", hint::word(path)),
-            // Do not advise to run the command as root: a file that root makes in somebody's home
-            // could not be read by its owner.
+            // Do not advise to run the command as root: a file that root makes in somebody's home could not
+            // be read by the home's owner.
             Self::Owner { path, .. } => hint::unreadable(path),
             Self::NotPlain(path) => format!("put the right file at {}", path.display()),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
@@ -88,7 +88,8 @@ pub fn open(path: &Path) -> Result<File, PrivateError> {
     if !facts.is_file() || facts.len() > MAX_BYTES {
         return Err(PrivateError::NotPlain(path.to_owned()));
     }
-    // Accept a file that the service manager hands over before owner and mode are checked: that check would refuse it.
+    // Accept a credential of the service manager before owner and mode are checked: it belongs to root and its group may read
+    // it, which the check of the mode would refuse.
     if is_credential(path) && is_handed_over(&facts) {
         return Ok(file);
     }

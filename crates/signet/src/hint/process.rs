@@ -191,7 +191,7 @@ fn program() -> String {
     let found = in_path(NAME.trim_end()).find(|file| file.is_file());
     let is_found = found.and_then(|file| file.canonicalize().ok());
     match (is_found, own, typed) {
-        // Use the bare name only where PATH leads to this very program: it may lead to another release.
+        // Use the bare name only where PATH leads to this very program: PATH may lead to another release.
         (Some(found), Ok(own), _) if found == own => NAME.trim_end().to_owned(),
         (_, _, Some(typed)) if typed.components().count() > 1 => word(&typed),
         (_, Ok(own), _) => word(&own),

@@ -123,8 +123,8 @@ pub fn recover(
         serial: next_serial(Some(old.serial), now),
         not_before: issue::begins(now),
         not_after: issue::ends(now),
-        // Commit to the same next root key as the old certificate: peers know its hash from there, and the bundle holds the
-        // key.
+        // Commit to the same next root key as the old certificate: peers know the hash of that key from the old certificate,
+        // and the bundle holds the key.
         next_root: old.next_root,
     };
     let certificate = request.sign(&root).map_err(rotate::faulty(CERTIFICATE))?;

@@ -89,7 +89,7 @@ pub fn install(
     let mut change = KeyChange::default();
     change.secret(SIGNING, Algorithm::Ed25519, &seed)?;
     change.json(CERTIFICATE, &answer.certificate.to_value());
-    // The signing key signs the key statement, so a new signing key needs a new signature under it.
+    // The signing key signs the key statement, so a new signing key has to sign the statement anew.
     let statement = rotate::restated(keys, &signing, now)?;
     change.json(KEYS, &statement.to_value());
     if let Some(control) = &answer.control {
@@ -133,8 +133,8 @@ impl RootRequest {
             }
             None => return Err(KeystoreError::OtherRoot(path)),
         };
-        // `successor`, where it was called above, has not checked whose root key this is: accept only the present root key of
-        // the person, or the next one.
+        // `successor`, where it was called above, has not checked whose root key signs here: accept only the person's
+        // present root key, or the next one.
         if *root.public() != old.root && !rotate::is_next(root.public(), old) {
             return Err(KeystoreError::OtherRoot(path));
         }
@@ -279,8 +279,8 @@ fn put_person(
     let foreign = |why| Err(KeystoreError::ForeignAnswer(why));
     if let Some(old) = &keys.control {
         let same = old.control_key == control.control_key && old.audit_key == control.audit_key;
-        // The person has keys already, so an answer may not bring other ones. Its serial has to rise too, because peers refuse
-        // a certificate whose serial does not.
+        // The person has keys already, so the answer's control certificate has to name the same keys. Its serial has to be
+        // higher, because peers refuse a control certificate whose serial does not rise.
         return if same && control.serial > old.serial {
             Ok(())
         } else {

@@ -44,7 +44,7 @@ impl<'a> KeyFolder<'a> {
         }
         let present = self.home.key_file(name);
         // Use the key that the service manager hands over only while the home has none: a change of keys puts the new key into
-        // the home, so the home's is the newer.
+        // the home, so the home's key is the newer one.
         let handed = HANDED_OVER.contains(&name) && !present.exists();
         let handed = handed.then(|| private::credential(name)).flatten();
         handed.unwrap_or(present)

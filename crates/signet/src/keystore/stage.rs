@@ -72,7 +72,7 @@ pub fn stage(home: &Home, change: &KeyChange) -> Result<(), KeystoreError> {
         Err(PrivateError::Io { source, .. })
             if source.kind() == io::ErrorKind::DirectoryNotEmpty =>
         {
-            // The new secrets will never be used, so destroy them.
+            // Another change waits already, so the secrets of this change will never be used: destroy them.
             destroy_directory(&unfinished)?;
             Err(KeystoreError::Waiting(next))
         }
@@ -106,10 +106,12 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
         return Err(KeystoreError::Unfit { path: next, why });
     }
     for name in ORDER.iter().filter(|name| names.contains(**name)) {
-        // Give the old secret its second name before the rename takes its first: a crash in between must not lose it.
+        // Give the old secret its second name before the rename puts the new secret under its first name: a crash in between
+        // must not lose the old secret.
         keep_old(home, name, now)?;
         disk::rename(&next.join(name), &home.key_file(name))?;
-        // Sync after each file: the disk may otherwise keep the name of a certificate, and lose that of the secret before it.
+        // Sync after each file: otherwise the disk may keep the name of a certificate, and lose the name of the secret
+        // that was renamed before it.
         disk::sync_beside(&home.key_file(name))?;
     }
     disk::remove_directory(&next)?;

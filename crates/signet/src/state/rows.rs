@@ -28,7 +28,7 @@ impl<'d> StoredRows<'d> {
     pub(super) fn replace(&mut self, row: &Row) -> rusqlite::Result<usize> {
         let mut changed = 0;
         while let Some((key, value)) = self.next_up_to(&row.key)? {
-            // A row that is the same costs no write: most rows are, from one snapshot to the next.
+            // Most rows stay the same from one snapshot to the next: do not write a row anew that is equal.
             if key == row.key && value == row.value {
                 return Ok(changed);
             }

@@ -40,8 +40,8 @@ impl StateStore {
         // Check before SQLite opens the file for writing: opening alone may already write what is in a `-wal` file into it.
         refuse_newer(path)?;
         let db = Connection::open_with_flags(below_its_folder(path), FLAGS).map_err(damaged)?;
-        // A newer release that was killed may leave its last writes in a `-wal` file. Closing the
-        // database would write them into it, so forbid that until the version is known.
+        // A newer release that was killed may leave its last writes in a `-wal` file. Closing the database would write them
+        // into the database file, which has to stay as it is: so forbid that until the version is known.
         let keep = |keeps| db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps);
         keep(true).map_err(damaged)?;
         let version = version_of(&db, path)?;

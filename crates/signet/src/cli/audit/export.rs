@@ -108,8 +108,8 @@ fn write_new(log: &Path, span: &Span, path: &Path) -> Result<Exported, ExportErr
         Ok(exported)
     });
     if exported.is_err() {
-        // This call made the file, so remove it. An error of the removal is ignored: the error above says why
-        // there is no bundle.
+        // This function has made the file, so it may remove it. An error of the removal is ignored: the error that is returned
+        // says why there is no export.
         let _ = std::fs::remove_file(path);
     }
     exported

@@ -94,8 +94,8 @@ pub(super) fn run(args: ShowArgs, home: Option<PathBuf>) -> Result<(), CliError>
     if paths.is_empty() {
         paths.push(export::log_of(home)?);
     }
-    // To know which requests have no answer, read the whole log once before: an answer comes after its request, perhaps in a
-    // later file.
+    // To know which requests have no answer, read the whole log once before it is shown: an answer comes after its
+    // request, perhaps in a later file.
     let answered = match unanswered {
         true => Some(answered_in(&paths)?),
         false => None,

@@ -19,7 +19,7 @@ pub(crate) struct DemoArgs {
 }
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
-    // The demo starts its agents as daemons of this very program.
+    // The demo starts its agents as daemons of this very program, so it needs the program's path.
     let program = this_program()?;
     signet_demo::run(&program, &args.audit).map_err(|error| match error {
         DemoError::Output(error) => CliError::output(error),

@@ -78,7 +78,7 @@ fn install(
     // Make the users first: the files and folders below are given to these users by number.
     machine.write(&name.sysusers_file(), &name.sysusers(), None)?;
     machine.sysusers(&name.sysusers())?;
-    // The note names a login whose seed was lost with the home: nobody can use that login any more, so make a new one.
+    // The agent's note names a login whose seed was lost with the home: nobody can use that login any more, so make a new one.
     let lost = |known: &Installed| known.nkey.is_some() && !is_home;
     let old = known.and_then(|known| if lost(&known) { None } else { known.nkey });
     let new = match (&broker, &old) {
@@ -97,7 +97,8 @@ fn install(
         }
         agents::note(machine, name, &installed)?;
     } else {
-        // Write the note before the home: after an interruption, a home without a note would be taken for somebody else's.
+        // Write the agent's note before the home: after an interruption, a home without a note would
+        // be taken for somebody else's.
         agents::note(machine, name, &installed)?;
         let root = args.root.as_deref().map_or(Root::New, init::root_at);
         home::make(machine, name, &installed, root, &broker, new.as_ref())?;

@@ -88,7 +88,7 @@ pub(crate) fn invite(args: &InviteArgs, home: Option<PathBuf>) -> Result<(), Cli
     let life = Duration::from_secs(u64::from(args.days) * 24 * 3600);
     let invitation = made(&home, &config, &addresses, life)?;
     let line = invitation.to_line();
-    // Write the file before a login is made: if the file cannot be written, no login is left over.
+    // Write the file of the QR code before a login is made: if the file cannot be written, no login is left over.
     if let Some(file) = &args.qr_file {
         qr::write(&line, file)?;
     }

@@ -34,11 +34,11 @@ pub(crate) fn run_until(
     home: &Home,
     asked: impl Future<Output = ()>,
 ) -> Result<(), CliError> {
-    // Unless SIGNET_LOG says otherwise, only warnings of the NATS client library are logged: otherwise it
-    // would log every dropped message, which the log's `gap` lines already count.
+    // Unless SIGNET_LOG says otherwise, show only warnings of the NATS client library: it would also report every dropped
+    // message, and the `gap` lines of the agent's log count these already.
     let told = std::env::var_os("SIGNET_LOG").map(|told| told.to_string_lossy().into_owned());
     let (filter, unfit) = filter_of(told.as_deref());
-    // At level `trace` the NATS client library logs the text of every message: leave that out, whatever SIGNET_LOG says.
+    // At level `trace` the NATS client library prints the text of every message: leave that out, whatever SIGNET_LOG says.
     let telling = filter_fn(|event| {
         *event.level() < Level::TRACE || !event.target().starts_with("async_nats")
     });
@@ -47,7 +47,7 @@ pub(crate) fn run_until(
         .with_writer(std::io::stderr)
         .with_target(false)
         .with_ansi(is_coloured())
-        // Do not report errors of writing the log: the report would go to standard error, where writing has just failed.
+        // Do not report a failed write to standard error: the report itself would go to standard error.
         .log_internal_errors(false)
         .finish()
         .with(telling)

@@ -160,7 +160,7 @@ impl TokenMakeArgs {
         if let Some(certificate) = &self.certificate {
             words.extend(["--certificate".into(), certificate.into()]);
         }
-        // `--` ends the options: otherwise a name that begins with a hyphen would be taken for one.
+        // `--` ends the options: otherwise a name that begins with a hyphen would be taken for an option.
         words.extend(["--".into(), OsString::from(&self.name)]);
         words
     }

@@ -38,8 +38,8 @@ pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), CliErro
     });
     let known = known.as_ref();
     let uses_nats = known.is_none_or(|(_, config)| !config.nats.servers.is_empty());
-    // `mailbox` is the command that the page names when the agent's mailbox is missing. It depends on the configuration: if
-    // that cannot be read, name `signet doctor`, which says what is wrong with it.
+    // `mailbox` is the command that the page names when the agent's mailbox is missing. It depends on the configuration: where
+    // the configuration cannot be read, name `signet doctor`, which says what is wrong with it.
     let mailbox = known.map_or_else(
         || "signet doctor".to_owned(),
         |(home, config)| doctor::broker::next_for_mailbox(home, config),
@@ -59,7 +59,7 @@ fn why(home: Option<PathBuf>, failure: CliError) -> CliError {
     }
     let found = Home::find(home).ok().and_then(|home| {
         let config = Config::load(&home).ok()?;
-        // Try what the daemon does at its start, by the same function: if it fails, its error is the reason why no daemon runs.
+        // Judge the log as a start of the daemon would, without a change: if the log is refused, that is why no daemon runs.
         Memory::foresee(&home, &config).err()
     });
     match found {

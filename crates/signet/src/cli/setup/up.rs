@@ -122,8 +122,8 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         bind_both(&home, &Home::at(other))?;
     }
     if runs && !args.offers.is_empty() {
-        // A daemon that ran before this command has not read the new offers: tell it to. One that was started just now has read
-        // them already.
+        // A daemon that ran before this command has not read the new offers: let it reload. A daemon that this command has just
+        // started has read them already.
         let mut client = ask::connect_to(&home, Duration::ZERO)?;
         ask::change(&mut client, &Reload {})?;
     }

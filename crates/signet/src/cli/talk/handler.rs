@@ -57,8 +57,8 @@ pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), CliEr
         switch,
         trace: None,
     }) = &args.command
-        // To show the switch is harmless, but to switch makes or removes a file in the home: a file made by root would be in
-        // the way of the home's owner.
+        // To show whether the trace is on is harmless, but `on` and `off` make or remove a file in the home: a file that root
+        // made there would be in the way of the home's owner.
         && switch != SHOW
     {
         refuse_foreign(&Home::find(home.clone())?)?;
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &HandlerArgs, home: Option<PathBuf>) -> Result<(), CliEr
         HandlerAction::Test(test) => {
             let file = place(test.handlers.as_deref(), home, FILE)?;
             command.arg("test").arg("--handlers").arg(file);
-            // `--` ends the options: otherwise a body such as -1 would be taken for one.
+            // `--` ends the options: otherwise a body such as -1 would be taken for an option.
             command.arg("--").arg(&test.capability).arg(&test.body);
         }
         HandlerAction::Trace(trace) => {

@@ -79,7 +79,7 @@ pub(crate) fn run(args: InboxArgs, home: Option<PathBuf>) -> Result<(), CliError
         return set_aside(&args, &mut client);
     }
     let listed = match args.follow {
-        // The daemon answers `None` if the person has paused their agents: then nothing is listed until they go on.
+        // The daemon answers `None` if the person has paused their agents: then nothing is listed until the agents go on.
         true => client.call(&FollowInbox {})?.unwrap_or_default(),
         false => client.call(&ListInbox::default())?,
     };

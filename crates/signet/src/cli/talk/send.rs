@@ -112,7 +112,8 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
     let now = match is_open && wait > 0.0 && sent.stopping != Some(true) {
         true => {
             let message_id = sent.message_id.clone();
-            // The message is sent, so an error of this second look is ignored: the first answer says what was known before.
+            // The message is sent, so an error of this call is ignored: the daemon's first answer says
+            // what was known before the wait.
             client.call(&ShowMessage { message_id }).ok()
         }
         false => None,
@@ -156,8 +157,8 @@ fn tell(
         }
         (State::Received, _) => done(format!("received by {}, durably: {id}\n", args.peer)),
         (State::Queued | State::Published, _) if place.stopping => Err(no_answer(args, &place)),
-        // A notification without `--wait` is done once a mailbox has it. Whoever sends a request wants the answer, and `--wait`
-        // asks for the peer's receipt, so these are not done yet.
+        // A notification without `--wait` is done once a mailbox has it. A request is not done then, because its sender wants
+        // the answer, and a message with `--wait` is not, because its sender wants the peer's receipt.
         (State::Published, _) if place.stored && args.notify.is_some() && args.wait.is_none() => {
             done(format!("{}: {id}\n", place.holder()))
         }
@@ -235,8 +236,8 @@ fn no_answer(args: &SendArgs, place: &MessageReport<'_>) -> CliError {
 
 fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), CliError> {
     if let Some(error) = &answer.error {
-        // The message of the error is never sealed. In a sealed answer it does not hold the peer's words for declining: those
-        // came sealed, and the daemon gives them as the summary.
+        // The message of an error is never sealed. So where the answer is sealed, it does not hold the words with which the
+        // peer declined: those came sealed, and the daemon hands them over as the summary.
         let what = refusal::refused_by(&args.peer, error, answer.summary.as_deref());
         let next = refusal::next(&args.peer, error);
         return Err(CliError::refused(what, next));

@@ -37,8 +37,8 @@ pub(super) fn all(home: Option<PathBuf>) -> Result<Vec<Listed>, CliError> {
         let waiting = page.waiting;
         let seen = all.len();
         all.extend(listed(page));
-        // A page without anything new also ends the list: drafts may have left since the first page, so that
-        // `waiting` is never reached.
+        // End at a page without drafts, too, even if `waiting` promises more: the next request would be the same one again,
+        // and this loop would never end.
         if all.len() >= waiting || all.len() == seen {
             return Ok(all);
         }

@@ -33,7 +33,7 @@ pub(super) fn apply(
     config: &Config,
     change: &KeyChange,
 ) -> Result<AgentKeys, CliError> {
-    // The staged change will be used in any case: if `adopt` fails here, the next start of the daemon adopts the change.
+    // Stage the change first: if `adopt` fails here, the next start of the daemon adopts the staged change.
     keystore::stage(home, change)?;
     adopt(home, config)?;
     Ok(AgentKeys::open(home, &config.agent)?)

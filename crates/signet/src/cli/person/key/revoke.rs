@@ -46,7 +46,8 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliErro
         (_, agent, serial) => {
             let (config, keys) = open(&Home::find(home)?)?;
             let own = keys.certificate;
-            // Refuse another root key: a statement that it signs looks like a revocation, but no peer would heed it.
+            // Refuse any root key but that of the agent's certificate: peers heed no revocation that
+            // another root key has signed.
             if *root.public() != own.root {
                 let path = args.root;
                 return Err(crate::keystore::KeystoreError::OtherRoot(path).into());

@@ -188,7 +188,8 @@ fn take_over(
 
 fn same_file(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
-        // Compare the files and not the spelling of their paths: a link to this home's next root key is that key.
+        // Compare the files, not the spelling of their paths: a path through a link may lead to this
+        // home's next root key as well.
         (Ok(one), Ok(other)) => one == other,
         _ => false,
     }

@@ -79,7 +79,7 @@ fn show(program: &Path, attention: &Attention) -> Result<(), String> {
     let is_alarm = attention.kind == AttentionKind::Alarm;
     let urgency = if is_alarm { "critical" } else { "normal" };
     let mut command = Command::new(program);
-    // `--` ends the options: otherwise a text that begins with a hyphen would be taken for one.
+    // `--` ends the options: otherwise a text that begins with a hyphen would be taken for an option.
     command.args(["--app-name=signet", "--urgency", urgency, "--"]);
     command.arg(format!("signet: {}", attention.agent));
     command.arg(format!(

@@ -65,7 +65,7 @@ fn without(scene: &Scene) -> CheckResult {
 type Explain = Box<dyn FnOnce(DoctorCheck) -> CheckResult>;
 
 fn look(scene: &mut Scene) -> Result<Inspection, Explain> {
-    // An error counts as an empty list: without the peers' inboxes, the login is still tried at the agent's own inbox.
+    // If the peers cannot be listed, go on without their inboxes: the login is still tried at the agent's own inbox.
     let peers = scene.ask(ListPeers {}).unwrap_or_default();
     let inboxes = peers.iter().filter_map(|peer| peer.peer.parse().ok());
     let inboxes: Vec<String> = inboxes.map(|agent| inbox_subject(&agent)).collect();

@@ -21,7 +21,7 @@ use crate::keystore::{AgentKeys, CONTROL, ROOT};
 pub(super) fn home(home: &Home) -> CheckResult {
     let path = home.path();
     let check = DoctorCheck::of("home", path.display());
-    // A home that this user may not enter still shows its own mode, so ask for the facts of `keys/` in it as well: only this
+    // A home that this user may not enter still shows its own mode, so ask for the facts of `keys/` in it as well: that request
     // fails if the user may not look inside.
     let facts = path.metadata().and_then(|facts| {
         let keys = home.join("keys");
@@ -85,7 +85,8 @@ pub(super) fn files(home: &Home) -> CheckResult {
         // Report only wrong modes and owners here: the check of the keys reports all other errors, such as a
         // file that cannot be opened.
         if let Err(error @ (PrivateError::Mode { .. } | PrivateError::Owner { .. })) =
-            // Open the file with the function that reads keys in earnest, so that doctor refuses the same modes.
+            // Open the file with the function by which the daemon reads its keys, so that doctor refuses
+            // the same modes as the daemon.
             private::open(&file)
         {
             let is_login = file.extension().is_some_and(|end| end == "nk");

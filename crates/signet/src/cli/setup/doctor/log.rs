@@ -102,7 +102,7 @@ fn month(scene: &Scene) -> CheckResult {
             &mut ProgressFn::new(|_, _| {}),
         )
     };
-    // Check a month that does not hold a second time: a running daemon may have been writing its last line.
+    // If the first check finds a fault, check the month once more: a running daemon may have been writing its last line.
     let report = Some(prove()).filter(|report| report.holds());
     let report = report.unwrap_or_else(prove);
     let fault = report.logs.iter().flat_map(|log| &log.faults).next();
@@ -151,7 +151,8 @@ impl RecentMonths {
         let newest = files.iter().rev().take(MONTHS).rev();
         for file in newest {
             let Ok(lines) = read_file(file) else { continue };
-            // Stop at a line that cannot be read, and do not report it here: the check of the newest month reports it.
+            // Stop at a line that cannot be read, and do not report it here: `month` checks the newest month, and a running
+            // daemon checks all finished months.
             lines
                 .map_while(Result::ok)
                 .for_each(|line| recent.take(&line, scene.now));

@@ -40,8 +40,8 @@ pub(super) fn command(scene: &Scene) -> CheckResult {
             &format!("chmod go-w {}", hint::word(&program)),
         );
     }
-    // Only a running daemon knows whether its notify command works, because it starts it. Without a daemon, only the
-    // command's program file is checked, which was done above.
+    // Only a running daemon knows whether its notify command works, because the daemon starts that command. Without a daemon,
+    // only the command's program file is checked, which was done above.
     let state = scene.status.as_ref().ok();
     let state = state.and_then(|status| status.private.as_ref()?.notify.as_ref());
     match state.and_then(|state| Some((state, state.fault.as_ref()?))) {

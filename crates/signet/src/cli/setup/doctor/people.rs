@@ -138,7 +138,8 @@ fn versions(scene: &mut Scene) -> CheckResult {
         return check.well("this release speaks none");
     };
     let spoken: Vec<String> = Version::SPOKEN.iter().map(ToString::to_string).collect();
-    // A daemon of an older release does not tell the versions of a certificate: assume every version that this release speaks.
+    // A daemon of an older release does not tell which versions a peer's certificate lists: assume all versions that this
+    // release speaks, so that no fault is reported for such a peer.
     let listed = |peer: &Peer| peer.versions.clone().unwrap_or_else(|| spoken.clone());
     let strange = peers
         .iter()

@@ -76,7 +76,8 @@ fn wrong(path: &Path, access: &Access, runs: bool) -> Option<String> {
     if !found.file_type().is_socket() {
         return Some("it is no socket".to_owned());
     }
-    // Without a running daemon, this socket was left by an ended daemon, and the next start makes it anew.
+    // Without a running daemon, this socket was left by an ended daemon. The next start makes it anew,
+    // so its mode does not matter.
     if !runs {
         return None;
     }

@@ -126,7 +126,7 @@ fn give_in(directory: BorrowedFd<'_>, owner: FileOwner, deep: u8) -> io::Result<
             continue;
         }
         let seen = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Skip a file that the user has removed meanwhile.
+        // The user of the directory may change it meanwhile: skip a file that was removed since it was listed.
         let Ok(file) = rustix::fs::openat(directory, name, seen, Mode::empty()) else {
             continue;
         };
@@ -178,7 +178,8 @@ fn settle(
     }
     let directory = rustix::fs::openat(parent, name, DIRECTORY, Mode::empty())?;
     let facts = rustix::fs::fstat(&directory)?;
-    // Check the opened directory and not its path: the path could lead to another one between the check and the change.
+    // Check the opened directory and not its path: between the check and the change, somebody could put
+    // another directory at the path.
     if facts.st_uid != 0 && facts.st_uid != owner.user {
         return Ok(FolderChange::Foreign);
     }

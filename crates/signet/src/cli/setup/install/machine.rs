@@ -106,7 +106,7 @@ impl Machine {
         group: Option<u32>,
     ) -> Result<bool, CliError> {
         let (place, mode) = (self.at(path), group.map_or(0o644, |_| 0o640));
-        // Do not write a file whose text is the same, and say that nothing is new: callers reload a server if the text is new.
+        // Leave a file that has this text already as it is, and return false: callers reload a server only for a new text.
         if std::fs::read_to_string(&place).is_ok_and(|is| is == text) {
             self.kept(path)?;
             return Ok(false);

@@ -75,6 +75,7 @@ fn purge(machine: &Machine, name: &Instance) -> Result<(), CliError> {
             }
         }
     }
-    // Remove the note last: without it, the same command could not finish a removal that was interrupted.
+    // Remove the agent's note last: `--remove` finds the agent by its note, and must find it again to finish a
+    // removal that was interrupted.
     agents::forget(machine, name)
 }

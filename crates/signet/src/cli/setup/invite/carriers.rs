@@ -58,7 +58,8 @@ pub(super) fn keep(home: &Home, peer: &AgentId, carriers: &[String]) -> Result<(
         );
     }
     PeerCarriers::keep(home, peer, carriers.to_vec())?;
-    // Write the file before the daemon is told: the daemon reads it on this reload, or at its next start.
+    // Tell the daemon only now that the carriers are in their file: it reads the file on this
+    // reload, or else at its next start.
     if let Some(mut client) = daemon_at(&config.control_socket)? {
         client.call(&Reload {})?;
     }

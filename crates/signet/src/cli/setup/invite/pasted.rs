@@ -33,8 +33,8 @@ fn lines_in(text: &str, prefix: &str) -> Vec<Zeroizing<String>> {
     let Some((_, behind)) = bare.split_once(prefix) else {
         return Vec::new();
     };
-    // `Zeroizing` wipes the line, which may hold a login, a secret. Its capacity is reserved at once: a
-    // line that grows would leave copies in memory.
+    // The pasted line may hold a login, which is secret: `Zeroizing` wipes it. Its capacity is reserved at once, because a text
+    // that grows would leave copies in memory.
     let mut line = Zeroizing::new(String::with_capacity(LONGEST));
     line.push_str(prefix);
     let mut lines = Vec::new();
@@ -45,8 +45,8 @@ fn lines_in(text: &str, prefix: &str) -> Vec<Zeroizing<String>> {
             c if is_base64url(c) => line.push(c),
             _ => break,
         }
-        // Each gap may be where the line ends, so it gives one more candidate to parse. Stop at `MOST` of them, because a long
-        // text may have a gap after every letter, and at the length that no invitation has.
+        // The line may end at each gap, so each gap gives one more candidate to parse. Stop after `MOST` candidates, because a
+        // long text may have a gap after every letter, and after `LONGEST` letters, because no line that is read is longer.
         if line.len() > LONGEST || lines.len() > MOST {
             break;
         }

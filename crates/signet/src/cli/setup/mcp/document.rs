@@ -71,7 +71,7 @@ pub(super) fn with_server(
         }
         _ => return Err(unfit()),
     };
-    // Compare values and not texts: the same server in another order, or with other spaces, is the same server.
+    // Compare values and not texts: the entry may be there already with its members in another order, or with other spaces.
     let same = |place: &Range<usize>| {
         let there = text
             .get(place.clone())

@@ -53,7 +53,8 @@ impl LoginArgs {
             (None, Some(nats)) if !nats.servers.is_empty() => nats.servers.clone(),
             (None, _) => vec!["nats://127.0.0.1:4222".to_owned()],
         };
-        // Use the home's settings only for the servers that its configuration names: no other server may see its certificates.
+        // Use the home's settings only for the servers that its configuration names: no other server may be
+        // shown the home's certificates.
         let nats = nats.filter(|nats| servers.iter().all(|one| nats.servers.contains(one)));
         let mut config = administrator(servers, "signet nats setup");
         config.login = match (&self.creds, &self.nkey) {

@@ -30,7 +30,8 @@ impl ServerSettings {
                 "name the file that nats-server reads: --add FILE",
             )
         })?;
-        // `parse` only looks for known texts: this comparison proves that nothing else in the file was missed.
+        // `parse` only looks for known texts: this comparison proves that the file holds nothing else,
+        // which a new file would lose.
         let kept = Self::parse(&text).filter(|kept| kept.server().render() == text);
         kept.ok_or_else(|| foreign(path.to_owned()))
     }

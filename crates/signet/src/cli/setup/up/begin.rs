@@ -110,8 +110,7 @@ fn peers_of(home: &Home, config: &Config) -> Vec<Peer> {
         // Ask the running daemon: it knows more than the state that it last wrote to the disk.
         return client.call(&list).unwrap_or_default();
     }
-    // If that home's state cannot be read, go on as if it had no peers: the error is reported later, when its agent is to trust
-    // this one.
+    // If that home's state cannot be read, go on as if its agent knew nobody: `bind_both` reports the error later.
     let Ok(mut node) = Memory::glance(home, config) else {
         return Vec::new();
     };

@@ -99,7 +99,8 @@ fn place_of(text: &str, setting: &Setting) -> Option<usize> {
         if bare.starts_with('[') {
             inside = bare == setting.section;
         }
-        // Change lines of text instead of TOML values: writing TOML would lose the person's comments and their order.
+        // Find the line of the setting, and do not write the TOML anew: that would lose the person's comments
+        // and the order of the lines.
         let name = bare.trim_start_matches('#').trim_start();
         let name = name.strip_prefix(setting.name).map(str::trim_start);
         if inside && name.is_some_and(|rest| rest.starts_with('=')) {

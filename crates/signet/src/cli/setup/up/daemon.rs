@@ -41,7 +41,8 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Cl
         .stderr(out);
     // Remove NATS_URL: it would override the configured server at this start, but not at later starts.
     command.env_remove("NATS_URL");
-    // Note the length of the log before the start: earlier starts wrote to the same file, and their errors are not of this one.
+    // Note the length of the file before the start: earlier starts wrote to the same file, and their errors must
+    // not be reported for this one.
     let before = std::fs::metadata(&log).map_or(0, |facts| facts.len());
     // Start the daemon in a process group of its own: a Ctrl-C at this terminal is meant for this command.
     let child = command.process_group(0).spawn();
@@ -59,10 +60,10 @@ pub(super) fn wait(
     let start = Instant::now();
     while status_of(config).is_none() {
         let ended = child.as_mut().and_then(|(child, _)| child.try_wait().ok()?);
-        // Look for the exit before reading the log: the log of a child that has ended is complete.
+        // Look whether the child has ended before its output is read: the output of a child that has ended is complete.
         let said = child.as_ref().and_then(|(_, from)| fault_in(home, *from));
-        // A daemon that waits for free disk space logs an error but does not end: so if an error is logged, wait for the daemon
-        // only for two seconds.
+        // A daemon that waits for free disk space reports an error but does not end: so once an error is in its output,
+        // wait for two seconds at most.
         let waits = said.is_some() && start.elapsed() > Duration::from_secs(2);
         if ended.is_some() || waits || start.elapsed() > PATIENCE {
             if let Some((child, _)) = &mut child {
@@ -153,7 +154,8 @@ pub(super) fn stop(home: &Home) -> Result<bool, CliError> {
         Ok(_) => return Ok(false),
     };
     let pid = holder.parse::<i32>().ok().and_then(Pid::from_raw);
-    // The process that holds the lock wrote this number, so it cannot be the number of another process.
+    // A process that gets the lock writes its own number into the lock's file, so this number is that
+    // of the process that holds it.
     let stopped = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
     let start = Instant::now();
     while stopped && start.elapsed() < LEAVE {

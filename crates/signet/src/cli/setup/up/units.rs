@@ -57,7 +57,8 @@ impl Units {
         done(&["daemon-reload"])?;
         for unit in &units {
             done(&["enable", unit])?;
-            // `start` starts a unit that does not run, with its new text, and leaves alone a unit that runs.
+            // Use `start` and not `restart`: `start` leaves a unit that runs alone, and starts one that
+            // does not run with its new text.
             done(&["start", unit])?;
         }
         Ok(())

@@ -150,7 +150,7 @@ impl OwnServer {
             Some(words) => runs_by(&words, &self.conf_file()).then_some(pid),
             None => {
                 // On a system without /proc nobody can tell which program a process runs. If the process is there, and a NATS
-                // server answers at our address, take the process for the server.
+                // server answers at the address of this home's server, take the process for that server.
                 let alive = !Path::new("/proc/self").exists() && test_kill_process(pid).is_ok();
                 let facts = self.facts().ok().filter(|_| alive)?;
                 speaks_nats(&facts.listen).then_some(pid)
