@@ -168,8 +168,8 @@ fn mcp(args: &McpStdioArgs) -> Result<(), String> {
             _ = terminate.recv() => Ok(()),
         }
     });
-    // A thread of the runtime may still read standard input: waiting for that thread would keep the process until the
-    // client closes.
+    // A thread of the runtime may still be reading standard input: to wait for that thread would keep the process alive until
+    // the client closes its end.
     runtime.shutdown_background();
     served
 }

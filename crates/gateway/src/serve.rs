@@ -49,7 +49,7 @@ pub(crate) fn serve(args: &ServeArgs) -> ExitCode {
         Err(error) => return failed(&told(&error.to_string(), NO_ROOM), REFUSED),
     };
     let served = runtime.block_on(run(args, config));
-    // Do not wait for threads that still block, for instance on a file.
+    // Do not wait for threads that still block, for instance on a file: they would hold up the end of the process.
     runtime.shutdown_background();
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -163,7 +163,7 @@ fn make_room(connections: usize) {
             current: Some(most),
             maximum: now.maximum,
         };
-        // If the system refuses, the listener has fewer descriptors, and closes idle connections sooner.
+        // If the system does not raise the limit, the listener has fewer descriptors, and closes idle connections sooner.
         let _ = setrlimit(Resource::Nofile, raised);
     }
 }

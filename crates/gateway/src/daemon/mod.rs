@@ -179,8 +179,8 @@ impl Daemon {
             source,
         })?;
         let mut link = DaemonConnection::over(BufReader::new(stream), place);
-        // `is_agents` remembers that the socket was found to be an agent's, which saves the question. Two connections that ask
-        // at the same time get the same answer, so `Relaxed` is enough.
+        // `is_agents` remembers that the socket is an agent's, which saves later connections the call below. Two connections
+        // that make the call at the same time get the same answer, so `Relaxed` is enough.
         if !shared.is_agents.load(Ordering::Relaxed) {
             let status = link.call(&ShowStatus {}, PROMPT).await?;
             // The daemon sends `private` only on the person's socket. The gateway refuses to use that socket, because a

@@ -162,8 +162,8 @@ impl Pool {
     /// A place, or the turn at which there will be one.
     fn ask(self: &Arc<Self>, holder: &SlotHolder) -> Result<CallSlot, oneshot::Receiver<CallSlot>> {
         let mut taken = self.taken.locked();
-        // There is no need to look at the queue: `release` has given a slot to every waiting caller that may
-        // have one, so no waiting caller may have a slot that is free now.
+        // There is no need to look at `line`: `release` has given a slot to every waiting caller that may have one, so no
+        // waiting caller may have a slot that is free now.
         if taken.admit(holder, self) {
             return Ok(self.place(holder));
         }

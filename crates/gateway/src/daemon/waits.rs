@@ -141,8 +141,8 @@ impl Daemon {
         let mut last = None;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            // Before the first call, wait at least `LINE` for a connection slot, even if the caller's own wait is shorter:
-            // without a slot nothing was asked yet. Later, the last reply says that nothing came, and can be returned.
+            // Before the first call, wait at least `LINE` for a slot, even if the caller's own wait is shorter: without a slot
+            // the daemon was not asked yet. Later, the last answer says that nothing came, and can be returned.
             let patience = match last {
                 None => left.max(LINE),
                 Some(_) => left,

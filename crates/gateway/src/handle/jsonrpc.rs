@@ -104,7 +104,8 @@ pub(crate) fn answer(value: Value, id: &Value) -> Result<RpcAnswer, Fault> {
         return Err(Fault::WrongId);
     }
     match (members.remove("result"), members.remove("error")) {
-        // One of the two members has to be absent (JSON-RPC 2.0, section 5); libraries that always write both leave it null.
+        // One of the two members has to be absent (JSON-RPC 2.0, section 5). Some libraries write both, with `null` in the
+        // unused one: take that as absent.
         (Some(result), None | Some(Value::Null)) => Ok(Ok(result)),
         (None | Some(Value::Null), Some(Value::Object(error))) => rpc_error(&error).map(Err),
         (Some(_), Some(_)) => Err(Fault::Shape("its answer has both a result and an error")),

@@ -162,7 +162,7 @@ fn fault(path: &Path, source: io::Error) -> TraceFault {
 
 /// No symbolic link is followed: whoever may write the directory could otherwise lead the trace into another file.
 fn no_follow() -> i32 {
-    // Without NONBLOCK, opening a named pipe in place of the file would wait for a reader: with it, it fails at once.
+    // Without NONBLOCK, opening a named pipe in place of the file would wait for a reader: with NONBLOCK, `open` fails at once.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     i32::try_from(flags).unwrap_or_default()
 }

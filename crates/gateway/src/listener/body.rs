@@ -46,7 +46,8 @@ pub(super) async fn whole(
 /// Takes what is left of a refused request off the connection, as far as that is little and comes soon: where bytes are
 /// left over, the system resets the connection, and the refusal with it.
 pub(super) async fn discard(body: Body) {
-    // Limit what is read: a client that sends more than `DISCARDED`, or takes longer than `DISCARD_TIME`, is cut off.
+    // Limit the bytes and the time of this reading: otherwise a client whose request is refused could send without an end, and
+    // keep its connection.
     discard_up_to(body, DISCARDED, DISCARD_TIME).await;
 }
 

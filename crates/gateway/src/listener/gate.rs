@@ -84,8 +84,8 @@ impl Gate {
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, GateFault> {
         let host = only(headers, header::HOST).ok_or(GateFault::Host)?;
         let host = host.to_ascii_lowercase();
-        // A request target in absolute form names the host once more (RFC 9112, section 3.2.2): refuse a
-        // request whose two hosts differ.
+        // A request target in absolute form names the host once more, and that host counts before the header's (RFC 9112,
+        // section 3.2.2). Only the header is held against `hosts` below: so refuse a request whose two hosts differ.
         let is_same = |authority: &str| authority.eq_ignore_ascii_case(&host);
         if !uri
             .authority()

@@ -39,8 +39,8 @@ impl<T: Send + Unpin> HttpBody for Guarded<T> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
-        // Check the token before the body, which may never run dry. The error cuts the answer off, so that the
-        // client does not take it for complete.
+        // Check the token before the body: a stream may always have another part ready, and would never be cut off. The error
+        // cuts the answer off, so that the client does not take it for complete.
         if self.gone.as_mut().poll(context).is_ready() {
             return Poll::Ready(Some(Err("the token holds no more".into())));
         }

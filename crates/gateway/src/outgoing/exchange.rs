@@ -39,8 +39,8 @@ pub(super) async fn exchange<E: From<OutgoingError>>(
         read(response.map_err(|error| of_http(&error))?, longest, watch).await
     };
     let (mut connection, mut answer) = (Box::pin(connection), Box::pin(answer));
-    // hyper sends and receives only while the connection is polled: so poll it while the answer is read. It may end before the
-    // whole answer is read, so remember how it ended.
+    // hyper sends and receives only while the connection is polled: so poll the connection while the answer is read. The
+    // connection may end before the whole answer is read, so remember how it ended.
     let mut ended = None;
     let answer = loop {
         tokio::select! {
@@ -73,7 +73,7 @@ async fn read<E: From<OutgoingError>>(
     let mut body = Vec::new();
     while let Some(frame) = incoming.frame().await {
         let frame = frame.map_err(|error| of_http(&error))?;
-        // A frame without data holds trailers, which are skipped.
+        // A frame without data holds trailers: skip it, because nothing here reads trailers.
         let Ok(piece) = frame.into_data() else {
             continue;
         };

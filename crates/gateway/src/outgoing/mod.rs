@@ -227,7 +227,7 @@ fn written(
         (None, _) => return Err(OutgoingError::Malformed),
     };
     let host = HeaderValue::try_from(host).map_err(|_| OutgoingError::Malformed)?;
-    // Set Host from the URL, whatever headers the caller gave.
+    // Set Host from the URL, whatever headers the caller gave: another host name could lead to another site of the same server.
     headers.insert(header::HOST, host);
     headers
         .entry(header::USER_AGENT)

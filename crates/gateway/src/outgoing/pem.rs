@@ -47,7 +47,7 @@ impl PemFault {
 /// That it is not there, cannot be read, or holds none.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, PemFault> {
     let fault = |error| PemFault::of(path, CERTIFICATE, error);
-    // `open_plain` refuses a pipe, at which the start would wait for a writer.
+    // `open_plain` refuses a pipe: opening a pipe would wait until somebody writes to it.
     let file = open_plain(path).map_err(pem::Error::Io).map_err(fault)?;
     let all: Vec<_> = CertificateDer::pem_reader_iter(file)
         .collect::<Result<_, _>>()

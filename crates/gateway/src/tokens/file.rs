@@ -130,7 +130,8 @@ impl File {
             path: path.to_owned(),
             what: error.to_string(),
         })?;
-        // Keep the rights of the owner and of the group as they are, and take away those of all others.
+        // The person may have let a group read the file: so keep the rights of owner and group, and take away only those of all
+        // others.
         let mode = fs::metadata(path).map_or(0o600, |there| there.mode() & 0o770);
         let (beside, text) = (path.with_extension("new"), format!("{HEAD}{text}"));
         let replaced = replace(path, &beside, 0o600, text.as_bytes(), |file| {

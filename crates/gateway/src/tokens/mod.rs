@@ -67,7 +67,7 @@ impl Tokens {
             known: Mutex::default(),
             changes: watch::channel(0).0,
         };
-        // `read` keeps a fault of the file for `fault`. It is not logged here, because the gateway prints it when it starts.
+        // `read` keeps a fault of the file, and the gateway prints it when it starts (`fault`): so do not log it here.
         tokens.read();
         tokens
     }

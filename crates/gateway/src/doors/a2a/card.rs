@@ -138,7 +138,8 @@ impl About<'_> {
         if form == CardForm::V03 {
             take_new_members(&mut card);
         }
-        // Peers wrote the offers in this card: `Shown` makes hidden characters visible, so that they cannot mislead a reader.
+        // The offers in this card were written by peers: `Shown` makes their hidden characters visible, so that they cannot
+        // mislead a reader.
         Shown::of(&card)
             .map(Shown::into_value)
             .map_err(|_| A2aError::internal("Internal error: a card has no form"))

@@ -221,7 +221,8 @@ impl A2aDoor {
         };
         if of_peer.is_none() {
             let mut last = self.card.locked();
-            // The card is read again and again: log the warning only when the card has changed.
+            // This runs each time that somebody fetches the card: log the warning only when the card has changed since the last
+            // time.
             if let Some(card) = shown.as_ref().filter(|_| last.signed != shown)
                 && let Some(warning) = dead_keys(&card.card)
             {
@@ -284,8 +285,8 @@ fn of_inbox(fault: DoorError) -> A2aError {
 
 fn unasked(fault: &DoorError, so_far: &str) -> A2aError {
     let name = match fault.name() {
-        // A call whose connection ended before the answer may have changed something, which this error says. But this call only
-        // reads, so report only that the daemon is away.
+        // `OUTCOME_UNKNOWN` says that a call may have changed something before its connection ended. The calls whose errors
+        // come here only read, so report only that the daemon is away.
         OUTCOME_UNKNOWN => DAEMON_AWAY,
         name => name,
     };

@@ -33,7 +33,7 @@ pub(crate) async fn follow(room: Arc<A2aDoor>, mut more: mpsc::UnboundedReceiver
     };
     let mut pause = PAUSES.0;
     loop {
-        // While no message is open, the gateway holds no connection for it: the daemon serves 64 in all.
+        // While no message is open, the gateway holds no connection for this work: the daemon serves 64 connections in all.
         if following.open.is_empty() {
             match more.recv().await {
                 Some(next) => drop(following.open.insert(next.message.clone(), next)),
@@ -83,7 +83,8 @@ impl Following<'_> {
         let renewed = Instant::now() + RENEW;
         let mut idle = None;
         while self.asked < self.open.len() + ASKED_MAX {
-            // A connection on which nothing is open any more is kept for a while: most messages come in a row.
+            // Keep the connection for `KEPT` after the last open message: a message that comes soon then needs no new
+            // connection.
             idle = match self.open.is_empty() {
                 true => idle.or_else(|| Some(Instant::now() + KEPT)),
                 false => None,
@@ -99,7 +100,7 @@ impl Following<'_> {
                 next = more.recv() => match next {
                     Some(next) => {
                         let message = next.message.clone();
-                        // Insert the message before asking about it: if the connection breaks in `ask`, the next one asks.
+                        // Insert the message before asking: if the connection breaks in `ask`, the next connection asks again.
                         self.open.insert(message.clone(), next);
                         self.ask(&mut link, &message).await?;
                     }
@@ -116,8 +117,8 @@ impl Following<'_> {
                 }
                 () = sleep_until(look.min(renewed)) => match self.answered.pop_front() {
                     Some((_, message)) => self.fetch(&mut link, &message).await?,
-                    // No answer has to be fetched, so `KEPT` or `RENEW` is over: end the connection. The next one subscribes
-                    // anew, in case other programs have filled the daemon's list of subscriptions.
+                    // No answer has to be fetched, so `KEPT` or `RENEW` is over: end the connection. The next connection
+                    // subscribes anew, because the daemon drops its oldest subscriptions when other programs make many.
                     None => return Ok(()),
                 },
             }
@@ -136,7 +137,7 @@ impl Following<'_> {
         if subscribed.state == Some(State::Received) {
             self.look_later(message, UNTAKEN);
         }
-        // Once the peer's agent has the message, progress may have come before this subscription: so look once.
+        // Once the peer's agent has taken the message, progress may have come before this subscription: so ask for it once.
         match subscribed.state {
             Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
             _ => self.look(link, message).await,
@@ -212,7 +213,8 @@ impl Following<'_> {
     ) -> Result<(), DoorError> {
         if let Some(told) = out.progress.filter(|told| told.state.is_some()) {
             let body = serde_json::json!({ "state": told.state, "note": told.note });
-            // A daemon of an earlier release gives no tier, and repeats nothing sealed: take the highest tier below that.
+            // Earlier releases of the daemon say no tier, and repeat nothing sealed: assume the highest tier that is not
+            // sealed.
             let tier = told.data_tier.unwrap_or(SEALED - 1);
             self.progress(message, body, tier).await?;
         }
@@ -304,8 +306,8 @@ impl Following<'_> {
         if let Some(failure) = &came.error
             && self.room.again(&open, &failure.reason).await
         {
-            // The message goes again under a new key. Forget its old id at once: a later connection that asked about that id
-            // would end the task.
+            // `again` sends the message again under a new key, with a new id. Forget the old id at once: a later connection
+            // that asked about the old id would end the task.
             self.open.remove(&message);
             self.refusals.push(name);
             return self.drop_refusals(link).await;

@@ -68,8 +68,8 @@ impl Pushing {
         let receiver = (due.config.task_id.clone(), due.config.id.clone());
         {
             let mut busy = self.busy.locked();
-            // Only one push at a time goes to a receiver, so that it gets events in order. If one is under way, `has_news`
-            // tells it that there are more events.
+            // Only one push at a time goes to a receiver, so that it gets events in order. If a push is under way, `has_news`
+            // tells `push_all` that there are more events.
             if let Some(has_news) = busy.receivers.get_mut(&receiver) {
                 *has_news = true;
                 return;
@@ -157,8 +157,8 @@ impl Pushing {
                 .await;
             match posted {
                 Ok(answer) if answer.status.is_success() => return true,
-                // A receiver that answers with such a status (4xx, but not 429) will refuse this push again, so there
-                // are no more tries.
+                // A receiver that answers with a status 4xx will refuse this push again, so there are no more tries. A 429 only
+                // asks to come later, and is tried again.
                 Ok(answer) if answer.status.is_client_error() && answer.status != 429 => {
                     return true;
                 }

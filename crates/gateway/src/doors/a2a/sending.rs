@@ -33,8 +33,8 @@ impl A2aDoor {
         // one of the messages that wait for this budget is tried at a time.
         let mut turn = None;
         loop {
-            // Asked before the first try too: the client may have given the task up before the gateway was killed, or while
-            // the message waited to be sent once more.
+            // Ask `is_given_up` before the first try, too: the client may have given the task up before the gateway was killed,
+            // or while the message waited to be sent once more.
             if self.is_given_up(&call).await {
                 return;
             }
@@ -236,8 +236,8 @@ pub(super) async fn resume(room: Arc<A2aDoor>) {
                 let _ = room.follow.send(followed);
             }
             None => {
-                // Of a task that is over nothing is sent. Its message is looked for: where the daemon has it, its answer is
-                // to leave the inbox.
+                // A message of a task that is over is not sent: without its request, `send` only looks for the message. If the
+                // daemon has it, it is followed, so that its answer leaves the inbox.
                 call.request = call.request.filter(|_| !record.is_over());
                 room.send_in_background(call);
             }

@@ -22,8 +22,8 @@ impl DiscordDoor {
 
     /// Shows, carries and reads until the gateway is to end.
     pub(crate) async fn run(self) {
-        // `shown` is the line of the log up to which messages were shown. What comes before it is known is never shown: so if
-        // the daemon is away then, look for it often.
+        // `shown` is the line of the daemon's log after which messages are shown. Messages that are logged before this line is
+        // stored are never shown: so try an absent daemon again soon.
         let pause = |why: &ClientError| match (why, self.state.places().shown) {
             (ClientError::NotReachable { .. }, None) => SHORT_PAUSE,
             _ => PAUSE,

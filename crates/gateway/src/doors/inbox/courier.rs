@@ -37,7 +37,8 @@ async fn again_and_again(room: &Arc<HttpCarrier>) {
         let ended = session(room, &mut told).await;
         room.lose();
         let why = cause(&ended);
-        // Log each cause only once until the daemon is back, so that a night without the daemon is one line of the journal.
+        // Log each cause only once until the daemon is back: otherwise a night without the daemon would fill the log with the
+        // same line.
         if told.insert(why.clone()) {
             say(&format!(
                 "the daemon takes nothing by HTTP: {why}; trying again"

@@ -264,7 +264,7 @@ fn take(
     };
     let mut all = awaited.locked();
     let waiting = all.as_mut().and_then(|all| all.remove(&id));
-    // If the caller has stopped waiting, the answer is dropped.
+    // The caller may have stopped waiting: then nobody is left to take the answer, and it is dropped.
     waiting.map(|waiting| waiting.send(answer).is_ok());
     true
 }

@@ -82,8 +82,8 @@ impl PollSlots {
     pub(crate) fn admit(&self, poller: Poller) -> Result<PollSlot, NotWaiting> {
         let mut waiting = self.waiting.locked();
         match waiting.get(&poller.peer) {
-            // A poll that is older than the one that waits must not end it. Nor must a replayed copy of it, which has the same
-            // time: so compare with `>=`.
+            // A poll that is older than the waiting one must not end it, and neither must a replayed copy of the waiting poll.
+            // Such a copy has the same time: so compare with `>=`.
             Some(newest) if newest.made >= poller.made => return Err(NotWaiting::Older),
             Some(newest) => newest.ended.cancel(),
             None if waiting.len() >= self.most => return Err(NotWaiting::Full),

@@ -177,8 +177,8 @@ async fn judge(
     pieces: Vec<Bytes>,
     view: Arc<TrustView>,
 ) -> Result<Vec<JudgedEnvelope>, InboxRefusal> {
-    // Judge only a few bodies at the same time, because that takes much computing. The semaphore is never closed, so this does
-    // not fail.
+    // Judge only a few bodies at the same time, because that takes much computing. The semaphore is never closed, so `acquire`
+    // does not fail.
     let _turn = room
         .judges
         .acquire()

@@ -62,7 +62,8 @@ async fn converse(gateway: Gateway, stdio: ClientStdio) -> Result<(), ServerInit
                 let _ = running.waiting().await;
                 return Ok(());
             }
-            // The client sent something else before `initialize`: that was refused, and its next line may be the right one.
+            // The client sent something else before `initialize`, and the library has refused that. Its next line may be
+            // `initialize`, so serve the same streams again.
             Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {}
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(error),

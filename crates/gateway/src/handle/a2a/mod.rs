@@ -125,7 +125,7 @@ impl A2a {
                 Ok(result) => result,
                 Err(error) => return Ok(Done::Declined(error.to_string())),
             };
-            // The first answer names the task, and every later answer has to be about the same task.
+            // The first answer names the task. A later answer about another task could be meant for another peer: refuse it.
             if let Some(asked) = &asked {
                 result::prove_task(&result, asked)?;
             }

@@ -68,8 +68,8 @@ impl StreamedTask {
             return Err(Fault::Shape("an event of an artifact has none"));
         };
         let shown = parts_in(&artifact)?;
-        // The task's first artifact has no name, and `name_of` knows it by the artifacts that are there already: so ask for the
-        // name before this artifact is added.
+        // Pieces of the task's first artifact are passed on without a name, and `name_of` takes an artifact for the first if
+        // the task has none yet: so ask for the name before this artifact is added.
         let name = self.name_of(&artifact);
         for part in shown {
             attempt.show(json!(part), name.clone());

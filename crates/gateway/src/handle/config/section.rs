@@ -42,7 +42,7 @@ impl HandlerSection {
     /// As many at once as the others leave, up to the usual, where the file does not say it.
     pub(super) fn take_share(&mut self, left: u8) {
         if self.parallel == 0 {
-            // Take at least one worker, even if none is left: the sum is then too large, and the file is refused
+            // Take at least one worker, even if none is left: the sum of all workers is then too large, and the file is refused
             // for that reason.
             self.parallel = left.clamp(1, USUAL_PARALLEL);
         }
@@ -147,8 +147,7 @@ fn sendable(done: Done) -> Result<Done, Fault> {
             fits(&body).map_err(Fault::of_answer)?;
             Done::Answer(body)
         }
-        // A body that is too large for a message would not reach the sender: remove its `parts`, because the sender still has
-        // the `text`.
+        // A body that is too large for a message would not reach the sender: so leave out its `parts`, and send the `text`.
         Done::Unfinished { text, mut body } if fits(&body).is_err() => {
             body.as_object_mut().map(|members| members.remove("parts"));
             Done::Unfinished { text, body }

@@ -87,7 +87,8 @@ impl PipedSession {
             .process_group(0)
             .stdin(Pipe::piped())
             .stdout(Pipe::piped())
-            // Discard standard error: a server may log messages there, which belong on no terminal and in no journal.
+            // Discard standard error: a server may log messages there, which belong neither on a terminal nor in systemd's
+            // journal.
             .stderr(Pipe::null())
             .spawn();
         let child = spawned.map_err(|error| Fault::CannotStart(error.kind()))?;
@@ -143,8 +144,8 @@ impl PipedSession {
             }
             match value.get("id").and_then(Value::as_u64) {
                 Some(id) if id == self.before && self.answered > 0 => say(ANOTHER),
-                // Skip an answer to no call of this session: the server may have written it before this call was made. But
-                // until the server has answered one tool call, such an id is an error (below).
+                // The id is that of neither this call nor the one before: the server may have written the answer before this
+                // call was made, so skip it. But until the server has answered one tool call, such an id is an error (below).
                 Some(id) if id != self.last && self.answered > 1 => say(UNASKED),
                 _ => {
                     let called = jsonrpc::answer(value, &json!(self.last))?;

@@ -114,7 +114,8 @@ impl Streamable {
         }
         trace.heard(attempt, &reply.body);
         match reply.status {
-            // An MCP server answers 404 if the session has ended (streamable HTTP): report the status, whatever the body says.
+            // An MCP server answers 404 if the session has ended (streamable HTTP): report the status, whatever the body says,
+            // so that `call` begins a new session.
             StatusCode::NOT_FOUND if session.is_some() => Err(Fault::Status(404)),
             _ => Ok((jsonrpc::outcome(&reply, &id)?, reply)),
         }

@@ -162,7 +162,8 @@ pub(crate) async fn answer(
         }
     };
     let found = A2aMethod::named(&method);
-    // Write an error in the A2A version of the called method; for an unknown method, in the header's version, and else in 1.0.
+    // Write an error so that the client can read it: in the A2A version of the called method; for an unknown method, in the
+    // header's version, and else in 1.0.
     let version = found.map_or_else(
         || asked(heard.version.as_deref()).unwrap_or(A2aVersion::V1),
         |(_, version)| version,

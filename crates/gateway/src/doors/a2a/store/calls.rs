@@ -85,7 +85,7 @@ impl Db {
             key: Some(daemon_key(&next)),
             ..request
         });
-        // The daemon refused the message of this call, so forget that message (`message = NULL`): otherwise a start after a
+        // The other side refused the message of this call, so forget that message (`message = NULL`): otherwise a start after a
         // crash would follow it, and not send the request again.
         self.run(
             "UPDATE calls SET key = ?2, message = NULL, request = ?3 WHERE key = ?1",

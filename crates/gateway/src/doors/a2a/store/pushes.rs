@@ -42,7 +42,8 @@ impl Db {
         id: &str,
     ) -> Result<(), A2aError> {
         self.owned(owner, task)?;
-        // Deleting a receiver that does not exist succeeds as well: the statement then deletes no row.
+        // Deleting a receiver that does not exist succeeds as well, so that a client can repeat a deletion whose answer it
+        // missed.
         self.run("DELETE FROM pushes WHERE task = ?1 AND id = ?2", [task, id])
     }
 

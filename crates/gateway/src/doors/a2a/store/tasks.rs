@@ -41,7 +41,8 @@ impl Db {
         let before = record.clone();
         let events = record.apply(change, Moment::read());
         let state = record.task.status.state;
-        // What nobody is told of yet, such as a part that came before those in front of it, counts for the next change.
+        // Write the record even if the change makes no event: a part that waits for earlier parts must be in the record when
+        // they come.
         if !events.is_empty() || record != before {
             self.put(&record, events, seq, None)?;
         }

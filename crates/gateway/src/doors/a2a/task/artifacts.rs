@@ -37,11 +37,13 @@ impl Record {
         if is_new && self.early.len() >= ARTIFACTS_MAX {
             return Vec::new();
         }
-        // The record of a task is written with all parts that wait in it, at every change: their bytes are bounded together.
+        // Every change writes the record of the task together with all parts that wait in it: so limit the bytes of all these
+        // parts together.
         let is_full = serde_json::to_vec(&self.early).is_ok_and(|early| early.len() >= EARLY_BYTES);
         let early = self.early.entry(name.clone()).or_default();
         // The client has seen all parts below `early.next`, and they cannot be taken back: so drop a second part with such a
-        // number. The part that the others wait for is taken however many they are: it makes room.
+        // number. The part with the number `early.next` is taken even if the limit is reached, because it lets waiting parts go
+        // to the client.
         let is_full = is_full || early.waiting.len() >= EARLY_MAX;
         if part.index < early.next || (part.index > early.next && is_full) {
             return Vec::new();

@@ -64,8 +64,8 @@ impl HttpBody for ShownAnswer {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        // The connection asks for the next part, so it has taken the one before, and the answer in it counts as delivered. Do
-        // not wait for the end of the stream: some clients close the stream as soon as they have the answer.
+        // The connection asks for the next part, so it has taken the part before: the answer in that part counts as delivered.
+        // Do not wait for the end of the stream, because some clients close the stream as soon as they have the answer.
         if self.shown {
             self.shown = false;
             self.end();

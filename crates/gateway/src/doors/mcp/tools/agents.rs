@@ -85,8 +85,9 @@ impl McpTool for ListAgents {
             None => {
                 let mut agents = Vec::new();
                 for peer in known(turn.daemon).await? {
-                    // An agent tells its offers in a session: without a session there is nothing to ask the daemon for. After
-                    // the first `ASKED_MOST` agents of the list, the rest is listed without offers.
+                    // An agent tells its offers in a session: without a session there is nothing to ask the daemon for. Each
+                    // agent costs a call, so after the first `ASKED_MOST` agents of the list, the rest is listed without
+                    // offers.
                     agents.push(match peer.session.is_some() && agents.len() < ASKED_MOST {
                         true => shown_agent(turn.daemon, peer.peer).await?,
                         false => Agent::of(peer, None),

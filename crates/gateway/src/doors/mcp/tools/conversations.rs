@@ -89,8 +89,8 @@ async fn search(
             });
         }
         for said in page.messages {
-            // The page is full, so this message is left for the next page. That page begins below `before`, the last line that
-            // was examined.
+            // The page is full, so this message is left for the next page. That page begins below `before`, the line of the log
+            // of the last message that was examined.
             if messages.len() == limit {
                 return Ok(Found {
                     messages,

@@ -215,8 +215,8 @@ pub(crate) async fn waiting(
             return Ok(shown);
         }
         for one in messages {
-            // The page is full and another message is left, so there may be more (`more`). Whether a later message is one that
-            // the client wants is not examined.
+            // The page is full and another message is left. Whether the client wants that message or a later one is not
+            // examined: so `more` says only that there may be more.
             if shown.messages.len() == limit {
                 shown.more = true;
                 return Ok(shown);
