@@ -162,8 +162,8 @@ pub async fn run_over(
     let config = Config::load(home)?;
     let lock = Arc::new(HomeLock::acquire_to_run(home)?);
     if config.audit_access.mode & memory::GROUP_READS != 0 {
-        // Let the group through the umask: the log's directory needs its final mode when it is made, since a later chmod in a
-        // sandbox may lose its inherited setgid bit. All other files are made with a mode for their owner alone.
+        // Let the umask keep the group's right to read: the log's directory needs its final mode when it is made, since a
+        // later chmod in a sandbox may lose its setgid bit. All other files are made with a mode for their owner alone.
         rustix::process::umask(Mode::RWXO | Mode::WGRP);
     }
     let mut stop = pin!(async move {
@@ -224,7 +224,7 @@ impl Running {
     ) -> Result<Self, DaemonError> {
         let carriers = connected.carriers;
         memory.node.set_routes(connected.routes.clone());
-        // Tell the node that each carrier is down: until then it takes each for connected, and all its mail for read.
+        // Tell the node that each carrier is down: until then it counts each as connected, and all its mail as read.
         for carrier in carriers.ids() {
             memory.node.handle_disconnected(carrier);
         }
@@ -379,7 +379,7 @@ async fn open_when_there_is_room(
 ) -> Result<Memory, MemoryError> {
     let mut told = false;
     loop {
-        // Wait for room on the disk only: every other error needs a person, and another try would end the same way.
+        // Wait only where the disk is full: every other error needs a person, and another try would end the same way.
         let full = match Memory::open_to_run(lock, config) {
             Err(
                 error

@@ -141,8 +141,8 @@ impl Confirmations {
             Storage::NoStream | Storage::Refused(_) | Storage::Unconfirmed => None,
         };
         let inbox = self.pending().settle(number, storage);
-        // Heed only the first answer to a message of ours: an invented answer, or a copy of one, could make us believe that
-        // the store was lost.
+        // Heed only the first answer to a message of ours: an invented answer, or one that is repeated, could make us believe
+        // that the store was lost.
         let Some((inbox, sequence)) = inbox.zip(sequence) else {
             return false;
         };
@@ -159,7 +159,8 @@ impl Confirmations {
 impl PendingPublishes {
     /// Tells who waits for that message, and says which inbox it went to; the first time alone.
     fn settle(&mut self, number: u64, storage: Storage) -> Option<String> {
-        // A number that was given up meanwhile, or that somebody invented, is not in `waiting`: then nothing is settled.
+        // The number of a message that was given up meanwhile, or one that somebody invented, is not in `waiting`: then
+        // nothing is settled.
         let index = number.checked_sub(self.first);
         let index = index.and_then(|index| usize::try_from(index).ok());
         let place = index.and_then(|index| self.waiting.get_mut(index));
@@ -237,7 +238,8 @@ fn parse(payload: &[u8], stream: &str) -> (Storage, Option<String>) {
         _ => Storage::Unconfirmed,
     };
     let domain = after("domain").and_then(quoted);
-    // An invented answer may name a domain of any length, which would be kept in memory: ignore one longer than any real name.
+    // An invented answer may name a domain of any length, which would be kept in memory: ignore an answer with a domain that
+    // is longer than any real one.
     let is_long = |domain: &String| domain.chars().count() > DOMAIN;
     match domain.as_ref().is_some_and(is_long) {
         true => (Storage::Unconfirmed, None),

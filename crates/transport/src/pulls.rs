@@ -96,8 +96,8 @@ impl Pulls {
         }
         self.in_vain = self.in_vain.saturating_add(1);
         self.next = now + self.pause();
-        // Report a series of pulls that each end at once only when it reaches this length: with `>=` every further pull would
-        // report it again.
+        // Return true only when exactly so many pulls in a row have ended at once: with `>=` the caller would warn again at
+        // each further pull.
         self.in_vain == FREE + DOUBLINGS
     }
 

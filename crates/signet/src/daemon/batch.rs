@@ -70,8 +70,8 @@ impl Batch {
             ..JournalGroup::empty(self.now)
         };
         for outcome in self.outcomes {
-            // One input brings at most one message, so the first entry about an arrival is the
-            // message that the carrier brought.
+            // One input brings at most one message, so the first entry about an arrival is that of the message which the
+            // carrier brought.
             let place = outcome.entries.iter().position(is_arrival);
             let place = place.map(|place| group.entries.len() + place);
             group.carried.extend(place.zip(outcome.carrier));

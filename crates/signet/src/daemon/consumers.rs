@@ -116,8 +116,8 @@ impl Consumers {
         let present = Instant::now();
         for mut consumer in std::mem::take(&mut self.waiting) {
             if has_older {
-                // Let the consumer look from the start again: a message whose lease has ended
-                // comes before the position that it has reached.
+                // Let the consumer look through the inbox from the start again: a message whose lease has ended stands before
+                // the number that `looked` has reached.
                 consumer.wanted.looked = 0;
             }
             // Ask once more even for a consumer whose time is over: a message that has just come is better than none.

@@ -61,7 +61,7 @@ impl OwnKeys {
         now: Timestamp,
     ) -> Result<(bool, AgentKeys), KeystoreError> {
         // Call `upkeep` after `adopt`: the key statement may be overdue as well, and perhaps only the certificate that was
-        // just adopted allows a new one to be signed.
+        // just adopted allows a new key statement to be signed.
         let agent = agent(identity);
         let adopted = keystore::adopt(&self.lock, &agent, now)?;
         Ok((adopted, AgentKeys::upkeep(&self.lock, &agent, now)?))

@@ -27,8 +27,7 @@ pub(super) async fn watch(
     carriers: CarrierSet,
 ) {
     let mut tick = tokio::time::interval(span / BEATS);
-    // Do not make up for missed beats: a row of them would tell the manager several times that the daemon lives, after one
-    // single look.
+    // Do not make up for missed beats: several in a row would tell the service manager no more than one does.
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;

@@ -90,7 +90,8 @@ impl Serve for RefuseStranger {
 impl Serve for Withdraw {
     fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let agent = peer_named(turn.node(), reach, &self.peer)?;
-        // Count the messages that are set aside before and after: those of agents withdrawn earlier are not this call's doing.
+        // Count the messages that are set aside before and after: those of agents that were withdrawn earlier are not this
+        // call's doing.
         let before = turn.node().inbox().all_aside().count();
         let outcome = turn.people().withdraw(&agent).map_err(|error| {
             let name = error.name();
