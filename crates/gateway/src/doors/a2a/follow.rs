@@ -83,8 +83,7 @@ impl Following<'_> {
         let renewed = Instant::now() + RENEW;
         let mut idle = None;
         while self.asked < self.open.len() + ASKED_MAX {
-            // Keep the connection for `KEPT` after the last open message: a message that comes soon then needs no new
-            // connection.
+            // Keep the connection for `KEPT` after the last open message: a message that comes soon needs no new connection.
             idle = match self.open.is_empty() {
                 true => idle.or_else(|| Some(Instant::now() + KEPT)),
                 false => None,
@@ -197,8 +196,7 @@ impl Following<'_> {
                 self.end(message, Change::at(State::Unknown)).await?;
                 Ok(None)
             }
-            // Ignore any other refusal: as an error it would end the connection, and the next connection would get
-            // the same refusal.
+            // Ignore any other refusal: as an error it would end the connection, and come again on the next connection.
             Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -213,8 +211,7 @@ impl Following<'_> {
     ) -> Result<(), DoorError> {
         if let Some(told) = out.progress.filter(|told| told.state.is_some()) {
             let body = serde_json::json!({ "state": told.state, "note": told.note });
-            // Earlier releases of the daemon say no tier, and repeat nothing sealed: assume the highest tier that is not
-            // sealed.
+            // Earlier releases of the daemon say no tier, and repeat nothing sealed: take the highest tier that is not sealed.
             let tier = told.data_tier.unwrap_or(SEALED - 1);
             self.progress(message, body, tier).await?;
         }
