@@ -31,7 +31,7 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
             let password = private::read(password_file)?;
             Login::UserPassword {
                 user: user.clone(),
-                // Editors end a file with a line feed, which is no part of the password: cut it off.
+                // Editors end a file with a line feed, which is no part of the password: cut off all white space at its end.
                 password: Secret::from(password.trim_end().to_owned()),
             }
         }
