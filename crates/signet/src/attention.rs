@@ -143,7 +143,8 @@ pub(crate) fn steps_passed(left: Duration) -> usize {
 /// Two records of one kind as one, which tells of both.
 pub(crate) fn merged(held: Attention, newer: Attention) -> Attention {
     let still = held.still && newer.still;
-    // Two records of the agent's certificate, or with the same id, are about one event: adding their counts would tell of two.
+    // Two records of the agent's certificate, or with the same id, are about one event: adding their counts
+    // would make two events of it.
     if held.kind == AttentionKind::Certificate || (held.id.is_some() && held.id == newer.id) {
         return Attention { still, ..newer };
     }

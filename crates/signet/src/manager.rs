@@ -131,7 +131,7 @@ async fn say_all(socket: PathBuf, mut words: mpsc::Receiver<Word>) {
 
 async fn say(socket: &OsStr, text: &str) -> io::Result<()> {
     let address = match socket.as_bytes() {
-        // In a container the socket may be an abstract one: the variable then has an `@` in the place of
+        // In a container the socket may be an abstract one: NOTIFY_SOCKET then has an `@` in the place of
         // the name's leading zero byte.
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         _ => SocketAddr::from_pathname(socket)?,

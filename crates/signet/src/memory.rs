@@ -247,7 +247,7 @@ impl Memory {
             .accepting_loss();
         drop(stored);
         let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
-        // Ask before anything is set aside: where nothing is lost, the home stays as it is.
+        // Look whether lines are lost before anything is set aside: if none is lost, the home has to stay as it is.
         let lost = opening.loss().ok_or(MemoryError::NothingLost)?;
         let left = opening.last();
         let mut past = recall_all(keys, config, &opening)?;
@@ -297,7 +297,8 @@ fn custody(home: &Home, config: &Config) -> Result<Custody, MemoryError> {
     if access.mode & GROUP_READS == 0 {
         return Ok(custody);
     }
-    // Refuse a group that does not exist: with the daemon's own group instead, others than meant could read the log.
+    // Refuse a group that does not exist: if the daemon's own group took its place, its members could read
+    // a log that is not for them.
     let group = access
         .group
         .as_ref()

@@ -216,7 +216,7 @@ fn of_keys(error: &KeystoreError) -> Exit {
         | KeystoreError::Unfit { .. }
         | KeystoreError::NoRequest
         | KeystoreError::Randomness(_) => Exit::Refused,
-        // Exit code of wrong use: the person has to put a key file, an answer or a passphrase right first.
+        // Exit with the code of wrong use: the person has to mend a key file, a passphrase or the root key's answer first.
         KeystoreError::Missing(_)
         | KeystoreError::NoCredential { .. }
         | KeystoreError::Pem { .. }

@@ -71,7 +71,7 @@ impl PeerCarriers {
         all.insert(peer.clone(), carriers);
         let path = home.peer_carriers();
         let text = serde_json::to_string_pretty(&all).unwrap_or_default();
-        // Replace the file as a whole: a half-written file would make every start from then on fail.
+        // Replace the file of carriers as a whole: a half-written file would make every later start fail.
         private::replace(&path, format!("{text}\n").as_bytes())?;
         Ok(path)
     }
@@ -112,8 +112,8 @@ pub(crate) fn routes_of(texts: &[String], peer: &AgentId) -> Result<Vec<Route>, 
             .find(|known| known.carrier == route.carrier);
         match known {
             None => routes.push(route),
-            // The node notes by the carrier's name alone where a message went, so a peer has one route for each carrier: a
-            // second address joins it.
+            // The node notes only the carrier's name for a message that went out. So a peer has one route for each carrier, and
+            // a second address is added to that route.
             Some(known) if is_another_address(known, &route) => {
                 known.address.push(' ');
                 known.address.push_str(&route.address);

@@ -376,8 +376,8 @@ impl LineReader {
                     Ok(Some(line))
                 };
             }
-            // Next time, search only the new bytes for the line's end: otherwise a client that
-            // sends its line byte by byte would make each byte cost the whole line.
+            // Next time, search only the new bytes for the line's end: otherwise the whole line would be searched for each byte
+            // of a client that sends it byte by byte.
             self.scanned = self.buffer.len();
             // Check the limit before more is read: a line without an end must not fill the memory.
             if self.scanned > self.limit {

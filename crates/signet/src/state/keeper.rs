@@ -28,7 +28,8 @@ impl Keeper {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(store: StateStore) -> std::io::Result<Self> {
-        // Make room for one snapshot: it may wait while another is written.
+        // Let one snapshot wait while another is written. A second one need not wait: the next snapshot
+        // will hold all that it says.
         let (snapshots, waiting) = sync_channel(1);
         let rows = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&rows);

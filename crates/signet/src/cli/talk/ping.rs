@@ -44,7 +44,7 @@ pub(crate) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), CliError>
     };
     let start = Instant::now();
     let sent = change(&mut client, &ping)?;
-    // Take the time here: the acknowledgement below is not part of the peer's answer.
+    // Stop the time here: the acknowledgement below is not part of the peer's answer.
     let milliseconds = start.elapsed().as_secs_f64() * 1e3;
     if let Some(answer) = &sent.answer {
         acknowledge_read(&mut client, answer);

@@ -68,7 +68,8 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliErro
     let statement = statement
         .map_err(|error| CliError::usage(error, "give a --reason of 1 to 200 characters"))?;
     let text = json_line(&statement.to_value());
-    // Write the file before the daemon is told: whatever the daemon answers, the file is needed for peers whom it cannot reach.
+    // Write the revocation down before the daemon is told: whatever the daemon answers, the person needs it for peers
+    // whom the daemon cannot reach.
     let file = match &args.out {
         Some(out) => {
             private::create(out, text.as_bytes())?;

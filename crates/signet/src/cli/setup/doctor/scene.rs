@@ -59,8 +59,8 @@ impl Scene {
         });
         let (source, status) = match asked {
             Ok((client, status)) => (FactSource::Daemon(client), Ok(status)),
-            // No daemon answers: read its files without the lock, because a doctor that held the lock would keep a
-            // daemon from starting.
+            // No daemon answers: read the home's files without the lock, because a doctor that held the lock would
+            // keep a daemon from starting.
             Err(error) => (FactSource::left(home, &config), Err(error.to_string())),
         };
         Self {

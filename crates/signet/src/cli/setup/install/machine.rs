@@ -117,7 +117,8 @@ impl Machine {
             make_all(parent).map_err(fail)?;
             let fresh = place.with_extension("new");
             let replaced = replace(&place, &fresh, 0o600, text.as_bytes(), |file| {
-                // Set owner and mode before the new file gets its name, so that nobody reads it too early.
+                // Set owner and mode before the new file gets its name: otherwise a server could for a moment find a file
+                // there that it may not read.
                 fchown(file, Some(0), group)?;
                 file.set_permissions(Permissions::from_mode(mode))
             });
@@ -244,8 +245,8 @@ impl Machine {
         // A unit without a process says `MainPID=0`, and no process has that number, so `age` is then `None`.
         let said = String::from_utf8_lossy(&said.stdout);
         let age = said.trim().strip_prefix("MainPID=").and_then(age_of);
-        // Both ages are rounded: without the 50 ms, a daemon that was started right after its file was written
-        // could count as older than the file.
+        // The ages of process and file are rounded: without the 50 ms, a daemon that was started right after its file was
+        // written could count as older than the file.
         matches!((age, changed), (Some(age), Some(changed)) if age > changed + Duration::from_millis(50))
     }
 

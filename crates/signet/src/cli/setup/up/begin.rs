@@ -79,7 +79,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), CliError> {
         None => None,
     };
     let seed = home.nats_seed();
-    // The other home's server has a login for an agent of this id. If this home holds the seed of that login, this is that
+    // The other home's server may have a login for an agent of this id. If this home holds the seed of that login, this is that
     // agent's home, and no other agent has taken the id.
     let has_login = || seed.exists() && key::read(&seed).ok() == login;
     let is_other = match (&known, &root) {

@@ -170,7 +170,8 @@ impl FoundServer<'_> {
         set_servers(home, &login.servers)?;
         let seed = home.nats_seed();
         match seed.exists() {
-            // Keep the file if it has the same key already; replace another key, or one that cannot be read.
+            // If the seed file holds this login's key already, leave the file alone. Replace another key, or a file that cannot
+            // be read, because the new login takes the place of the old one.
             true if key::read(&seed).ok() == Some(login.public()?) => {}
             true => private::replace(&seed, format!("{}\n", *login.nkey).as_bytes())?,
             false => private::create_whole(&seed, format!("{}\n", *login.nkey).as_bytes())?,

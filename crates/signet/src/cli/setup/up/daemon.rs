@@ -41,8 +41,7 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Cl
         .stderr(out);
     // Remove NATS_URL: it would override the configured server at this start, but not at later starts.
     command.env_remove("NATS_URL");
-    // Note the length of the file before the start: earlier starts wrote to the same file, and their errors must
-    // not be reported for this one.
+    // Note the length of the output file before the start: the errors that it already holds are those of earlier starts.
     let before = std::fs::metadata(&log).map_or(0, |facts| facts.len());
     // Start the daemon in a process group of its own: a Ctrl-C at this terminal is meant for this command.
     let child = command.process_group(0).spawn();

@@ -57,8 +57,7 @@ impl Units {
         done(&["daemon-reload"])?;
         for unit in &units {
             done(&["enable", unit])?;
-            // Use `start` and not `restart`: `start` leaves a unit that runs alone, and starts one that
-            // does not run with its new text.
+            // Use `start` and not `restart`: `start` leaves a running unit alone, and starts a stopped unit with its new text.
             done(&["start", unit])?;
         }
         Ok(())
