@@ -93,7 +93,7 @@ impl Bodies {
         let (mut all, mut room) = (BytesMut::new(), None::<OwnedSemaphorePermit>);
         while let Some(frame) = body.frame().await {
             let Ok(piece) = frame.map_err(|_| BodyFault::Broken)?.into_data() else {
-                // Trailers are no part of the body, and nothing here reads them.
+                // This frame holds trailers. They are no part of the body, and nothing here reads them.
                 continue;
             };
             if all.len() + piece.len() > self.most {

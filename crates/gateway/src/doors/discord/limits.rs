@@ -55,8 +55,8 @@ impl RateLimits {
     pub(crate) fn note(&mut self, route: RequestKind, said: RateLimitHeaders, now: Instant) {
         match said.status {
             429 => self.note_limit(route, said, now),
-            // Discord bans the IP address of a client that goes on asking with a refused token: so send no request at all for
-            // the time `REFUSED`.
+            // A person has to mend a refused token or a wrong channel, and Discord bans the IP address of a client that goes on
+            // asking: so send no request at all for the time `REFUSED`.
             401 | 403 | 404 => self.global = Some(now + REFUSED),
             500.. => self.note_fault(now),
             _ => {

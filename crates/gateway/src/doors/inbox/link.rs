@@ -202,7 +202,7 @@ async fn converse(
         () = tell.closed() => {}
     }
     let mut all = awaited.locked();
-    // Dropping the table drops all senders in it, which tells every waiting call that no answer comes.
+    // Dropping the table of the waiting calls drops the sender of each, which tells the call that no answer comes.
     *all = None;
 }
 
@@ -264,7 +264,7 @@ fn take(
     };
     let mut all = awaited.locked();
     let waiting = all.as_mut().and_then(|all| all.remove(&id));
-    // The caller may have stopped waiting: then nobody is left to take the answer, and it is dropped.
+    // The future that waits for this answer may have been dropped: then nobody is left to take the answer.
     waiting.map(|waiting| waiting.send(answer).is_ok());
     true
 }

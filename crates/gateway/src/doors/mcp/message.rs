@@ -131,8 +131,8 @@ impl View {
 
     pub(crate) fn message(self, message: signet_api::Message) -> ClientMessage {
         let withheld = match &message.shut {
-            // Check the tier first: a message above the client's tier is withheld for that reason, whether or not
-            // it could be opened.
+            // Check the tier first: for a message above the client's tier it makes no difference whether the daemon could open
+            // it.
             _ if message.data_tier > self.tier => Some(Withheld::AboveTier),
             Some(_) => Some(Withheld::CannotBeOpened),
             None => None,

@@ -37,8 +37,8 @@ impl Db {
                 message,
             } => {
                 let (mut record, seq) = self.owned(&owner, &task)?;
-                // The caller has checked the task before, but outside of this thread: check again, because the task
-                // may have ended since.
+                // The task may have ended since `said` looked it up. On this thread no other change comes in between, so check
+                // here that the task takes another message.
                 further(&record, context.as_deref())?;
                 let events = record.say(*message, tier, now);
                 (record, events, seq)

@@ -124,7 +124,7 @@ impl Unwritten {
             bytes,
         };
         self.tasks.insert(id, words);
-        // `order.len() > 1` keeps the newest task, however large it is: its caller is about to ask for it.
+        // `order.len() > 1` keeps the newest task, however large it is: its client is about to ask for it.
         while self.bytes > UNWRITTEN_MAX && self.order.len() > 1 {
             let oldest = self.order.front().cloned().unwrap_or_default();
             self.remove(&oldest);

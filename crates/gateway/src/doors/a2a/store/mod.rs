@@ -143,7 +143,8 @@ impl Store {
         work: impl FnOnce(&mut Db) -> T + std::marker::Send + 'static,
     ) -> Result<T, A2aError> {
         let (done, answer) = oneshot::channel();
-        // The caller may have gone meanwhile: the work is done all the same, and the error of `send` is ignored.
+        // The future that waits for `answer` may be dropped meanwhile: the work is done all the same, and the error of `send`
+        // is ignored.
         let job: Job = Box::new(move |db| drop(done.send(work(db))));
         let gone = |_| A2aError::internal("Internal error: the gateway is ending; call again");
         self.jobs.send(job).await.map_err(|_| gone(()))?;
