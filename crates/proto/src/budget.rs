@@ -21,7 +21,7 @@ impl Bucket {
         let done = now.saturating_sub(self.seen).saturating_mul(rate);
         let idle = done.saturating_sub(self.owed);
         self.owed = self.owed.saturating_sub(done);
-        // Set `seen` to `now` even if `now` is earlier: otherwise, after the clock was put back, nothing that is owed would be
+        // Set `seen` to `now` even if the clock was put back and `now` is earlier: otherwise nothing of what is owed would be
         // worked off until the clock has caught up.
         self.seen = now;
         idle
@@ -54,7 +54,7 @@ impl Bucket {
     pub fn room_at(self, work: Duration, size: Duration, rate: u32) -> Duration {
         // A rate of 0 does not occur, but nothing here ensures that: avoid a division by zero.
         let rate = rate.max(1);
-        // Round up: rounded down, the result could be a time at which there is no room yet.
+        // Round the division up: rounded down, the result could be a time at which there is no room yet.
         let up = Duration::from_nanos(u64::from(rate - 1));
         let all = self.owed.saturating_add(work).saturating_add(up) / rate;
         self.seen.saturating_add(all).saturating_sub(size / rate)

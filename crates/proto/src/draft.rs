@@ -99,7 +99,8 @@ impl Signed {
         if let Some(read) = Unverified::parse_canonical(&unsigned.with(&signature)) {
             return Ok(Self(Arc::new(read.into_message())));
         }
-        // This message is of a kind that the fast reader does not cover, or a recipient would refuse it: the schema says which.
+        // The fast reader gave up: it does not cover messages of this kind, or a recipient would refuse this message. The
+        // schema and the full parser tell which.
         let mut value = outgoing.to_value();
         attach(&mut value, &signature);
         schema::fit_message(&value)?;
@@ -293,8 +294,8 @@ impl Draft {
         Headers {
             agent_id: identity.agent().clone(),
             principal_id: identity.certificate.principal.clone(),
-            // Take `timestamp` and `expires_at` from one reading of the clock: with two, a flight could live longer than the
-            // recipient allows.
+            // Take `timestamp` and `expires_at` from one reading of the clock: with two readings, a flight could live longer
+            // than its recipient allows.
             timestamp: stamp.now,
             message_type: self.form.message_type(),
             version: stamp.version,

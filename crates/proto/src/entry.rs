@@ -117,7 +117,7 @@ macro_rules! lines {
     };
 }
 
-// Gives the `Claim` that an audit has to prove for a log line; a line marked `unproven` has none.
+// Gives the `Claim` that an audit has to prove for a log line. A kind of line that the table below calls `unproven` has none.
 macro_rules! claim {
     (proven $entry:ident $said:ident) => {
         Some(Claim::$entry($said))
@@ -128,8 +128,8 @@ macro_rules! claim {
     }};
 }
 
-// Columns: kind; variant and type; whether an audit proves the line; its weight; whether it counts against the budget of the
-// peer that caused it; when it is written. The type's file has the line's members, and its text for people.
+// Columns: kind; variant and type; whether an audit proves the line; its `Weight`; whether it counts against the budget of the
+// peer that caused it; when it is written. A line's members and its text for people are defined in the file of its type.
 lines! {
     "message"  Message(Verdict),       proven,   |verdict| verdict.weight(),  verdict.direction == Direction::In, "A message, in or out, and what was decided about it.";
     "genesis"  Genesis(Certificate),   proven,   |_| Weight::Light,     false,   "The first line of a log: whose it is.";

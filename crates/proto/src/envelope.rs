@@ -137,7 +137,8 @@ impl Message {
             .and_then(Value::as_str)
             .map(str::to_owned);
         let sealed = parts.envelope.get("sealed").map(Sealed::parse);
-        // Write the canonical form and its hash last: a message that fails a check above does not need them.
+        // Write the canonical form and its hash last, because they cost the most: a message that fails a check above needs
+        // neither.
         let (canonical, span) = write_enveloped(value, parts.path);
         let hash = Digest::of(&[&canonical]);
         Ok(Self {
@@ -221,7 +222,8 @@ impl Unverified {
         if let Some(read) = Self::parse_canonical(bytes) {
             return wanted(&read.message.headers.agent_id).then_some(Ok(read));
         }
-        // Drop the parser's error: during a flood such a message is only counted, and nobody asks why it did not parse.
+        // Drop the parser's error: this function serves floods, in which a message that does not parse is only counted, and
+        // nobody asks for the reason.
         let value = parse_value(bytes).ok()?;
         let sender = Claimed::of(&value).agent?;
         wanted(&sender).then(|| Self::read(bytes, value))

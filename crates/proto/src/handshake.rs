@@ -279,8 +279,8 @@ impl Handshake {
         let go_on_as_initiator = *me < message.headers.agent_id;
         match self {
             Self::AwaitVerify(_) if go_on_as_initiator => Err(Reason::HandshakeCrossed),
-            // The peer has answered our announce. Refuse its own announce unless that is later than its answer: only then has
-            // the peer lost its half of the handshake.
+            // The peer has answered our announce. Refuse its own announce if that is not later than its answer: only a later
+            // one shows that the peer has lost its half of the handshake.
             Self::AwaitTrust(state) if !later_than(&state.verify) => Err(Reason::HandshakeCrossed),
             Self::AwaitCapability(state) if !later_than(&state.announce) => {
                 Err(Reason::AnnounceStale)
@@ -381,8 +381,8 @@ impl Grant {
         Some(Self {
             capabilities: names.collect::<Option<_>>()?,
             tier: Tier::parse(value.get("tier")?.as_u64()?).ok()?,
-            // A number above u32 would become `None`, which means no limit. It
-            // cannot occur: the schema allows a million at most.
+            // A number above u32 would become `None`, which means no limit. No such number comes: the schema allows a million
+            // at most.
             messages_per_minute: budget.and_then(|number| u32::try_from(number).ok()),
         })
     }

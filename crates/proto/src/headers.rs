@@ -251,7 +251,7 @@ impl Headers {
     /// # Errors
     /// `header-missing`, `header-unknown` or `header-invalid`.
     pub fn parse(members: &Map<String, Value>) -> Result<Self, Reason> {
-        // Member names are unique, so the number of mandatory names tells whether one is missing.
+        // Member names are unique, so counting the mandatory names that are present tells whether one is missing.
         if members.keys().filter(|name| is_mandatory(name)).count() < MANDATORY {
             return Err(Reason::HeaderMissing);
         }

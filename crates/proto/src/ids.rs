@@ -102,7 +102,7 @@ name_id! {
 }
 
 fn is_name(text: &str) -> bool {
-    // A name is used unchanged as a NATS subject token and as a file name: so it has no dot, slash, star or upper case.
+    // A name is used unchanged as a NATS subject token and as a file name: so it must have no dot, slash, star or upper case.
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= NAME_MAX
         && text.bytes().next().is_some_and(plain)
@@ -329,7 +329,7 @@ pub fn decode_base64url(text: &str) -> Result<Vec<u8>, IdError> {
 /// [`IdError::Base64Url`], likewise for any other length.
 pub(crate) fn decode_array<const N: usize>(text: &str) -> Result<[u8; N], IdError> {
     let mut bytes = [0; N];
-    // Refuse a text of another length here: `decode_mut` panics if the lengths differ.
+    // Refuse a text of the wrong length before it is decoded: `decode_mut` panics if the lengths differ.
     if BASE64URL_NOPAD.decode_len(text.len()) != Ok(N) {
         return Err(IdError::Base64Url);
     }

@@ -91,8 +91,8 @@ impl VerifyKey {
 
     /// Whether `signature` holds, strictly, over the purpose's label and then `parts`.
     pub fn verify(&self, purpose: Purpose, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
-        // Verify strictly: signatures that some verifiers take and others do not
-        // would let two agents disagree about what was said.
+        // Verify strictly: a signature that some verifiers take and others refuse would let two agents disagree about what was
+        // said.
         let signed = labelled(purpose, parts);
         self.key
             .verify_strict(&signed, &Signature::from_bytes(signature))
@@ -110,7 +110,7 @@ impl TryFrom<[u8; 32]> for VerifyKey {
         if !canonical {
             return Err(KeyError::NotAPoint);
         }
-        // Refuse a key of small order: a signature can be made for it that is valid for many messages.
+        // Refuse a key of small order: one signature for such a key can be valid for many messages.
         if key.is_weak() {
             return Err(KeyError::LowOrder);
         }

@@ -62,8 +62,8 @@ macro_rules! methods {
     };
 }
 
-// Columns: variant; name on the wire; message-type; class; first version that
-// has it; body; where a recipient keeps it; what it says.
+// Columns: variant; name on the wire; message-type; class; first version that has the method; form of the body; where a
+// recipient keeps the message; its meaning for people.
 methods! {
     Request      "agent.request"      Request      Application CURRENT  Free,                  Inbox     "Asks for an answer, perhaps for a capability.";
     Notification "agent.notification" Notification Application CURRENT  Free,                  Inbox     "Tells something that wants no answer.";

@@ -200,7 +200,7 @@ impl Policy {
 impl<'a> Allowance<'a> {
     /// The grant that a handshake gives.
     pub fn grant(&self) -> Grant {
-        // Grant only what we offer: other names in a grant count for nothing (protocol.md, Grants).
+        // Grant only capabilities that we offer: other names in a grant count for nothing (protocol.md, Grants).
         let offered = self.policy.capabilities.iter();
         let names = offered
             .map(|capability| &capability.name)
@@ -223,7 +223,8 @@ impl<'a> Allowance<'a> {
     /// Whether `name` may be asked for, and where that is decided. `live` says that a program offers it.
     pub fn capability(&self, name: &CapabilityName, live: bool) -> (bool, By) {
         let by = match self.rule.and_then(|rule| rule.capabilities.as_ref()) {
-            // Check this case first: a person who asks why should read that nobody offers it, not that it was not granted.
+            // Ask first whether anybody offers the capability: a person who asks why it is refused should read that nobody
+            // offers it, and not that it was not granted.
             _ if self.policy.capability(name).is_none() && !live => return (false, By::Offer),
             Some(_) => By::Peer,
             None => By::Grant,
@@ -262,7 +263,7 @@ pub(crate) fn fits_together<'a>(
 
 /// The stricter of two budgets.
 pub fn stricter(one: Option<u32>, other: Option<u32>) -> Option<u32> {
-    // `None` means no limit and is left out here, so that any number is stricter.
+    // `None` means no limit. Leave it out of the comparison, so that any number is stricter than no limit.
     one.into_iter().chain(other).min()
 }
 

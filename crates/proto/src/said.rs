@@ -9,7 +9,7 @@ use crate::keys::{KeyError, SealKey};
 use crate::time::Timestamp;
 use signet_json::{Limits, canonical, parse};
 
-// Re-exported for the files that declare statements: their tables use these names.
+// Re-exported for the files that declare statements: the tables in those files use these names.
 pub(crate) use crate::keys::{Purpose, SigningKey, VerifyKey};
 pub(crate) use signet_json::{Map, Value};
 
@@ -58,7 +58,7 @@ pub(crate) trait Statement: Sized {
         let is_known = |name: &String| {
             ["type", "signature"].contains(&name.as_str()) || Self::MEMBERS.contains(&name.as_str())
         };
-        // Refuse an unknown member although it is signed: another implementation could give it a meaning.
+        // Refuse an unknown member although the signature covers it: another implementation could give that member a meaning.
         if !members.keys().all(is_known) {
             return Err(CertificateError::Member("(an unknown one)"));
         }

@@ -55,7 +55,7 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// # Errors
 /// `method-not-found` when only the method is unknown, else `invalid-shape`.
 pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
-    // If the schemas did not compile, refuse every message. A test compiles each of them, so this does not occur.
+    // If the schemas did not compile, refuse every message. A test compiles each schema, so this does not occur.
     let schemas = SCHEMAS.as_ref().ok_or(Reason::InvalidShape)?;
     if schemas.shape.is_valid(value) {
         return match schemas.body_fits(value) {
@@ -63,8 +63,8 @@ pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
             false => Err(Reason::InvalidShape),
         };
     }
-    // Is only the method unknown, or is more wrong? A second schema, which allows any method name, tells. Asking the first
-    // schema for its errors instead would copy every unknown name.
+    // Find out whether only the method is unknown, by a second schema that allows any method name. Asking the first schema for
+    // its errors would copy every unknown name.
     match schemas.any_method.is_valid(value) {
         true => Err(Reason::MethodNotFound),
         false => Err(Reason::InvalidShape),
@@ -89,7 +89,7 @@ struct Schemas {
 impl Schemas {
     fn body_fits(&self, message: &Value) -> bool {
         let method = message.get("method").and_then(Value::as_str);
-        // An answer has no method, and no schema limits its body.
+        // An answer has no method, and no schema limits the body of an answer.
         let Some(method) = method.and_then(|name| name.parse::<Method>().ok()) else {
             return true;
         };

@@ -36,7 +36,7 @@ impl Opened {
     /// `seal-mismatch`: made for other headers, or not strict JSON of exactly the members that
     /// [`plaintext`] writes.
     pub fn parse(plaintext: &[u8], headers: &Headers) -> Result<Self, Reason> {
-        // The sealed content comes from a peer: parse it as strictly as a message.
+        // The sealed content comes from a peer: parse it as strictly as a whole message.
         let Ok(Value::Object(mut inner)) = signet_json::parse(plaintext, Limits::MESSAGE) else {
             return Err(Reason::SealMismatch);
         };
@@ -46,8 +46,8 @@ impl Opened {
             Some(_) => return Err(Reason::SealMismatch),
         };
         let body = inner.remove("body");
-        // The members that are left must be exactly those of these headers. Otherwise a sealed box could be moved into another
-        // message, or its tier be lowered.
+        // The members that are left must be exactly the ones that `headers` demand. Otherwise a sealed box could be moved into
+        // another message, or its tier be lowered.
         if inner == binding(headers) {
             Ok(Self { summary, body })
         } else {
@@ -83,7 +83,8 @@ pub fn plaintext(
     }
     let mut out = Zeroizing::new(Vec::with_capacity(1024));
     write_canonical(&Value::Object(inner), &mut out);
-    // Parse the plaintext as the recipient will: a body that is small enough alone may be too large or too deep inside of it.
+    // Parse the plaintext as the recipient will parse it: a body that is small enough alone may be too large or too deep as
+    // part of the plaintext.
     signet_json::parse(&out, Limits::MESSAGE)?;
     Ok(out)
 }
@@ -115,7 +116,7 @@ fn binding(headers: &Headers) -> Map<String, Value> {
     put("to", headers.recipient_id.as_str().into());
     put("message-id", headers.message_id.to_string().into());
     put("data-tier", headers.data_tier.number().into());
-    // A draft that is sealed for ourselves has no session yet, so none is written.
+    // A draft that is sealed for ourselves has no session yet: so write none.
     if let Some(session) = headers.session {
         put("session", session.to_string().into());
     }

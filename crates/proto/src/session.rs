@@ -127,7 +127,8 @@ impl Session {
         if sequence <= self.beside.sequence {
             return;
         }
-        // Each offer lists everything that the peer's programs offer now: first remove what the last offer named.
+        // Each offer lists everything that the peer's programs offer now, so it replaces the offer before: remove what that one
+        // named.
         let before = std::mem::take(&mut self.beside.names);
         self.offered.retain(|offer| !before.contains(&offer.name));
         let granted = &mut self.received.capabilities;
@@ -175,7 +176,8 @@ impl Session {
     /// Whether nothing that a person decides changed between this session and `other`.
     pub fn has_terms_of(&self, other: &Self) -> bool {
         let keys = self.peer_key == other.peer_key && self.own_key == other.own_key;
-        // `settled_grant` leaves out what the peer's programs offer: that changes without a person's decision.
+        // `settled_grant` leaves out the capabilities that the peer's programs offer, since those change without a person's
+        // decision.
         let grants = self.given == other.given && self.settled_grant() == other.settled_grant();
         keys && grants && self.version == other.version && self.peer_layers == other.peer_layers
     }

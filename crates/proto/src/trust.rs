@@ -158,8 +158,7 @@ impl TrustStore {
         revoked: Revoked,
     ) {
         let mut known = principals;
-        // Our own principal comes from our keys, not from the stored trust: put
-        // it back where the stored trust does not have it.
+        // Our own principal comes from our keys and not from the stored trust: if the stored trust lacks it, put it back.
         let own = self.view.principals.get(&self.view.own).cloned();
         if let (Some(own), false) = (own, known.contains_key(&self.view.own)) {
             known.insert(self.view.own.clone(), own);
@@ -234,8 +233,8 @@ impl TrustStore {
         self.change(agent, |peer| {
             peer.principal = Some(certificate.principal.clone());
             let before = peer.newest().map(|newest| newest.signing_key.id());
-            // Start the serials of key statements again with each signing key: otherwise a thief of an older key could use up
-            // the serials of the newer one.
+            // Start the serials of key statements anew with each signing key: otherwise a thief of an older signing key could
+            // use up the serials that the newer key needs.
             if before != Some(certificate.signing_key.id()) {
                 peer.keys_serial = 0;
             }
@@ -258,7 +257,8 @@ impl TrustStore {
     /// When the agent-id is our own or another principal's, or the principal is our own.
     pub fn replace_root(&mut self, certificate: &Certificate) -> Result<(), BindError> {
         let (agent, principal) = (&certificate.agent, &certificate.principal);
-        // Refuse our own agent and principal: our root key comes with our own certificate, not from a decision about trust.
+        // Refuse our own agent and our own principal: our root key comes with our own certificate, and not from a decision
+        // about trust.
         if *agent == self.view.me || *principal == self.view.own {
             return Err(BindError::Myself(agent.clone()));
         }
@@ -310,7 +310,7 @@ impl TrustStore {
         let known = known.entry(named).or_default();
         known.retain(|known| known.root != revocation.root);
         known.push(Arc::new(revocation.clone()));
-        // `change` raises the peer's epoch, so that what was verified before the revocation is judged again.
+        // `change` raises the peer's epoch, so that messages which were verified before the revocation are verified again.
         if self.view.peer(&revocation.agent).is_some() {
             self.change(&revocation.agent, |_| {});
         }
@@ -348,7 +348,8 @@ impl TrustStore {
             principals.insert(certificate.principal.clone(), Principal::of(certificate));
         }
         if newer && succeeds {
-            // `change` raises the peer's epoch, so that what was verified under the older root is judged again.
+            // `change` raises the epoch of each agent, so that messages which were verified under the older root key are
+            // verified again.
             for agent in self.agents_of(&certificate.principal) {
                 self.change(&agent, |_| {});
             }

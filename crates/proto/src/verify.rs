@@ -156,7 +156,7 @@ fn prove(
     by: Verifier,
 ) -> Result<(Option<Credentials>, u64), Reason> {
     let headers = &message.headers;
-    // Check the recipient (V05) first, so that a message for another agent costs no look-up.
+    // Check the recipient (V05) first, so that a message for another agent costs no look-up in the trust store.
     if headers.recipient_id != *view.me() {
         return Err(Reason::WrongRecipient);
     }
@@ -180,7 +180,7 @@ fn prove(
     if view.is_revoked(certificate) {
         return Err(Reason::CertificateRevoked);
     }
-    // Check the sender (V06) before the signature (V07): verifying is expensive, so the cheap checks come first.
+    // Check the sender (V06) before the signature (V07): the checks of the sender are cheap, and verifying a signature is not.
     prove_sender(message, certificate)?;
     prove_by_table(message, certificate, view, by)?;
     Ok((None, peer.epoch()))
@@ -191,7 +191,7 @@ fn prove(
 fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentials, u64), Reason> {
     let certificate = claimed_certificate(message)?;
     let peer = view.admit(&certificate)?;
-    // The newest known certificate was proven when it was taken: do not verify its signature a second time.
+    // The newest known certificate was proven when it was taken: so do not verify its signature a second time.
     if peer.newest() != Some(&certificate) {
         certificate
             .prove()
@@ -199,7 +199,7 @@ fn certified_by_flight(message: &Message, view: &TrustView) -> Result<(Credentia
     }
     let credentials = prove_credentials(message, certificate)?;
     let newest = peer.newest().map(|newest| newest.signing_key.id());
-    // Serials of key statements start again with each signing key: compare them only under the same key.
+    // Serials of key statements start anew with each signing key: compare them only under the same signing key.
     let same_key = newest == Some(credentials.certificate.signing_key.id());
     if same_key && credentials.keys.serial < peer.keys_serial() {
         return Err(Reason::SerialRolledBack);

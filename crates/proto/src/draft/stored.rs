@@ -24,7 +24,8 @@ impl Draft {
         now: Timestamp,
         rng: &mut impl CryptoRngCore,
     ) -> Result<(Value, Option<Sealed>), Reason> {
-        // Session and sequence number are not known yet, so the copy that is sealed for ourselves names no session either.
+        // Session and sequence number are not known before the draft leaves, so the copy that is sealed for ourselves names no
+        // session.
         let stamp = Stamp {
             now,
             session: None,
@@ -62,7 +63,8 @@ impl Draft {
             .get_mut("headers")
             .and_then(Value::as_object_mut)
             .ok_or(Reason::HeaderMissing)?;
-        // Put placeholders into the headers that signing will replace: without them the draft could not be read.
+        // The log holds a draft without the headers that signing adds. Put placeholders in their place: the parser refuses a
+        // message that lacks a mandatory header.
         for (name, text) in UNSIGNED.into_iter().zip([
             "1970-01-01T00:00:00Z",
             "1970-01-01T00:00:00Z",

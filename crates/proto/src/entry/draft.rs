@@ -101,7 +101,7 @@ impl DraftLine {
         let method = method.and_then(|method| method.parse().ok());
         let derived = Derived::of_headers(headers, method);
         derived.write_class(line);
-        // `write` has written the `id` already: do not write it a second time.
+        // The caller, `write`, has put the `id` into the line already: leave it out here, or the line would have it twice.
         Derived {
             id: None,
             ..derived

@@ -181,12 +181,13 @@ impl LineKind for HandoffLine {
 }
 
 fn read_offered(members: &LineMembers<'_>, task: TaskId) -> Result<Offered, EntryError> {
-    // Do not verify signatures while a log line is read: that was done when the handoff came or left, and an audit does it
-    // again.
+    // Do not verify the chain's signatures while a log line is read: they were verified when the handoff came or left, and an
+    // audit verifies them again.
     let chain = Chain::read(members.value("chain")?).ok();
     Ok(Offered {
         chain: chain
-            // Refuse a log line that names another task than the chain of mandates in it.
+            // The line names its task twice, in `task` and in the chain of mandates. Refuse a line in which the two differ: no
+            // handoff writes one.
             .filter(|chain| chain.task() == task)
             .ok_or(EntryError("chain"))?,
         tier: members.small("tier")?,

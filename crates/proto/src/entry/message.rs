@@ -93,7 +93,8 @@ impl Verdict {
                 } else {
                     &headers.recipient_id
                 };
-                // A log line that keeps only the headers keeps no text of the message: so show no summary either.
+                // The log line of a message whose headers alone are kept must hold no text of that message: so leave out its
+                // summary.
                 let is_whole = matches!(self.evidence, Evidence::Whole(_));
                 let summary = message.summary.as_deref().filter(|_| is_whole);
                 (
@@ -132,7 +133,8 @@ impl Verdict {
         let message = Unverified::parse_canonical(message.strip_suffix('}')?.as_bytes())?;
         let (before, hash) = before.strip_suffix('"')?.rsplit_once(",\"sha256\":\"")?;
         let (_, bytes) = before.rsplit_once(",\"bytes\":")?;
-        // Give up on a size above u32: then the caller parses the whole log line strictly, which may refuse the size.
+        // Give up on a size above u32: the caller then parses the whole log line strictly, and the strict parser refuses sizes
+        // that are too large.
         let bytes: u32 = bytes.parse().ok()?;
         Some(Self {
             direction: Direction::of(direction)?,
@@ -204,7 +206,8 @@ impl LineKind for Verdict {
                 Evidence::Raw(head, claimed)
             }
             (None, None, Err(_)) => Evidence::Copy(claimed),
-            // Refuse a log line that holds the message in two forms: they could contradict each other.
+            // Refuse a log line that holds the message in two forms, such as `message` and `raw`: the two could contradict each
+            // other.
             _ => return Err(EntryError("message")),
         };
         Ok(Self {

@@ -136,8 +136,8 @@ impl LineKind for Revocation {
 
     fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
         let value = LineMembers(&line).value("revocation")?;
-        // `parse` verifies the signature by the root key in the revocation. Whether that root is known is checked where the
-        // revocation is applied.
+        // `parse` verifies the signature by the root key that the revocation names. Whether we know that root key is checked
+        // later, where the revocation is applied.
         Self::parse(value).map_err(|_| EntryError("revocation"))
     }
 
@@ -188,7 +188,7 @@ impl LineKind for ApprovalLine {
     fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
         let members = LineMembers(&line);
         let value = members.value("approval")?;
-        // `Approval::parse` verifies the signature: a log line that somebody made up is no approval.
+        // `Approval::parse` verifies the person's signature: so nobody makes up an approval by writing a line into the log.
         let approval = Approval::parse(value, &control(&members)?);
         Ok(Self {
             peer: members.parsed("peer")?,

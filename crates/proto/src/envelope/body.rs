@@ -14,7 +14,8 @@ pub(super) enum Body {
     Bytes {
         place: Range<usize>,
         weight: usize,
-        // Made at the first use. Threads share the message, so the first thread that asks makes the tree for all.
+        // The tree is made at its first use. Threads share the message, so the thread that asks first makes the tree for all of
+        // them.
         tree: OnceLock<Value>,
     },
 }

@@ -19,8 +19,8 @@ use crate::schema;
 pub(super) fn message(bytes: &[u8]) -> Option<Message> {
     let mut reader = CanonicalReader::of(bytes, Limits::MESSAGE)?;
     reader.enter()?;
-    // This fast reader takes members in canonical order alone: where a message has another order or name, it gives up, and the
-    // full parser reads the message.
+    // This fast reader takes members in canonical order alone. It gives up on a message with another order or another name, and
+    // the full parser reads that message.
     let id = match reader.member("id") {
         true => Some(reader.plain_string()?.parse().ok()?),
         false => None,
@@ -82,8 +82,8 @@ impl Envelope {
 
     /// Whether the JSON-RPC `id` is the one that this form has.
     fn id_fits(&self, form: &Form, id: Option<MessageId>) -> bool {
-        // These are the rules of `Parts::prove_id`. If one is broken, give up: the full parser asks them again, and names the
-        // reason.
+        // Check the same rules as `Parts::prove_id`. If the message breaks one, the fast reader gives up, and the full parser
+        // finds the fault and names its reason.
         let headers = &self.headers;
         match form {
             Form::Call(method) if method.is_call() => id == Some(headers.message_id),

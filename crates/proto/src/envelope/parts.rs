@@ -26,8 +26,8 @@ impl<'a> Parts<'a> {
         } else if top.contains_key("result") {
             &["result"]
         } else {
-            // A failure is left: it has its envelope in `error.data`. If the message has no `error` either, the search below
-            // finds nothing and refuses the message.
+            // Without `params` and `result`, the message can only be a failure, whose envelope is in `error.data`. If it has no
+            // `error` either, the search below finds no envelope and refuses the message.
             &["error", "data"]
         };
         let object = |value: &'a Value, name: &&str| value.as_object()?.get(*name);
@@ -86,8 +86,8 @@ impl<'a> Parts<'a> {
         let same = match (id, expected) {
             (Some(id), Some(expected)) => id.as_str() == Some(expected.to_string().as_str()),
             (None, None) => true,
-            // JSON-RPC gives requests and answers an `id`, and notifications none: this message lacks its `id`, or has one too
-            // many.
+            // JSON-RPC gives an `id` to requests and answers, and none to notifications: this message lacks its `id`, or has
+            // one although it must not.
             _ => return Err(Reason::MessageTypeMismatch),
         };
         if same {

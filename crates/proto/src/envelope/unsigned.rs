@@ -34,7 +34,7 @@ impl Unsigned {
 
     /// The canonical form with the signature.
     pub(crate) fn with(mut self, signature: &[u8; 64]) -> Vec<u8> {
-        // `headers` always comes before `signature`, so begin with a comma.
+        // In the envelope, `headers` always stands before `signature`: so the inserted member begins with a comma.
         let member = format!(",\"signature\":\"{}\"", encode_base64url(signature));
         self.bytes
             .splice(self.place..self.place, member.into_bytes());
@@ -118,7 +118,8 @@ impl UnsignedParts<'_> {
             out.extend_from_slice(b",\"sealed\":");
             write_canonical(&sealed.to_value(), out);
         }
-        // The signature is inserted later. In canonical order it comes after `sealed` and before `summary`: note that place.
+        // The signature is inserted later, where canonical order wants it: behind `sealed` and before `summary`. Return that
+        // place.
         let place = out.len();
         if let Some(summary) = self.summary {
             out.extend_from_slice(b",\"summary\":");

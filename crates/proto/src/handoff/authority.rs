@@ -77,7 +77,7 @@ impl Authority {
             return Err(Overstep::Capability(wider.clone()));
         }
         self.reaches(next.tier)?;
-        // The depth has to become smaller with each mandate, and not only stay equal: so every chain ends.
+        // The depth has to fall with each mandate, and must not stay equal: so every chain of mandates ends.
         if next.depth >= self.depth {
             let (asked, given) = (next.depth, self.depth);
             return Err(Overstep::Depth { asked, given });

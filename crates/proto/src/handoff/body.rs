@@ -65,7 +65,7 @@ pub fn accepted_body(task: TaskId) -> Value {
 
 /// Whether an answer takes the task.
 pub fn is_acceptance(body: &Value, task: TaskId) -> bool {
-    // Compare the whole body: one with a further member is no acceptance, and leaves the offer open (`task-unknown`).
+    // Compare the whole body: a body with a further member is no acceptance, and leaves the task's offer open (`task-unknown`).
     *body == accepted_body(task)
 }
 

@@ -104,12 +104,12 @@ impl Chain {
             && last.mandate.from == headers.agent_id
             && last.certificate.signing_key.id() == headers.key_id;
         let stands = |link: &Link| issuer_stands(view, link) && in_time(link, now);
-        // The message has to expire by the end of its mandate: nobody may take the task after that.
+        // The message has to expire by the end of its mandate, because nobody may take the task after that end.
         let ends_with_it = headers.expires_at <= last.mandate.authority.not_after;
         if !(given_to_us && self.links().all(stands) && ends_with_it) {
             return Err(Reason::MandateInvalid);
         }
-        // Verify the signatures last, after the cheap checks: there are two for each of up to eight links.
+        // Verify the signatures last, after the cheap checks: each of up to eight links has two.
         self.prove()
     }
 
@@ -164,7 +164,8 @@ fn read_link(value: &Value) -> Result<Link, Reason> {
 /// newest, one newer still, or an older one that is still known.
 fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     let certificate = &link.certificate;
-    // An older certificate of an agent counts as long as we know it, unless the trust in that agent was withdrawn.
+    // An older certificate of an agent counts as long as our trust store holds it, unless the trust in that agent was
+    // withdrawn.
     let known = || {
         let peer = view.peer(&certificate.agent);
         let peer = peer.filter(|peer| !peer.is_withdrawn());

@@ -109,7 +109,7 @@ impl Flight {
     pub(super) fn opening(&self) -> Opening {
         Opening {
             named: self.named.clone(),
-            // The default is never used: `admit_offer` has refused a flight whose layers cannot be read.
+            // The default layers are never used: `admit_offer` has refused a flight whose layers cannot be read.
             layers: self.layers.unwrap_or_default(),
         }
     }
@@ -208,7 +208,7 @@ impl Transcript {
     }
 
     pub(super) fn with(self, flight: &Message) -> Self {
-        // Both hashes have a fixed length, so no other pair of hashes gives the same bytes when joined.
+        // Join the hashes without a separator: each has a fixed length, so no other pair of hashes gives the same bytes.
         Self(Digest::of(&[self.0.as_bytes(), flight.hash().as_bytes()]))
     }
 }

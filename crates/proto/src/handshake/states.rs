@@ -63,7 +63,7 @@ impl AwaitVerify {
         let mine = self.announce.body().and_then(versions_in);
         let mine = mine.ok_or(Reason::InvalidShape)?;
         match (best_common(&mine, flight.versions()?), flight.choice) {
-            // The peer has to choose the best version that both sides have. If they have none in common, `best` and `choice`
+            // The peer has to choose the newest version that both sides have. If they have none in common, `best` and `choice`
             // are both `None`: such a flight is taken as well, and ends the handshake.
             (best, choice) if best == choice => Ok(()),
             (None, Some(_)) => Err(Reason::VersionUnsupported),
@@ -85,7 +85,7 @@ impl AwaitVerify {
 
 impl AwaitTrust {
     pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
-        // Refuse this flight 4 if our flight 3 has not gone out: then it cannot be the answer to that.
+        // Refuse a flight 4 that comes before our flight 3 has gone out: it cannot be an answer to our flight 3.
         if self.capability.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }
@@ -126,8 +126,8 @@ impl AwaitCapability {
     pub(super) fn of(announce: TakenFlight, written: Timestamp) -> Self {
         let transcript = Transcript::start().with(&announce.message);
         let signed = announce.message.headers.timestamp;
-        // After our clock was put back, `written` (the log's time) is in the future. Cap it by the announce's own timestamp and
-        // the tolerance, so that the handshake does not stay half open for too long.
+        // After our clock was put back, `written` (the log's time) lies in the future. Cap it by the announce's own timestamp
+        // and the tolerance, so that the handshake does not stay half open for too long.
         let latest = signed.saturating_add(CLOCK_TOLERANCE);
         Self {
             announce,
@@ -144,8 +144,8 @@ impl AwaitCapability {
     }
 
     pub(super) fn admit(&self, flight: &Flight) -> Result<(), Reason> {
-        // Refuse this flight 3 if our flight 2 has not gone out, or named no common version: then it cannot be the answer to
-        // that.
+        // Refuse a flight 3 if our flight 2 has not gone out, or named no common version: in neither case can the peer have
+        // answered our flight 2.
         if self.verify.is_none() || self.choice.is_none() {
             return Err(Reason::HandshakeUnexpected);
         }

@@ -31,8 +31,8 @@ impl TryFrom<[u8; 32]> for SealKey {
     type Error = KeyError;
 
     fn try_from(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        // An X25519 key is one coordinate, which two points share. Take either point (sign 0): the order is checked below, and
-        // both have the same.
+        // An X25519 key is one coordinate, which two points of the curve share. Either point serves (sign 0 names one of them),
+        // since the checks below are about the order, which is the same for both.
         let point = MontgomeryPoint(bytes)
             .to_edwards(0)
             .ok_or(KeyError::NotAPoint)?;

@@ -124,7 +124,7 @@ impl KeyTables {
         signature: &[u8; 64],
     ) -> Option<bool> {
         let base = self.base.get()?;
-        // Hold the lock for this look-up only, and not during the arithmetic: other threads want to verify too.
+        // Hold the lock on the shelf for this look-up only, and not during the arithmetic: other threads want to verify too.
         let table = self.shelf().table(key.as_bytes())?;
         let holds = table.holds(base, purpose, parts, signature);
         if holds {
@@ -138,22 +138,24 @@ impl KeyTables {
         if !self.shelf().reserve(key.as_bytes()) {
             return;
         }
-        // Do this without the lock on the shelf: a thread that verifies meanwhile finds no table and does without one. Only a
-        // thread that makes another table waits.
+        // Make the tables without the lock on the shelf: a thread that verifies meanwhile finds no table and verifies without
+        // one. Only a thread that makes a table of its own waits until the base point's is there.
         self.base.get_or_init(BaseTable::new);
         let table = Arc::new(KeyTable::of(&key.key));
         self.shelf().put(key.as_bytes(), table);
     }
 
     fn shelf(&self) -> MutexGuard<'_, TableShelf> {
-        // Go on after a panic of another thread: tables only save time, and no verdict depends on which of them exist.
+        // Take the lock even if another thread panicked with it: tables only save time, and no verdict depends on which of them
+        // exist.
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for KeyTables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Leave out which tables exist: two views with the same trust have to print alike.
+        // Print nothing of which tables exist: tests compare two nodes of one log by what they print, whatever each has
+        // verified.
         f.debug_struct("KeyTables").finish_non_exhaustive()
     }
 }

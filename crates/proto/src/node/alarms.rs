@@ -139,7 +139,7 @@ impl Alarms {
 
 /// Whether agents of two principals show it, or one of our own.
 fn is_doubled(context: RuleContext<'_>, shown: &[&AgentId]) -> bool {
-    // Count only trusted agents: one whose trust was withdrawn must not hold back our announces.
+    // Count only trusted agents: an agent whose trust was withdrawn must not be able to hold back our announces.
     let trusted = shown
         .iter()
         .filter_map(|agent| context.trust.trusted(agent));
@@ -151,8 +151,8 @@ impl AlarmsDoor<'_, '_> {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn clear(&mut self) -> Outcome {
         let node = &self.turn.node;
-        // Look up now to which peers an alarm holds our announces back: once the alarms are cleared, that cannot be seen any
-        // more.
+        // Look up now to which peers an alarm holds our announces back: once the alarms are cleared, nothing tells those peers
+        // any more.
         let held = node.peers.known().names();
         let held = held.filter(|peer| !node.alarms.held_by(node.context(), peer).is_empty());
         let held: Vec<_> = held.cloned().collect();
@@ -165,7 +165,7 @@ impl AlarmsDoor<'_, '_> {
             };
             self.turn.write(Entry::Alarm(line));
         }
-        // Start listening anew: what was heard before the person cleared the alarms must not ring again.
+        // Let alarms listen anew from now on: signs that were seen before the person cleared the alarms must not ring again.
         self.turn.node.alarms.start(self.turn.at.elapsed);
         for link in self.turn.node.peers.known_mut().values_mut() {
             link.forget_unknown_sessions();
@@ -232,7 +232,8 @@ impl AlarmsDoor<'_, '_> {
         // flight 4 is signed within that of flight 3.
         let reach = FLIGHT_LIFE * 2 + CLOCK_TOLERANCE;
         let ours = announced.is_some_and(|ours| headers.timestamp <= ours.saturating_add(reach));
-        // Ignore a peer whose clock was found to be far from ours: the time of its flight proves nothing.
+        // Ignore a peer whose clock was found to be far from ours: the timestamp of its flight does not show when the flight
+        // was signed.
         let clocks = link.is_some_and(|link| link.is_clock_noted());
         if answers && !ours && !clocks && self.is_younger(headers.timestamp) {
             let peer = headers.agent_id.clone();

@@ -21,7 +21,7 @@ pub(super) fn failure(fault: &Fault) -> Form {
             .text()
             .chars()
             .chain(detail.collect::<String>().chars())
-            // Cut the text to what the schema allows: otherwise the failure could not be sent at all.
+            // Cut the text to the length that the schema allows: a failure with a longer text could not be sent at all.
             .take(LONGEST_TEXT)
             .collect(),
         reason: reason.name().to_owned(),

@@ -137,8 +137,8 @@ impl Default for Budget {
 impl Budget {
     /// Whether a line is allowed at `now`; it is paid then.
     pub(super) fn spend(&mut self, now: Timestamp, entry: &Entry) -> bool {
-        // Ask for bytes first: `allowance.spend` uses up one of this second's log lines at once, and a line that is too long
-        // and so not written must not cost one.
+        // Ask the bytes' budget first: `allowance.spend` uses up one of the allowed lines at once, and a line that is not
+        // written for want of bytes must not cost one.
         let allowed = self.bytes.has_room(now) && self.allowance.spend(now);
         if allowed {
             self.bytes.spend(weight([entry]));

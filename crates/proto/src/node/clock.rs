@@ -76,8 +76,8 @@ impl Clock {
     /// A line is written while the clock stands at `clock`, or told again. Gives the line's own time, which is
     /// never before that of the line above it.
     pub(super) fn pass_line(&mut self, clock: Timestamp) -> Timestamp {
-        // While the clock is behind the log's newest line, new lines bear that line's time and do not show what the clock was:
-        // then leave `read` as it is.
+        // While the clock is behind the time of the log's newest line, new lines bear that time and not the clock's. A replay
+        // cannot learn the clock from such lines: so leave `read` as it is.
         if clock > self.written {
             self.read = self.read.max(clock);
         }

@@ -28,14 +28,14 @@ impl<'t, 'n> Arrival<'t, 'n> {
         // Note the carrier before the input is judged: the answer goes out by the
         // carrier that brought the input (protocol.md, section 11).
         turn.node.peers.arrive_by(judged.carrier);
-        // Until a line of the log says what was decided about this input, report it as one that was only counted.
+        // Report this input as counted only, until a line of the log says what was decided about it.
         turn.out.ruled = Some(Disposition::Counted);
         let bytes = judged.bytes;
         let mut arrival = Arrival { turn, bytes };
         match judged.input {
             Input::Parsed(proven) => arrival.judge_proven(judged.head, proven),
-            // Drop the result, which says whether the log had room for a line. Only an introduction depends on that, and bytes
-            // that did not parse cannot ask for one.
+            // Drop the result, which says whether the log had room for a line: only the introduction of a stranger depends on
+            // that, and bytes that did not parse cannot ask for one.
             Input::Unparsed(unparsed) => drop(arrival.refuse_stranger(judged.head, unparsed)),
             Input::Shed(hash) => arrival.count(hash),
         }
@@ -68,8 +68,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
 
     fn judge_proven(&mut self, head: Vec<u8>, proven: Proven) {
         match self.current(proven) {
-            // A poll has no sequence number, no log line and no receipt: handle it here, without the checks V08 to V12 of
-            // docs/protocol.md.
+            // A poll has no sequence number, no log line and no receipt: `take_poll` judges it by rules of its own, without the
+            // checks V08 to V12 of docs/protocol.md.
             Proven::Verified(verified) => match verified.payload {
                 Ok(Payload::Poll(last)) => {
                     self.turn
@@ -82,7 +82,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 }
             },
             Proven::Beyond(Beyond { message, reason }) => {
-                // If the message came before, refuse it as a copy; otherwise, refuse it for the reason that was found.
+                // Ask first whether the message is a copy (V08): a copy of a message that was refused before is answered by a
+                // receipt again, whatever the reason was.
                 let fresh = self.turn.node.judge(self.turn.at.now).admit_fresh(&message);
                 let fault = fresh.err().unwrap_or(reason).into();
                 self.settle(Err(Rejected { message, fault }));
@@ -96,8 +97,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
                         message_type: Some(message.headers.message_type),
                     },
                 };
-                // Introduce the sender only if the strangers' budget had room for a log line: a flood must not ask the person
-                // anything.
+                // Introduce the sender only if the strangers' budget had room for a log line: a flood of strangers must not
+                // flood the person with questions.
                 if self.refuse_stranger(head, unparsed) {
                     self.turn.people().consider_stranger(&message, reason);
                 }
@@ -118,7 +119,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
         let message = Arc::clone(message);
         let peer = &message.headers.agent_id;
         let link = self.turn.node.peers.entry(peer);
-        // Note the time of a refused message too: its signature was verified, so the peer itself named this time.
+        // Note the time of a refused message too: its signature was verified, so it is the peer itself that named this time.
         link.hear_time(now, message.headers.timestamp);
         let paid = match reason.is_some_and(|reason| can_be_a_replay(&message, reason)) {
             true => Some(Paid::AsStrangers),
@@ -143,7 +144,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             self.turn.write(task);
         }
         let copy = ruled.plaintext();
-        // Keep a copy of what came sealed, sealed again for our person. If no copy can be made, take the message without one.
+        // Seal the content of a sealed message again, for our own person, and keep that copy in the log. If no copy can be
+        // made, take the message without one.
         let node = &mut *self.turn.node;
         let seal = |plaintext| node.me.identity().copy_of(plaintext, node.ids.rng()).ok()?;
         let copy = copy.and_then(seal);
@@ -217,7 +219,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 if is_about_clocks(&message.form) {
                     self.turn.alarms().note_clock(&message);
                 }
-                // During a pause the message stays in the inbox; the resume hands it over.
+                // During a pause the message stays in the inbox; the resume hands it to our agent.
                 if !self.turn.node.people.pausing().is_paused() {
                     self.turn.hand_over(Accepted::of(ruled));
                 }
@@ -249,8 +251,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             Reason::HandshakeUnexpected | Reason::TranscriptMismatch => {
                 self.turn.alarms().suspect_copy_by_flight(message);
             }
-            // Send no error about a reused number or message-id: the peer would apply the error to its earlier message of that
-            // number or id.
+            // Send no error about a reused number or message-id: the peer would think that the error is about its earlier
+            // message of that number or id.
             Reason::SequenceReuse => self.turn.alarms().alarm_of_reuse(message),
             Reason::MessageIdReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
@@ -263,8 +265,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 let answer = Draft::answer(form, message, id, None);
                 let _ = self.turn.sent().dispatch(answer, None);
             }
-            // Send no error for the rest: refused notifications and responses are named in the next receipt, and orders are
-            // never answered.
+            // Send no error about any other message: refused notifications and responses are named in the next receipt, and
+            // orders are never answered.
             _ => {}
         }
     }

@@ -140,7 +140,8 @@ impl Inbox {
         let mut waiting = named
             .iter()
             .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
-        // Two peers may have used the same message-id: refuse it as ambiguous, or an answer could go to the wrong peer.
+        // Two peers may have used the same message-id. Refuse the call as ambiguous then: otherwise the answer could go to the
+        // wrong peer.
         let (Some(message), None) = (waiting.next(), waiting.next()) else {
             return Err(match named.is_empty() {
                 true => LocalError::NotWaiting(request),
@@ -195,8 +196,8 @@ impl Inbox {
     pub(super) fn apply(&mut self, now: Timestamp, line: &OutcomeLine) {
         let name = (line.peer.clone(), line.message_id);
         match line.what {
-            // Note tries only for a message in the inbox: `tries` loses an entry together with its message, so any other would
-            // stay for ever.
+            // Note tries only for a message in the inbox: `tries` loses an entry together with its message, so an entry for any
+            // other message would stay for ever.
             Did::Started if self.names.contains_key(&name) => {
                 self.tries.insert(name, Tries::begun(line.tries));
             }
@@ -213,8 +214,8 @@ impl Inbox {
             }
             Did::Retried => {
                 if let Some(shelved) = self.quarantine.take(&line.peer, line.message_id) {
-                    // A message in the quarantine still counts in its peer's share of the inbox: release it, because `insert`
-                    // counts it again.
+                    // A message in the quarantine still counts in its peer's share of the inbox. Take it out of that share,
+                    // because `insert` counts it again.
                     self.release(&shelved.message);
                     self.insert(&shelved.message);
                 }
@@ -258,7 +259,7 @@ impl Inbox {
     /// Takes what `which` says of `peer` out of the way. The log has it all; here the newest are kept, and the names of more.
     pub(super) fn set_aside(&mut self, peer: &AgentId, which: impl Fn(&Message) -> bool) {
         let goes = |message: &Message| message.headers.agent_id == *peer && which(message);
-        // Include the quarantine: no message of an agent that is no longer trusted may be tried again.
+        // Include the quarantine: a person must not be able to let a message be tried again whose sender is no longer trusted.
         let shelved = self.quarantine.iter().map(|shelved| &shelved.message);
         let theirs = self.items.values().chain(shelved);
         let theirs = theirs.filter(|message| goes(message));

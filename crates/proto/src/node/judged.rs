@@ -54,8 +54,8 @@ impl Judged {
     /// their sender are hashed (SHA-256 of the bytes), and will be counted like every stranger's
     /// that is over the budget. What any peer sent is judged in full.
     pub fn of_peers(bytes: &[u8], view: &TrustView) -> Self {
-        // Only messages of known peers are worth parsing here. `may_be_a_peers` turns most other input away by a cheap look;
-        // where that is not sure, the parser reads who the sender claims to be.
+        // Only messages of known peers are worth parsing here. `may_be_a_peers` turns most other messages away by a cheap look;
+        // if it lets one pass, the parser reads which sender the message names.
         let parsed = may_be_a_peers(bytes, view)
             .then(|| Unverified::parse_from(bytes, |sender| view.peer(sender).is_some()))
             .flatten();
@@ -91,7 +91,8 @@ impl Judged {
         };
         let kept = match &input {
             Input::Parsed(Proven::Verified(_) | Proven::Beyond(_)) => 0,
-            // Keep no bytes of a message that had to be sealed by its own tier: its content must not be stored in clear.
+            // Keep no bytes of a message in clear whose tier demands that it is sealed: its content must not be stored in clear
+            // here either.
             Input::Parsed(Proven::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
             Input::Parsed(Proven::Unproven(_)) | Input::Unparsed(_) | Input::Shed(_) => {
                 bytes.len().min(RAW_KEPT)

@@ -220,8 +220,8 @@ impl LocalError {
             Self::KeyReused(_) => "key-reused",
             Self::LeaseEnded => "lease-ended",
             Self::Leased(_) => "leased",
-            // This refusal has a name of its own, because the program may go on: the configuration offers the same capability
-            // already.
+            // Give this refusal a name of its own, because a program may go on after it: the configuration offers the same
+            // capability already.
             Self::OfferRefused(_, OfferFault::Configured) => "offer-configured",
             Self::OfferRefused(..) => "offer-refused",
             Self::NoSession(_) => "no-session",

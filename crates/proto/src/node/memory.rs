@@ -76,7 +76,7 @@ impl Line<'_> {
         match entry {
             Entry::Message(verdict) => return self.apply_message(verdict, ruled),
             Entry::Genesis(own) => self.apply_genesis(own),
-            // A log line of the kind `trust` about ourselves records our own certificate: do not make a peer of it.
+            // A line of the kind `trust` about our own agent records our own certificate: do not make a peer of ourselves.
             Entry::Trust(line) if line.certificate.agent == *self.node.me.identity().agent() => {
                 self.apply_own(&line.certificate)
             }
@@ -87,7 +87,7 @@ impl Line<'_> {
                 self.node.people.apply_pause(statement, arrivals);
             }
             Entry::Approval(line) => {
-                // `entry` marks the peer as changed, so that the agenda looks up again when something is due with it.
+                // `entry` marks the peer as changed, so that the agenda finds out again when something is due with it.
                 self.node.peers.entry(&line.peer);
                 self.node.sent.apply_approval(line);
             }
@@ -135,7 +135,8 @@ impl Line<'_> {
         match (verdict.direction, verdict.ruling, &verdict.evidence) {
             (Direction::In, Ruling::Accepted, Evidence::Whole(message)) => {
                 let Some(ruled) = ruled else {
-                    // The message was judged before its log line was written: a replay of the log only reads its payload again.
+                    // There is no `ruled` when the log is replayed: the message was judged before its line was written, so only
+                    // read its payload again.
                     let payload = Payload::recalled(message);
                     return self.apply_accepted(message, payload.as_ref());
                 };
@@ -148,7 +149,8 @@ impl Line<'_> {
                 let method = message.form.method();
                 self.apply_refused(&message.headers, method, verdict.hash, reason);
             }
-            // This kind of log line does not keep the method: ignore the method now too, so that a replay has the same result.
+            // A line of version 1 that holds only the headers does not keep the method: ignore the method here too, so that a
+            // replay has the same result.
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
                 self.apply_refused(&message.headers, None, verdict.hash, reason);
             }
@@ -157,7 +159,8 @@ impl Line<'_> {
                     self.apply_refused(&headers, None, verdict.hash, reason);
                 }
             }
-            // No other log line has an effect: unproven input belongs to no peer, and a copy repeats an earlier line.
+            // No other line of a message has an effect: unproven input belongs to no peer, and a copy repeats a message of an
+            // earlier line.
             _ => {}
         }
         Changed::default()
@@ -206,7 +209,8 @@ impl Line<'_> {
             self.node.inbox.insert(message);
         }
         if let Some(open) = open {
-            // Drop the returned effects: a program that waits for this request gets the answer itself.
+            // Drop the returned `Changed`, which would tell the program that waits for this request what became of it: that
+            // program gets the answer itself.
             self.note_fates(vec![(
                 open.peer().clone(),
                 request,
@@ -222,7 +226,7 @@ impl Line<'_> {
         hash: Digest,
         reason: Reason,
     ) {
-        // Do not note a refused flight as seen: if it comes again, it is judged again, at the cost of the strangers' budget.
+        // Do not note a refused flight as seen: if it comes again, it is judged again, and the strangers' budget pays for that.
         if method.is_some_and(Method::is_handshake) {
             return;
         }
@@ -238,8 +242,8 @@ impl Line<'_> {
         };
         let Node { trust, .. } = &mut *self.node;
         trust.raise_lowest_version(name, established.lowest_version);
-        // The flight's own log line has to renew the certificate too: if another line did, and a crash cut that one off, the
-        // session would lack the key that signs in it.
+        // The flight's own log line has to renew the certificate: if a second line did, and a crash cut off that second line,
+        // the session would lack the key that signs in it.
         let renewed = self.renew(&established.certificate);
         let Node {
             trust,
@@ -248,9 +252,11 @@ impl Line<'_> {
             me,
             ..
         } = &mut *self.node;
-        // Do this after the renewal, which sets these serials back to 0 under a new signing key.
+        // Raise the serial of the key statement after the renewal, which sets it back to 0 if the certificate has a new signing
+        // key.
         trust.raise_keys_serial(name, established.keys_serial);
-        // During a replay of the log, `elapsed` is unknown: the session is compared with our keys when the replay is over.
+        // `elapsed` is unknown while the log is replayed: `retire_sessions` compares the sessions with our keys when the replay
+        // is over.
         let lives = clock.elapsed().map(|elapsed| (elapsed, me.identity()));
         let peer = peers.entry(name);
         let abandoned = peer.establish(&established, self.now, self.clock, lives);
@@ -284,7 +290,7 @@ impl Line<'_> {
             }
         };
         self.node.sent.drafts_mut().remove(name, headers.message_id);
-        // A message that was signed anew is under way again: forget that it ended as refused.
+        // A message that was signed anew is under way again: forget that its earlier form ended as refused.
         if anew {
             self.node
                 .sent

@@ -245,7 +245,7 @@ impl Node {
 
     /// A clean stop: what was counted is written.
     pub fn handle_stop(&mut self) -> Outcome {
-        // Write log lines for what is only counted in memory: otherwise a stop would lose the counts.
+        // Write log lines for counts that stand only in memory: otherwise a stop would lose them.
         let counted = [self.people.flush(), self.peers.flush()];
         let flood = counted.into_iter().flatten().map(Entry::Flood);
         let attempts = self.me.overdue(None).into_iter().map(Entry::Attempt);
@@ -285,7 +285,7 @@ fn next_time(
     now: At,
     of_peers: fn(&Node, At) -> Option<Timestamp>,
 ) -> Option<Timestamp> {
-    // If the clock was put back, deal with that first: it changes all other times.
+    // If the clock was put back, deal with that before all else: it changes all other times.
     if let Some(at_once) = node.clock.due(now.now) {
         return Some(at_once);
     }
@@ -295,8 +295,8 @@ fn next_time(
         node.sent.drafts().due(),
         node.me.due(now.now),
     ];
-    // These parts give times of the monotonic clock, and those above times of the wall clock: convert them (`when`), so that
-    // all can be compared.
+    // `paced` has times of the monotonic clock, and `parts` times of the wall clock: convert the former (`when`), so that all
+    // times can be compared.
     let paced = [
         node.peers.due(),
         node.inbox.due(),

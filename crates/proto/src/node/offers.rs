@@ -142,8 +142,8 @@ impl OffersDoor<'_, '_> {
         if !policy.may_leave_unapproved(&capability) {
             return Err(refused(OfferFault::Words));
         }
-        // Programs of one user may offer the same name. Refuse a program of another
-        // user: it would get what peers send to the first user.
+        // Programs of one user may offer the same name. Refuse a program of another user: it would be given the messages that
+        // peers send to the first user.
         if offers.is_held_by_another(&capability.name, program) {
             return Err(refused(OfferFault::Held));
         }
@@ -213,8 +213,8 @@ impl OffersDoor<'_, '_> {
         let session = self.turn.node.peers.session(peer, self.turn.at.now);
         let body = self.offer_for(peer, session);
         if session.is_none_or(|session| self.was_told(peer, session, &body)) {
-            // There is no session to send the offer in, or the peer knows the offer already. Clear `due`: otherwise every timer
-            // would look at the offer again.
+            // There is no session in which the offer could be sent, or the peer knows the offer already. Clear `due`: otherwise
+            // each timer would look at the offer again.
             self.turn.node.peers.entry(peer).offers_mut().pace.due = None;
             return;
         }

@@ -145,15 +145,15 @@ impl Outcome {
         copy: Option<Sealed>,
         paid: Paid,
     ) -> Entry {
-        // Keep only the hash of a copy: the log line of the first message has the rest.
+        // Keep only the hash of a copy: the log line of the message that came first has the rest.
         let evidence = if ruling == Ruling::Rejected(Reason::Duplicate) {
             Evidence::Copy(Claimed {
                 agent: Some(message.headers.agent_id.clone()),
                 message_type: Some(message.headers.message_type),
             })
         } else if paid == Paid::Withheld || message.bares_secrets() {
-            // Keep the headers alone: content that should have been sealed must not be in the log, and a peer over its budget
-            // has no room for more.
+            // Keep only the headers: content in clear that had to be sealed must not be in the log, and a peer that is over its
+            // budget is given no room for content.
             Evidence::Headers(Arc::clone(message))
         } else {
             Evidence::Whole(Arc::clone(message))

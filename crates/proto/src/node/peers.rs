@@ -172,11 +172,11 @@ impl Peers {
     /// Our clock was put back to `now`, and what was to wait for the time that has not come now is tried at once.
     pub(super) fn go_on_at(&mut self, now: Timestamp) {
         for peer in self.known.values_mut() {
-            // `told` is when orders were last repeated to the peer. Forget a time that lies in the future now: otherwise they
-            // would not be repeated until then.
+            // `told` is when orders were last repeated to the peer. Forget it if it lies in the future now: otherwise the
+            // orders would not be repeated before that time.
             peer.told = peer.told.filter(|told| *told <= now);
-            // Let a new receipt go out in each session: those that we signed while our clock was ahead bear a time in the
-            // peers' future.
+            // Let a new receipt go out in each session: the receipts that we signed while our clock was ahead bear a time in
+            // the peers' future, and may have been refused for that.
             for session in &mut peer.sessions {
                 if !session.window.is_empty() {
                     session.window.owe();
@@ -250,15 +250,15 @@ impl CarriersDoor<'_, '_> {
         } = &mut self.turn.node.peers;
         carriers.note(carrier, true, self.turn.at.elapsed);
         for (name, peer) in known.iter_mut() {
-            // `told` is when orders were last repeated to the peer. Keep it if that was lately, and do not repeat them now: a
-            // carrier that comes and goes would make us do so each time.
+            // `told` is when orders were last repeated to the peer. Keep it if that was lately: otherwise a carrier that comes
+            // and goes would make us repeat the orders each time.
             peer.told = peer.told.filter(|told| now.is_within(TELL_PACE, *told));
             if !carriers.reaches(name, carrier) {
                 continue;
             }
             for session in &mut peer.sessions {
-                // Let a receipt go out also where a message was given up: it may have arrived, and the peer's answer says
-                // whether it did.
+                // Let a receipt go out also if a message was given up: that message may have arrived, and the peer's answer to
+                // the receipt says whether it did.
                 if !session.window.is_empty() || session.ledger.has_given_up() {
                     session.window.owe();
                 }

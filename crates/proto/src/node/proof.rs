@@ -44,8 +44,8 @@ impl Judge<'_> {
                 }
                 prove(&certificate.signing_key, message)?;
             }
-            // No certificate is known to prove this flight by. As the flight was refused, it changed nothing here: skip the
-            // proof.
+            // No certificate is known by which this flight could be proven. Skip the proof: the flight was refused, so it
+            // changed nothing here.
             None if is_flight && !is_accepted => return Ok(()),
             None => return Err("no line before certifies the key that signed the message"),
         }
@@ -78,8 +78,8 @@ impl Judge<'_> {
         let recorded = recorded.filter(|key| key.id() == headers.key_id);
         match signer.or(recorded) {
             Some(key) => prove(key, message)?,
-            // Take a receipt without a proof: the key of its old session may have been
-            // destroyed, and receipts change nothing of ours.
+            // Take a receipt of ours without a proof: the key of its old session may have been destroyed, and our receipts
+            // change nothing here.
             None if message.form.method() == Some(Method::Receipt) => {}
             None => return Err("the message is not signed by a key of this agent"),
         }
@@ -87,8 +87,8 @@ impl Judge<'_> {
         let mut sessions = link.into_iter().flat_map(|link| link.sessions());
         let session = sessions.find(|session| Some(session.id) == headers.session);
         let next = session.and_then(|session| session.ledger.next());
-        // A session's ledger gives each sequence number to one message only. If this number is below `next`, an earlier log
-        // line has used it, so this line is a copy.
+        // A session gives each sequence number to one message of ours only. If this number is below the ledger's `next`, an
+        // earlier log line has used it, so this line is a copy.
         let is_again = headers
             .sequence
             .zip(next)

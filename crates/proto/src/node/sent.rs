@@ -130,8 +130,8 @@ impl Sent {
         line: &DraftLine,
         stored: StoredDraft,
     ) {
-        // Remember the caller's key even if the draft cannot be opened: the call has made its message, and must not make
-        // another one when the caller repeats it.
+        // Remember the caller's key even if the draft cannot be opened: if the caller repeats its call, that must not make a
+        // second message.
         if let Some(tag) = &line.client_key {
             self.keys.note(now, line.message_id, tag);
         }

@@ -69,8 +69,8 @@ impl Task {
     }
 
     fn go_on(&mut self, now: Timestamp, said: MessageId, to: TaskState) -> bool {
-        // Our answer and the log line about the task report the same change: allow it a second time if it comes from the same
-        // message.
+        // Our answer moves the task, and the log line about the task reports the same move: allow the same state a second time
+        // if it comes from the same message.
         let goes = self.state.may_become(to) || (self.said == said && self.state == to);
         if goes {
             (self.state, self.said, self.changed) = (to, said, now);
@@ -144,8 +144,8 @@ impl Tasks {
         if before.is_some_and(|before| before.offer == offer && before.given.chain == *chain) {
             return Ok(false);
         }
-        // This is rule 10 of protocol.md, section 14. Room is checked after it,
-        // so that `inbox-full` hides none of the ten rules.
+        // The three conditions below are rule 10 of protocol.md, section 14. Ask for room after them, so that `inbox-full`
+        // hides none of the ten rules.
         let mut ours = of(&self.given, task);
         let is_ours = ours.any(|given| given.given.chain.last().parent.is_none());
         let is_held = of(&self.held, task).any(|held| held.state(now).is_open());
@@ -291,7 +291,7 @@ fn has_room(shelf: &Shelf, peer: &AgentId, more: usize) -> bool {
 
 /// Drops the peer's oldest task that has ended, when its share is full.
 fn make_room(shelf: &mut Shelf, peer: &AgentId) {
-    // `has_room_to_give` counts only open tasks. Ended ones may still fill the peer's share: drop the oldest of them.
+    // `has_room_to_give` counts only open tasks, but ended tasks may still fill the peer's share: drop the oldest of those.
     let full = shelf.values().filter(|task| task.peer == *peer).count() >= MOST;
     let ended = shelf
         .iter()

@@ -94,8 +94,8 @@ impl Node {
             at: now,
             out: Outcome::default(),
         };
-        // If many peers have changed, enter them into the agenda now: otherwise `poll_timeout` would ask each of them every
-        // time.
+        // If many peers have changed, enter them into the agenda now: otherwise `poll_timeout` would have to ask each of them,
+        // every time.
         if turn.node.peers.known().have_changed_much() {
             turn.peers().uphold_agenda();
         }
@@ -123,7 +123,7 @@ impl Turn<'_> {
         self.node.alarms.start(self.at.elapsed);
         self.node.clock.resume(self.at.elapsed);
         self.read_clock();
-        // During the replay of the log, sessions were not compared with our present keys: do it now.
+        // While the log was replayed, sessions were not compared with our present keys: compare them now.
         self.node.peers.retire_sessions(self.node.me.identity());
         self.me().record_own();
         self.offers().recall_offers();
@@ -144,7 +144,7 @@ impl Turn<'_> {
 
     /// What is due of each part, in their order.
     pub(super) fn overdue(&mut self) {
-        // Read the clock first: if it was put back, the times below are corrected before anything is compared with them.
+        // Read the clock first: if it was put back, that corrects the times with which the calls below compare.
         self.read_clock();
         let strangers = self.node.people.overdue(self.at.now);
         let counted = [strangers, self.node.peers.overdue(self.at.elapsed)];
@@ -182,7 +182,7 @@ impl Turn<'_> {
     /// As [`Turn::write`]: `ruled` is the message of the line, where it was ruled on just now.
     pub(super) fn write_ruled(&mut self, entry: Entry, ruled: Option<&Ruled>) {
         let changed = self.node.apply(self.at.now, &entry, ruled);
-        // Push this log line before `follow` adds more lines: they have to come after it in the log.
+        // Push this log line before `follow` adds further lines, which have to come after it in the log.
         self.out.entries.push(entry);
         self.follow(changed);
     }
@@ -232,7 +232,7 @@ impl Turn<'_> {
             Form::Call(Method::Progress) => Effect::Progress(accepted),
             Form::Call(_) => Effect::Deliver(accepted),
             Form::Success | Form::Failure { .. } if is_kept().is_some() => Effect::Answer(accepted),
-            // An answer that is not in the inbox is one to a ping: every other answer was put into the inbox before.
+            // An answer that is not in the inbox answers a ping of ours: every other answer was put into the inbox before.
             Form::Success | Form::Failure { .. } => Effect::Pong(accepted),
         };
         self.out.effects.push(effect);
@@ -241,7 +241,7 @@ impl Turn<'_> {
     /// Our agent may have what waits in the inbox: it came during a pause, or is tried again.
     pub(super) fn hand_over_waiting(&mut self, peer: &AgentId, name: MessageId) {
         if let Some(message) = self.node.inbox.find(peer, name).cloned() {
-            // Open a sealed message each time: its content is kept in clear neither in the inbox nor in its rows.
+            // Open a sealed message each time that it is handed over: neither the inbox nor its rows keep the content in clear.
             let opened = self.node.opened(&message);
             self.hand_over(Accepted::kept(message, opened));
         }
@@ -271,14 +271,14 @@ impl Turn<'_> {
         }
         let entry = Entry::Clock(ClockLine {
             peer: self.node.me.identity().agent().clone(),
-            // This is how far the clock is behind the time of this log line, which is `now`, or the time of the line before if
+            // By so much the clock is behind the time of this log line: the line bears `now`, or the time of the line before if
             // that is later.
             difference_ms: now.as_millis() - self.node.clock.written().max(now).as_millis(),
         });
         self.write(entry);
         self.node.clock.read(now);
-        // The log line about the clock has corrected what the node remembers. What waits for a time that lies in the future now
-        // would wait too long: look at it at once.
+        // The log line about the clock has corrected what the node remembers. Whatever still waits for a time that lies in the
+        // future now would wait too long: let it be tried at once.
         self.node.people.put_clock_back(now);
         self.node.peers.go_on_at(now);
         let peers: Vec<_> = self.node.peers.known().names().cloned().collect();
@@ -322,7 +322,8 @@ impl Turn<'_> {
     /// What a finished handshake is worth: the peer's newer certificate, and whoever waits for it.
     fn welcome(&mut self, established: &Established, renewed: Option<TrustChange>) {
         let certificate = &established.certificate;
-        // The flight's log line has renewed the certificate already: this further line only tells the person.
+        // The flight's own log line has renewed the certificate in the trust store already: the line written here only tells
+        // the person.
         if let Some(change) = renewed {
             let entry = Entry::trust(change, certificate.clone());
             self.out.entries.push(entry);
@@ -330,7 +331,8 @@ impl Turn<'_> {
         if renewed == Some(TrustChange::RootSucceeded) {
             self.notify(Notice::RootSucceeded(certificate.clone()));
         }
-        // Give the workers the peer's new key before the session is reported: the next message may be signed with that key.
+        // Give the workers the peer's new key before the session is reported: the peer's next message may be signed with that
+        // key.
         self.tell_trust();
         let peer = certificate.agent.clone();
         self.out.effects.push(Effect::Established(peer));

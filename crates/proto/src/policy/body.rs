@@ -39,10 +39,10 @@ impl BodySchema {
     /// Says where it is at fault.
     pub fn compile(text: &[u8]) -> Result<Self, SchemaError> {
         let source = signet_json::parse(text, SCHEMA)?;
-        // Measure the schema before it is compiled: compiling follows every reference too, and could take too long.
+        // Measure the schema before it is compiled: compiling follows every reference of the schema, and could take too long.
         bounds::measure(&source)?;
-        // Use the regex engine that takes linear time: with a backtracking one, a
-        // peer's body could keep a pattern busy for very long.
+        // Use the regex engine that takes linear time: with one that backtracks, a peer's body could make a pattern work for
+        // very long.
         let patterns = PatternOptions::regex()
             .size_limit(PATTERN_BYTES)
             .dfa_size_limit(PATTERN_CACHE);
@@ -66,7 +66,7 @@ impl BodySchema {
 
     /// Where `body` does not fit; `None` when it does.
     pub fn misfit(&self, body: &Value) -> Option<Misfit> {
-        // Most bodies fit: look for the fault only in one that does not.
+        // Most bodies fit: look for the place of the fault only in a body that does not fit.
         if self.validator.is_valid(body) {
             return None;
         }

@@ -74,8 +74,8 @@ impl<'a> Scale<'a> {
             let of_keyword = self.weigh_keyword(keyword, value, &place)?;
             weight = weight.saturating_add(of_keyword);
         }
-        // Each of these keywords runs the schema's other keywords once more to find what they left over: so it multiplies the
-        // weight.
+        // Each of these two keywords runs the other keywords of the schema once more, to find what they left over: so each
+        // multiplies the weight.
         let leftovers = ["unevaluatedProperties", "unevaluatedItems"];
         let again = leftovers.iter().filter(|name| members.contains_key(**name));
         Ok(again.fold(weight, |weight, _| weight.saturating_mul(4)))
@@ -142,11 +142,12 @@ impl<'a> Scale<'a> {
                 "write it as \"#/$defs/NAME\": a schema refers to nothing outside itself",
             )
         })?;
-        // Weigh each target once, however often it is referred to: references to references would take exponential time.
+        // Weigh the target of a reference once, however many references name it: weighing it each time would take exponential
+        // time where targets hold references as well.
         if let Some(weight) = self.known.get(pointer) {
             return Ok(*weight);
         }
-        // An empty pointer means the whole schema, which contains this reference: it is a loop as well.
+        // An empty pointer means the whole schema, which contains this reference: so that is a loop as well.
         if self.under_way.iter().any(|under_way| under_way == pointer) || pointer.is_empty() {
             return Err(at(
                 place,

@@ -21,8 +21,8 @@ impl CallBudget {
     #[must_use]
     pub fn at(mut self, now: Timestamp, per_minute: u32) -> Self {
         let rest = self.used.work_off(now, per_minute);
-        // `rest` is the time that was left after the minute's budget was full again. It refills the hour's budget (`borrowed`),
-        // which pays for calls that were held up on their way.
+        // `rest` is the time that was left after the minute's budget was full again. In that time the hour's budget
+        // (`borrowed`) refills, which pays for calls that were held up on their way.
         self.borrowed = self.borrowed.saturating_sub(rest);
         self
     }

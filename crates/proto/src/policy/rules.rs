@@ -137,8 +137,8 @@ pub fn explain<'a>(
     let live = terms.live;
     let of_tier = |(most, by)| Finding::Tier { tier, most, by };
     let of_grant = |grant: &Grant| of_tier((grant.tier, By::Session));
-    // Pings and reports on tasks need no grant, since the daemons send them.
-    // The sender of a report has to hold the task instead.
+    // Pings and reports on tasks need no grant, since only daemons send them. A report is checked in another way: its sender
+    // has to hold the task.
     let named = capability.filter(|name| ![PING, TASK].contains(&name.as_str()));
     let by_session = named.zip(terms.session).map(|(name, grant)| {
         let granted = live || grant.capabilities.contains(name);
@@ -176,8 +176,8 @@ pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
     if message.sealed.is_some() && !headers.data_tier.is_sealed() {
         return Err(Reason::SealMismatch);
     }
-    // Hops are not limited for responses and progress, which make no loop: a response ends what it answers and is taken
-    // once, and nobody answers progress.
+    // Limit the hops of calls only. Responses and progress make no loop: a response ends its request and is taken once, and
+    // nobody answers progress.
     if !message.form.belongs_to_request() && headers.hops > MAX_HOPS {
         return Err(Reason::HopsExceeded);
     }

@@ -153,7 +153,7 @@ impl Ledger {
 
     /// Remembers a message that went out under `sequence`.
     pub fn record(&mut self, sequence: u64, message: Arc<Message>, at: Timestamp) {
-        // A start reads the session's row first, then its waiting messages: `next`, which is higher by then, must not fall.
+        // A start reads the session's row first, with its `next`, and then its waiting messages, which must not lower `next`.
         self.next = self.next.max(sequence + 1);
         self.bytes += message.canonical().len();
         let resend = at.saturating_add(FIRST_RESEND);
@@ -187,7 +187,7 @@ impl Ledger {
         };
         waiting.hand(carrier, handed);
         if let Handed::Stored(at) = handed {
-            // Keep the time of the next copy once it is set: forged confirmations could move it on, and hold the message back.
+            // Keep the time of the next copy once it is set: forged confirmations could put it off, and hold the message back.
             waiting.presses = waiting.presses.or(timing::presses_at(waiting, number, at));
             let asks = self.question.waits_from(at);
             let asks = asks.min(waiting.presses.unwrap_or(asks));
@@ -223,8 +223,8 @@ impl Ledger {
         signed_at: Timestamp,
         began: Timestamp,
     ) -> bool {
-        // A receipt dated before the session began shows a clock that was put back. Allow for two lives of a flight: the peer's
-        // clock may be that far behind the clock that signed flight 4 (`began`).
+        // A receipt that is dated before the session began shows that a clock was put back. Allow for two lives of a flight:
+        // the peer's clock may be that far behind the clock that signed flight 4 (`began`).
         let before = |time: Timestamp| time.saturating_add(FLIGHT_LIFE * 2) < began;
         let last = self.last_receipt.is_some_and(before);
         receipt.through < self.peer_through && last && !before(signed_at)
@@ -242,14 +242,14 @@ impl Ledger {
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
         for (number, waiting) in &covered {
-            // Keep what was refused as from the future, before `forget` drops the note that a wrong clock of ours signed it.
+            // Keep a message that the peer refused as dated in the future: `forget` drops the note that our clock was ahead.
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }
             self.forget(*number, waiting);
         }
-        // Leave out a message that we gave up and that the peer names as missing: its
-        // sender was told that it expired, and that stays true.
+        // Leave out a message that we gave up and that the peer names as missing: its caller was told that it expired, and that
+        // stays true.
         let late = late.into_iter();
         let late = late.filter(|(number, _)| !is_missing(receipt, *number));
         let late = late.map(|(number, old)| (number, old.name));
@@ -289,7 +289,7 @@ impl Ledger {
         }
         let hash = waiting.message.hash();
         self.given_up.insert(number, GivenUp { name, hash });
-        // Forget numbers that are below the peer's window by now: the peer can no longer say whether their messages came.
+        // Forget the messages whose numbers are below the peer's window by now: the peer can no longer say whether they came.
         let told = self.next.saturating_sub(super::WINDOW);
         self.given_up = self.given_up.split_off(&told);
         true

@@ -66,7 +66,7 @@ impl Window {
     /// `duplicate`, `sequence-reuse` or `sequence-below-window`; `expired` for one that its sender gave
     /// up and has heard of that it never came.
     pub fn admit(&self, sequence: u64, hash: Digest) -> Result<(), Reason> {
-        // Numbers begin at 1, but before the first message the base is still 0: use at least 1, so that the number 0 is
+        // Numbers begin at 1, but before the first message `base` is still 0. Compare with at least 1, so that the number 0 is
         // refused.
         if sequence < self.base.max(1) {
             return Err(Reason::SequenceBelowWindow);
@@ -114,8 +114,8 @@ impl Window {
         };
         slot.refused = slot.refused.or(Some(Reason::SequenceReuse));
         let slot = *slot;
-        // A receipt's exceptions are the numbers up to `through` that were not accepted. A number above `through` is added when
-        // `through` reaches it, so that it takes none of the limited room before.
+        // The exceptions of a receipt are the numbers up to `through` that were not accepted. `advance` adds a higher number
+        // when `through` reaches it: until then the number must take none of the limited room.
         let room = sequence <= self.through && self.exceptions.len() < EXCEPTIONS;
         if let Some(exception) = slot.exception().filter(|_| room) {
             self.exceptions.entry(sequence).or_insert(exception);
@@ -137,15 +137,15 @@ impl Window {
     /// Takes the peer's word about what it still may send and what it gave up. Of what it gave up it
     /// hears from us what came of it: not everything that no receipt covered in time was lost.
     pub fn take_floor(&mut self, floor: Option<u64>, given_up: &[(u64, u64)]) {
-        // The peer sends nothing below its floor any more. Take its newest floor even if that is lower than the last: the peer
-        // may have restored an older copy of its log.
+        // The floor is the lowest number that the peer still sends. Take its newest floor even if that is lower than the last
+        // one: the peer may have restored an older copy of its log.
         self.peer_floor = floor.unwrap_or(self.peer_floor);
         // Skip a range that runs backwards: it names no number, but a peer may send one all the same.
         let ranges = given_up.iter().filter(|(from, to)| from <= to);
         self.asked = ranges.take(EXCEPTIONS).copied().collect();
         let (asked, floor) = (&self.asked, self.peer_floor);
-        // Keep an exception with a hash, which reports two messages under one
-        // number: the sender of one of them may not know yet.
+        // Keep an exception with a hash, by which the peer learns that it sent two messages under one number, and which of them
+        // we took.
         self.exceptions.retain(|number, exception| {
             exception.hash.is_some() || *number >= floor || is_among(asked, *number)
         });
@@ -290,8 +290,8 @@ impl Window {
                 },
             };
             if let Some(exception) = exception.filter(|_| self.is_awaited(next)) {
-                // `through` must not pass an exception that the receipt cannot name: the peer would take the message for
-                // received.
+                // `through` must not pass a number whose exception does not fit into the receipt: the peer would think that we
+                // have taken its message.
                 if self.exceptions.len() >= EXCEPTIONS {
                     return;
                 }

@@ -78,8 +78,8 @@ impl DecisionStatement {
         control: &ControlCertificate,
     ) -> Result<Self, CertificateError> {
         let said = Self::read_beside(value, ())?;
-        // The decision has to be dated within `LIFE` before or after now. `since` gives zero for a later time, so ask it in
-        // both directions and take the larger answer.
+        // The decision has to be dated within `LIFE` before or after now. `since` gives zero if its argument is the later time:
+        // so call it in both directions and take the larger span.
         let apart = now.since(said.issued_at).max(said.issued_at.since(now));
         let in_time = apart < LIFE && control.covers(said.issued_at);
         let fits = [

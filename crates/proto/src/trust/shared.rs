@@ -89,8 +89,8 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         let begins_before =
             |block: &SharedBlock<K, V>| block.first().is_some_and(|(first, _)| first <= key);
         let behind = self.0.partition_point(begins_before);
-        // Take the last block that begins at or before the key. A key that is smaller than all others belongs in the first
-        // block.
+        // Take the last block that begins at or before the key. If no block does, the key is smaller than all others and
+        // belongs in the first block.
         behind.saturating_sub(1)
     }
 }

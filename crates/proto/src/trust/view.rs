@@ -132,8 +132,8 @@ impl TrustView {
         let mut revoked = self.revoked.get(&named).into_iter().flatten();
         revoked.any(|revocation| {
             let counts = revocation.root == certificate.root || self.is_authentic(revocation);
-            // A revocation under an old root does not count against the root's named successor: otherwise a thief of the old
-            // root could keep the successor out.
+            // A revocation under an old root key does not count for certificates of its named successor: otherwise a thief of
+            // the old root key could keep the successor out.
             let outranked = revocation.root != certificate.root && self.succeeds(certificate);
             counts && !outranked && certificate.serial <= revocation.serial
         })
@@ -163,7 +163,7 @@ impl TrustView {
         let told =
             known.any(|known| known.root == revocation.root && known.serial >= revocation.serial);
         let counts = revocation.principal == self.own || self.peer(&revocation.agent).is_some();
-        // `has_room` is asked last, since it walks over all revocations that are kept.
+        // Ask `has_room` last, since it walks over all revocations that are kept.
         let has_room = || self.revocations(&revocation.principal).count() < REVOCATIONS;
         self.is_authentic(revocation) && !told && (counts || has_room())
     }
@@ -195,8 +195,8 @@ impl TrustView {
             && pinned.root != certificate.root
             && !pinned.is_succeeded_by(&certificate.root)
         {
-            // After a succession, an agent that is known with a certificate of the older root keeps it until it brings a new
-            // one. Every other certificate of the older root is refused.
+            // After a root key's succession, an agent stays known by its newest certificate, even if the older root key signed
+            // that, until it brings a new one. Refuse every other certificate of the older root key.
             return match peer.filter(|peer| peer.newest() == Some(certificate)) {
                 Some(peer) if peer.withdrawn => Standing::Withdrawn,
                 Some(_) if self.is_revoked(certificate) => Standing::Revoked,
@@ -214,19 +214,19 @@ impl TrustView {
                 Standing::Unbound
             };
         };
-        // The agent is bound to its principal: a certificate with another principal-id could take the name of a person whom we
-        // do not know yet.
+        // The agent belongs to one principal for good: a certificate with another principal-id could take the name of a person
+        // whom we do not know yet.
         if peer.principal() != Some(&certificate.principal) {
             return Standing::Taken;
         }
         if self.is_revoked(certificate) {
             return Standing::Revoked;
         }
-        // With an equal serial, only the very same certificate is taken: otherwise the sender could switch between two of them
-        // with each message.
+        // Of two certificates with the same serial, take only the one that is known: otherwise the sender could switch between
+        // the two with each message.
         let newest = peer.newest().map_or(0, |newest| newest.serial);
         let same = peer.newest() == Some(certificate);
-        // Serials start again under the successor of a root, so they are not compared then.
+        // Serials start anew under the successor of a root key: so do not compare them for a certificate of the successor.
         match certificate.serial > newest || same || self.succeeds(certificate) {
             true if peer.withdrawn => Standing::Withdrawn,
             true => Standing::Bound(peer),

@@ -68,7 +68,7 @@ fn text<T>(
     if !reader.member(name) {
         return Some(None);
     }
-    // No valid header contains a character that canonical form escapes, so a plain string is enough.
+    // No valid header contains a character that canonical form escapes, so `plain_string`, which reads no escapes, is enough.
     read(reader.plain_string()?).map(Some)
 }
 

@@ -66,9 +66,9 @@ type Looks<const BLOCKS: usize, const SPACING: usize> = [[u16; SPACING]; BLOCKS]
 impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, BLOCKS, SPACING> {
     const COVERED: usize = {
         let covered = TEETH * BLOCKS * SPACING;
-        // A comb sums odd numbers only: it takes an even scalar as the next odd number, which may be the group order L, of 253
-        // bits. `looks` reads 4 bytes at a time and shifts them by up to 7 bits: so 25 of the 32 bits are left for the spacing,
-        // and the last read may begin no later than 24 bits before the end.
+        // 253 bits, since an even scalar counts as the next odd number, which may be the group order L. `looks` reads 4 bytes
+        // and shifts them by up to 7 bits: so 25 of the 32 bits are left for one spacing, and behind the last covered byte 3
+        // more bytes (24 bits) must exist.
         assert!(covered >= 253 && covered <= BITS - 24 && SPACING <= 25);
         covered
     };
@@ -124,8 +124,8 @@ impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, 
         let mut sum = sum;
         for (sums, steps) in self.blocks.iter().zip(looks) {
             let teeth = steps.get(step).copied().map(usize::from)?;
-            // Half the table is enough: it has only sums whose highest term is added. Where that term is subtracted, subtract the
-            // sum in which every sign is turned.
+            // Half the table is enough: it holds only the sums whose highest term is added. For a sum whose highest term is
+            // subtracted, look up the sum with all signs turned, and subtract that.
             sum = match teeth & half {
                 0 => sum - sums.get(half - 1 - teeth)?,
                 _ => sum + sums.get(teeth - half)?,
@@ -165,7 +165,7 @@ fn sums(teeth: &[EdwardsPoint]) -> Vec<EdwardsPoint> {
     let Some((highest, others)) = teeth.split_last() else {
         return Vec::new();
     };
-    // Reserve the exact room: a vector that grows could take more memory than a table is counted for.
+    // Reserve the exact room: a vector that grows step by step could take more memory than the limit on tables allows for each.
     let mut sums = Vec::with_capacity(1 << others.len());
     sums.push(others.iter().fold(*highest, |sum, tooth| sum - tooth));
     for tooth in others {

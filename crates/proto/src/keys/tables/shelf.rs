@@ -70,8 +70,8 @@ impl TableShelf {
         }
         self.clock += 1;
         let last = self.clock;
-        // Forget the key that signed longest ago: otherwise ten thousand peers,
-        // each of which signs once, would fill the memory.
+        // Forget the counter of the key that signed longest ago: otherwise ten thousand peers, each of which signs once, would
+        // fill the memory with counters.
         if !self.counts.contains_key(key) && self.counts.len() >= COUNTED {
             let oldest = self.counts.iter().min_by_key(|(_, count)| count.last);
             let oldest = oldest.map(|(key, _)| *key);
@@ -131,7 +131,7 @@ impl TableShelf {
         if self.places.len() < self.budget.tables {
             return true;
         }
-        // Free only a place that has a table: one without is reserved by a thread that is making its table now.
+        // Free only a place that has a table: a place without one is reserved by a thread that is making its table now.
         let made = self
             .places
             .iter()

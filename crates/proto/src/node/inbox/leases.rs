@@ -217,7 +217,7 @@ impl Leases {
 
     fn end(&mut self, id: LeaseId) -> Option<Lease> {
         if self.held.len() >= MOST {
-            // All leases were in use, so a consumer may have got nothing: `freed` makes it ask again.
+            // All leases were in use, so a consumer may have been given no message: a change of `freed` makes it ask again.
             self.freed += 1;
         }
         let lease = self.held.remove(&id)?;
@@ -240,11 +240,12 @@ impl LeasesDoor<'_, '_> {
         while let Some(message) = self.next_for(wanted) {
             let headers = &message.headers;
             let name = (headers.agent_id.clone(), headers.message_id);
-            // An error does not occur: `next_for` has found the message in the inbox.
+            // `begin` gives no error here: `next_for` has found the message in the inbox.
             let Ok(tries) = self.turn.inbox().begin(&name.0, name.1) else {
                 break;
             };
-            // `None` means that the tries are used up and the message went to the quarantine: look for the next one.
+            // `None` means that the message's tries are used up, and that `begin` has moved it to the quarantine: look for the
+            // next message.
             let Some(tries) = tries else { continue };
             let lease = wanted.lease.clamp(SHORTEST, LONGEST);
             let asked = message.form == Form::Call(Method::Request);
@@ -303,7 +304,8 @@ impl LeasesDoor<'_, '_> {
         if is_spent {
             return Ok((None, outcome));
         }
-        // The pause doubles with each try. Cap the number of tries, which comes from the log: a larger shift would overflow.
+        // The pause doubles with each try. Cap the number of tries, which comes from the log: a shift by a large number would
+        // overflow.
         let usual = FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(TRIES));
         let pause = pause.unwrap_or(usual).min(LONGEST);
         let later = self.turn.at.elapsed.saturating_add(pause);
@@ -395,8 +397,8 @@ impl LeasesDoor<'_, '_> {
                 && !self.is_answered_by_draft(peer, name)
         });
         let next = free.next();
-        // Let the next look begin after this message. A message that was passed over is not lost: when it becomes free,
-        // `Supply` changes, and the consumer looks from the first message again.
+        // Begin the next look after this message. A message that was passed over is not lost: when it becomes free, `Supply`
+        // changes, and the consumer looks from the first message again.
         wanted.looked = match &next {
             Some(item) => item.number,
             None => inbox.arrivals(),
@@ -430,7 +432,8 @@ impl LeasesDoor<'_, '_> {
             .filter(|lease| lease.tell.is_some_and(|tell| tell <= now));
         let due: Vec<_> = due
             .map(|lease| {
-                // Tell the peer only once that work goes on, even if this fails now: the answer itself will come.
+                // Tell the peer once only that somebody works on its request, even if this message cannot leave: the answer
+                // itself will come.
                 lease.tell = None;
                 lease.name.clone()
             })
@@ -446,7 +449,7 @@ impl LeasesDoor<'_, '_> {
         };
         self.turn.node.inbox.leases.freed += 1;
         let (peer, message_id) = lease.name;
-        // Ignore the error: a message that has left the inbox has no try to end.
+        // Ignore the error of `end_try`: a message that has left the inbox has no try to end.
         let _ = self.turn.inbox().end_try(&peer, message_id, why);
     }
 

@@ -202,7 +202,8 @@ impl InboxDoor<'_, '_> {
     /// When no such message waits in the inbox.
     pub fn keep(&mut self, peer: &AgentId, message_id: MessageId) -> Result<Outcome, LocalError> {
         let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
-        // If the agent handled the message without starting a try, `begun` is 0. The log counts tries from 1: write 1 then.
+        // If the agent handled the message without starting a try, `begun` is 0. The log counts tries from 1: so write at least
+        // 1.
         self.write_try(peer, message_id, Did::Kept, tries.begun.max(1), None);
         Ok(self.turn.take())
     }
@@ -258,8 +259,8 @@ impl InboxDoor<'_, '_> {
         if self.turn.node.inbox.leases.holds(peer, message_id) {
             return Err(LocalError::Leased(message_id));
         }
-        // The last try began and never ended, as after a crash. A try counts when it begins, so that a message that kills its
-        // handler is not tried for ever.
+        // The tries can be spent here if the last one began and never ended, as after a crash: a try counts from its beginning,
+        // so that a message that kills its handler is not tried for ever.
         if tries.are_spent() {
             let why = Some(UNFINISHED.to_owned());
             let message = self.turn.node.inbox.find(peer, message_id).cloned();

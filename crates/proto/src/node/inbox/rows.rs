@@ -56,7 +56,7 @@ impl Inbox {
             let tries = tries.and_then(|tries| serde_json::from_value::<Tries>(tries).ok());
             let row = message.zip(tries);
             let (message, tries) = row.ok_or_else(|| unread(INBOX, &number.to_string()))?;
-            // Set this counter one too low: `insert` adds one to it, and so gives each message its old number back.
+            // Set `arrivals` one too low: `insert` adds one to it, and so gives each message its old number back.
             self.arrivals = number.saturating_sub(1);
             self.insert(&message);
             if tries != Tries::default() {
@@ -65,7 +65,7 @@ impl Inbox {
                 self.tries.insert(name, tries);
             }
         }
-        // The newest message may have left the inbox: restore the counter, so that its number is not given out again.
+        // Restore `arrivals`: the newest message may have left the inbox, and its number must not be given out again.
         self.arrivals = arrivals;
         for (_, shelved) in tables.read::<(AgentId, MessageId), Shelved>(QUARANTINE)? {
             let peer = shelved.message.headers.agent_id.clone();
@@ -75,10 +75,12 @@ impl Inbox {
             self.quarantine.put(shelved);
         }
         let mut rows = tables.read::<(usize,), Value>(ASIDE)?;
-        // Rows come in the order of their keys as text, but the oldest message has to be first here.
+        // Rows come in the order of their keys as text, but in `gone` and `aside` the message that was set aside first has to
+        // be first.
         rows.sort_by_key(|(place, _)| *place);
         for ((place,), value) in rows {
-            // Of the older messages that were set aside, only the names are kept.
+            // A row holds a whole message, or only the name of one: of the messages that were set aside longest ago, only the
+            // names are kept.
             if let Ok(name) = serde_json::from_value::<Gone>(value.clone()) {
                 self.gone.push_back(name);
                 continue;

@@ -49,7 +49,8 @@ impl Attempts {
             return;
         }
         let apart = self.counted.contains_key(&alike) || self.counted.len() < PAIRS;
-        // An agent can name ever more peers: beyond the limit, count by the reason alone, so that the table does not grow.
+        // An agent can name ever more peers and calls: beyond the limit, count by the reason alone, so that the table does not
+        // grow.
         if !apart {
             (alike.peer, alike.call) = (None, None);
         }

@@ -139,7 +139,7 @@ impl Offers {
         more: &Capability,
     ) -> bool {
         let is_served = |offered: &HeldOffer| matches!(offered.held, Held::By(_));
-        // If the offers that are served leave no room, refuse before anything is dropped.
+        // If the offers that programs serve now leave no room by themselves, refuse before any other offer is dropped in vain.
         if !self.fits(policy, connection, more, is_served) {
             return false;
         }
@@ -156,8 +156,8 @@ impl Offers {
     ) -> bool {
         let others = self.0.iter().filter(|(_, offered)| counts(offered));
         let others = others.flat_map(|(name, offered)| {
-            // Do not count the offers of the same name that `more` replaces: those by
-            // this connection, and those whose programs have gone.
+            // Do not count the offers of the same name that `more` replaces: the offer of this connection, and offers whose
+            // programs have gone.
             let goes = |by: u64| match offered.held {
                 Held::By(_) => by == connection,
                 Held::Gone(_) => true,
@@ -189,7 +189,8 @@ impl Offers {
 
     pub(super) fn serve(&mut self, program: Program, to: OfferedTo, capability: Capability) {
         let name = capability.name.clone();
-        // Offers of programs that have gone are kept for a while, or until a program serves the name again: drop them now.
+        // Offers of programs that have gone are kept for a while, or until a program serves the name again, as this program
+        // does: drop them.
         let mut served = match self.0.remove(&name) {
             Some(offered) if matches!(offered.held, Held::By(_)) => offered.served,
             Some(_) | None => BTreeMap::new(),

@@ -17,8 +17,8 @@ use crate::time::Timestamp;
 /// The peers by their next times.
 #[derive(Debug, Default)]
 pub(in crate::node) struct Agenda {
-    // There are two sets, since times of the wall clock (`clocked`), which may be set, and of the monotonic clock (`paced`)
-    // cannot be sorted together.
+    // Keep two sets, because their times cannot be sorted together: `clocked` has times of the wall clock, which may be set,
+    // and `paced` times of the monotonic clock.
     clocked: BTreeSet<(Timestamp, AgentId)>,
     paced: BTreeSet<(Duration, AgentId)>,
     orders: BTreeSet<(Timestamp, AgentId)>,
@@ -118,7 +118,8 @@ impl Agenda {
         now: Timestamp,
         elapsed: Duration,
     ) -> Option<BTreeSet<AgentId>> {
-        // Whether we may sign has changed: look at every peer, since messages that waited for that may leave to any of them.
+        // Our certificate has begun or ended since the last look, and with it our right to sign. Look at every peer: drafts to
+        // any of them may have waited for that.
         if std::mem::take(&mut self.is_all_due) {
             return None;
         }

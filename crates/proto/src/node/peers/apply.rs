@@ -33,8 +33,8 @@ impl Peer {
         self.names
             .insert(headers.message_id, hash, headers.expires_at, now);
         for session in &mut self.sessions {
-            // Tell every session's ledger that the peer speaks, and not only that of this message: a ledger asks ever more
-            // rarely while the peer is silent.
+            // Tell the ledger of every session that the peer speaks, and not only that of this message's session: while a peer
+            // is silent, each ledger sends it copies ever more rarely.
             session.ledger.hear();
         }
         if let Some((id, sequence)) = headers.session.zip(headers.sequence)
@@ -79,12 +79,13 @@ impl Peer {
             let admitted = self.session(id)?.window.admit(sequence, hash);
             Some((id, sequence, admitted))
         });
-        // A message refused as from the future has used up its number. It may come again, signed anew under another number:
-        // keep its message-id free for that.
+        // A message that is refused because its timestamp lies in the future has used up its number. It may come again, signed
+        // anew under another number: keep its message-id free for that.
         let may_come_anew = matches!(place, Some((.., Ok(()))))
             && reason == Reason::TimestampInFuture
             && !headers.message_type.is_answered();
-        // The first message with a message-id keeps it: otherwise a copy of that message would be taken for another message.
+        // Keep a message-id for the message that bore it first: otherwise a copy of that message would be taken for another
+        // message.
         if !may_come_anew && self.names.hash_of(headers.message_id).is_none() {
             self.names
                 .insert(headers.message_id, hash, headers.expires_at, now);
@@ -103,7 +104,7 @@ impl Peer {
             }
             Err(Reason::SequenceReuse) => session.window.note_reuse(sequence),
             Err(Reason::Expired) => session.window.note_late(sequence),
-            // Note nothing: a copy was judged before, and below the window nothing is remembered.
+            // Note nothing in the window: a copy was judged before, and of numbers below the window nothing is remembered.
             Err(_) => {}
         }
     }
@@ -164,7 +165,8 @@ impl Peer {
         let headers = &message.headers;
         let name = headers.message_id;
         let mut anew = false;
-        // Look in every session: the message signed anew may leave in a newer session than the one in which it was refused.
+        // Look in every session: a message that is signed anew may leave in a newer session than the one in which it was
+        // refused.
         for session in &mut self.sessions {
             anew |= session.ledger.takes_anew(name);
         }
@@ -196,7 +198,7 @@ impl Peer {
         if ledger.is_overtaken(receipt, signed_at, session.began) {
             return ReceiptEffect::Settled(Vec::new());
         }
-        // Take what the peer says about its own numbers first: it is valid even if what it says about ours does not fit.
+        // Take the peer's word about its own numbers first: it is valid even if the peer's word about our numbers does not fit.
         if ledger.is_news(signed_at) {
             let floor = receipt.floor;
             session.window.take_floor(floor, &receipt.given_up);
@@ -322,7 +324,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         ledger: Ledger::default(),
         last_flight: LastFlight::of(&established.last_flight),
         answers: established.answers,
-        // Only B, the responder, sends flight 4: so only B may have to send it again, and needs a time for that.
+        // Only B, the responder, sends flight 4: so only B may have to send a flight again, and needs a time for that.
         retry: (!initiator).then(|| Retry::from(clock)),
         asked: None,
     }

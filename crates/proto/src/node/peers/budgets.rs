@@ -49,8 +49,8 @@ impl Budgets {
     }
 
     fn keep(&mut self, conversation: ConversationId, bucket: CallBudget) {
-        // Move the conversation to the end: so the one at the front, which is dropped to make room, has been silent for the
-        // longest time.
+        // Move the conversation to the end: then the conversation at the front, which is dropped to make room, has been silent
+        // longest.
         self.conversations.retain(|(id, _)| *id != conversation);
         if self.conversations.len() >= CONVERSATIONS {
             self.conversations.pop_front();
@@ -71,8 +71,8 @@ impl Peer {
         let headers = &message.headers;
         let age = now.since(headers.timestamp);
         let allowance = policy.allowance(&headers.agent_id);
-        // Use the stricter of the session's grant and the configuration, which may
-        // have become narrower since (protocol.md, Grants).
+        // Use the stricter of two budgets, that of the session's grant and that of the configuration, which may have become
+        // narrower since the grant (protocol.md, Grants).
         let per_minute = stricter(
             session.given.messages_per_minute,
             allowance.messages_per_minute(),
@@ -146,8 +146,8 @@ impl PeersDoor<'_, '_> {
             return self.note_excess(&headers.agent_id);
         }
         let policy = self.turn.node.me.policy();
-        // Check V12 of docs/protocol.md only asked whether the budget has room for this call, and charged nothing: charge it
-        // now.
+        // Check V12 of docs/protocol.md only asked whether the budget has room for this call, and charged nothing: charge the
+        // call now.
         let charged = peer.charge(self.turn.at.now, policy, session, message);
         let Some((heard, conversation)) = charged else {
             return;

@@ -93,8 +93,8 @@ impl Carriers {
     }
 
     pub(super) fn note(&mut self, carrier: &CarrierId, up: bool, since: Duration) {
-        // `drained` says that all messages which waited at the carrier were judged. If it was true and the carrier is reported
-        // as up once more, it stays true.
+        // `drained` says that all messages that waited at the carrier were judged. It stays true if a carrier that is up is
+        // reported as up once more, which begins no new connection.
         let before = self.known.get(carrier);
         let drained = up && before.is_none_or(|before| before.up && before.drained);
         let condition = Condition { up, drained, since };

@@ -85,15 +85,16 @@ impl Peer {
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
     pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
-        // Only the newest session keeps the peer's offers: they are shown to people, who see that session alone. So drop those
-        // of the others.
+        // Only the newest session keeps what the peer offers: people are shown the offers of that session alone. So drop the
+        // offers of the older sessions.
         for old in &mut self.sessions {
             old.offered = Vec::new();
         }
-        // After our clock was put back, `now` (the log's time) is in the future. Take the earlier time: by `now` alone, the new
-        // session could count as ended.
+        // After our clock was put back, `now` (the log's time) lies in the future. Count from the session's beginning if that
+        // is earlier: by `now` alone, the new session could count as ended.
         let now = session.began.min(now);
-        // Most peers have one session: reserve room for exactly one more, since a vector would reserve several.
+        // Most peers have one session: reserve room for exactly one more, since a vector would by itself reserve room for
+        // several.
         self.sessions.reserve_exact(1);
         self.sessions.push(session);
         let over = self.sessions.len().saturating_sub(SESSIONS);
@@ -127,7 +128,7 @@ impl Peer {
                 session.retry.filter(|_| calls)?.stale_at()
             }
             // Replace an outdated session although no mail waits: our newest certificate, keys, offers and grants have to reach
-            // the peer. Once the session's window is over, nothing of it is left to replace.
+            // the peer. Once the session's window has ended, nothing of the session is left to replace.
             Some(session) if session.stale || session.outdated => {
                 let over = session.ends.saturating_add(WINDOW_LIFE);
                 let planned = self.next_announce.filter(|planned| *planned > over);
@@ -136,8 +137,8 @@ impl Peer {
                 }
                 Timestamp::from_millis(0)
             }
-            // A new session would end at the same time as this one, with the same certificate or key statement: do not renew it
-            // early, and after its end only for mail.
+            // A new session would end at the same time as this one, with the same certificate or key statement. So do not renew
+            // this one early, and announce after its end only if mail waits.
             Some(session) if session.is_open() && !session.can_be_outlasted(own_until) => {
                 has_mail.then_some(session.ends)?
             }
@@ -150,7 +151,7 @@ impl Peer {
                 };
                 let renewal = session.renewal().saturating_add(patience);
                 let planned = self.next_announce.unwrap_or(renewal).max(renewal);
-                // If the peer stays silent beyond the end of the session, announce to it only for mail.
+                // If the peer stays silent beyond the end of the session, announce to it only if mail waits.
                 if planned > session.ends && !has_mail {
                     return None;
                 }

@@ -48,12 +48,13 @@ impl CopiesDoor<'_, '_> {
         };
         let link = self.turn.node.peers.entry(&peer);
         let latest = self.turn.at.now.saturating_add(CLOCK_TOLERANCE);
-        // Ignore the newest session if two wrong clocks dated it in the future: it must not make this message look old.
+        // If both agents' clocks were wrong, the newest session may begin in the future. Ignore that session: it would make
+        // this message look old.
         let newest = link.sessions.last();
         let newest = newest.filter(|newest| newest.began <= latest);
         let old = newest.is_some_and(|newest| message.headers.timestamp < newest.began);
-        // A session that was made just now is already the answer to this message, which names an unknown one: begin no other
-        // handshake.
+        // This message names a session that we do not know. A session that was made just now is already the answer to it: begin
+        // no further handshake.
         let answered = newest.is_some_and(|newest| match newest.made {
             Some(made) => self.turn.at.elapsed < made.saturating_add(CLOCK_TOLERANCE),
             None => latest.is_within(CLOCK_TOLERANCE * 2, newest.began),
@@ -104,8 +105,8 @@ impl CopiesDoor<'_, '_> {
             }
             KeptIn::Handshake => {
                 link.ways.unheard = true;
-                // Send the receipt in the session that this flight opened: the peer may not know a newer session, since our
-                // flight 4 for that may have been lost.
+                // Send the receipt in the session that this flight opened: a newer session may be unknown to the peer, if our
+                // flight 4 of that handshake was lost.
                 let mut sessions = link.sessions.iter();
                 let opened = sessions.find(|session| session.answers_flight(message));
                 if let Some(id) = opened.map(|session| session.id) {

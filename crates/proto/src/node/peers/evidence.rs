@@ -40,8 +40,8 @@ impl AlarmsDoor<'_, '_> {
             return self.note_clock(flight);
         }
         let carriers = &self.turn.node.peers.carriers;
-        // Judge the age only after our mailbox was read to its end: a flight that
-        // waited there is late although no clock is wrong.
+        // Judge a flight's age only after our mailbox was read to its end: a flight that waited in the mailbox is late although
+        // no clock is wrong.
         let drained = carriers.are_drained(self.turn.at.elapsed);
         let age = self.turn.at.now.since(signed_at);
         let link = self.turn.node.peers.entry(&flight.headers.agent_id);
@@ -98,8 +98,8 @@ impl Peer {
         let Some(newest) = sessions.next() else {
             return false;
         };
-        // Skip a session in which the peer never spoke: the peer may have refused it, for its time or after a crash. Skip one
-        // that a certificate or key ends within an hour: others soon follow it.
+        // Leave out a session in which the peer never spoke: the peer may have refused it, for its time or after a crash. Leave
+        // out one that a certificate or key statement ends within an hour: a new session has to follow it soon.
         let alike = sessions
             .filter(|old| old.confirmed && old.ends >= old.began.saturating_add(HOUR))
             .take_while(|old| {
@@ -115,8 +115,8 @@ impl Peer {
     ) -> impl Iterator<Item = (SessionId, u64, u64)> {
         let holes = self.sessions.iter_mut().filter_map(move |session| {
             let hole = session.window.hole()?;
-            // Wait for seven days before asking for a missing number: that is the longest life of a message, so until then it
-            // may still come.
+            // Ask for a missing number only after seven days, the longest life of a message: until then the message may still
+            // come.
             if now <= hole.next_signed_at.saturating_add(WINDOW_LIFE) {
                 return None;
             }

@@ -51,7 +51,7 @@ impl FlightsDoor<'_, '_> {
     pub(in crate::node) fn announce(&mut self, peer: &AgentId) {
         let context = self.turn.node.context();
         if !(self.turn.node.alarms).held_by(context, peer).is_empty() {
-            // An alarm holds the announce back. Try again after the life of a flight at the earliest, and not at each timer.
+            // An alarm holds the announce back. Try again after the life of a flight, and not at each timer before that.
             let later = self.turn.at.now.saturating_add(FLIGHT_LIFE);
             self.turn.node.peers.entry(peer).next_announce = Some(later);
             return;
@@ -59,7 +59,8 @@ impl FlightsDoor<'_, '_> {
         let announced = self.turn.node.peers.get(peer);
         let announced = announced.and_then(|peer| peer.announced);
         let signed_at = after(self.turn.at.now, announced);
-        // Sign nothing outside of our certificate's dates: no peer would take it, and it would stay in the log for ever.
+        // Sign nothing outside of our certificate's dates: no peer would take the announce, and it would stay in the log for
+        // ever.
         if !self.turn.node.me.may_sign(signed_at) {
             let later = self.turn.at.now.saturating_add(FLIGHT_LIFE);
             let begins = self.turn.node.me.may_sign_at(self.turn.at.now);
@@ -97,8 +98,8 @@ impl FlightsDoor<'_, '_> {
                         self.turn.alarms().suspect_clock(flight);
                         self.send_capability(&peer);
                     }
-                    // The agents have no version in common, so the handshake has ended: refuse the drafts that waited for it,
-                    // which can never leave.
+                    // The agents have no version in common, so the handshake has ended: refuse the drafts that waited for its
+                    // session, since they can never leave.
                     _ => self
                         .turn
                         .drafts()
@@ -168,7 +169,7 @@ impl FlightsDoor<'_, '_> {
         let link = link.filter(|_| method == Method::Announce);
         let announced = link.and_then(|link| link.announced);
         let stamp = Stamp {
-            // A peer takes an announce only if its timestamp is later than that of our last one.
+            // A peer takes an announce only if its timestamp is later than the timestamp of our last announce.
             now: after(self.turn.at.now, announced),
             session: None,
             sequence: None,
@@ -184,7 +185,8 @@ impl FlightsDoor<'_, '_> {
                 }
                 self.turn.write_sent(signed);
             }
-            // The flight did not leave: give up the handshake, which would wait for an answer and hold up the next one.
+            // The flight did not leave. Give up the handshake: otherwise it would wait for an answer, and hold up the next
+            // handshake.
             None => self.turn.node.peers.entry(peer).handshake.give_up(),
         }
     }
@@ -215,15 +217,16 @@ impl FlightsDoor<'_, '_> {
         // After our clock was set back, `next_announce` may be too far ahead: cap it at `LONGEST_SILENCE` from now.
         let latest = self.turn.at.now.saturating_add(LONGEST_SILENCE);
         link.next_announce = link.next_announce.map(|next| next.min(latest));
-        // Called to bring the budget up to the present time, so that it can say when it has room; the answer is not needed.
+        // `may_tell` is called only to work the budget off until now, so that the budget can say when it has room: drop its
+        // answer.
         link.budgets.bytes.may_tell(self.turn.at.now);
         let mut again = Vec::new();
         match link.handshake.overdue(self.turn.at.now) {
             Overdue::Nothing => {}
             Overdue::Resend(flight) => again.push(flight),
             Overdue::Over => {
-                // Try a silent peer again ever more rarely. A peer that fell silent between flights 2 and 4 may have restarted:
-                // try it again at once, and more rarely only after that.
+                // Try a silent peer again after ever longer times. A peer that fell silent between flights 2 and 4 may have
+                // restarted: try that peer again at once the first time, and after longer times only if it stays silent.
                 let doubled = link.silence * 2;
                 match link.handshake {
                     Handshake::AwaitVerify(_) => {

@@ -22,8 +22,8 @@ const FEW: usize = 16;
 /// The peers, by name.
 #[derive(Debug, Default)]
 pub(in crate::node) struct KnownPeers {
-    // Boxed, because a B-tree's node has room for eleven entries and often stays half empty: an empty place then costs a
-    // pointer, and not a whole `Peer`.
+    // Box each peer: a B-tree's node has room for eleven entries and often stays half empty, and a free place then costs a
+    // pointer instead of a whole `Peer`.
     peers: BTreeMap<AgentId, Box<Peer>>,
     changed: ChangedPeers,
     agenda: Agenda,
@@ -126,8 +126,8 @@ impl KnownPeers {
             ChangedPeers::All => self.names().filter(is_half_open).count() >= many,
             ChangedPeers::These(names) => {
                 let entered = self.agenda.half_open();
-                // Only peers that the agenda lists as half open, and those that changed since, can be half open. If these are
-                // too few, which is nearly always so, answer without a look at any peer.
+                // Only the peers that the agenda lists as half open, and the peers that changed since, can be half open. If
+                // they are fewer than `many`, which is nearly always so, answer without a look at any peer.
                 if entered.len() + names.len() < many {
                     return false;
                 }
@@ -181,8 +181,8 @@ impl KnownPeers {
         let ChangedPeers::These(names) = &mut self.changed else {
             return;
         };
-        // The handling of one message looks up its peer several times in a row, and each time marks it as changed: list its
-        // name once.
+        // The handling of one message looks up its peer several times in a row, and marks the peer as changed each time: list
+        // the name only once.
         if names.last() == Some(name) {
             return;
         }

@@ -97,7 +97,7 @@ impl PeersDoor<'_, '_> {
         let own = node.me.identity();
         let asked = node.peers.get(peer).and_then(|peer| peer.polls.asked);
         let stamp = Stamp {
-            // The peer takes a poll only if its timestamp is later than that of our last one (protocol.md, Polls).
+            // The peer takes a poll only if its timestamp is later than the timestamp of our last poll (protocol.md, Polls).
             now: after(at.now, asked),
             session: None,
             sequence: None,
@@ -157,7 +157,8 @@ impl PeersDoor<'_, '_> {
         if headers.timestamp >= headers.expires_at || life > POLL_LIFE {
             return Err(Reason::LifetimeTooLong);
         }
-        // Refuse a poll from before our start: such polls are not remembered, so a copy of one would be served again.
+        // Refuse a poll that was signed before our start: a start forgets which polls were served, so a copy of an old poll
+        // would be served again.
         let started = Some(self.turn.at.time_of(self.turn.node.clock.resumed()));
         let peer = self.turn.node.peers.get(&headers.agent_id);
         let last = peer.and_then(|peer| peer.polls.polled);

@@ -56,7 +56,7 @@ struct NotHandedOn {
 
 impl NotHandedOn {
     fn wait(&self) -> Duration {
-        // Cap the shift at 8, so that it cannot overflow: the wait is far above `LONGEST` by then.
+        // Cap the shift at 8, so that it cannot overflow: a wait doubled 8 times is far above `LONGEST` already.
         FIRST.saturating_mul(1 << self.times.min(8)).min(LONGEST)
     }
 }
@@ -200,7 +200,7 @@ impl ReceiptsDoor<'_, '_> {
         let (last, Some(session)) = (peer.receipts.signed_at, peer.session_mut(id)) else {
             return;
         };
-        // Send the receipt later if the budget has no room for it, or if no key that the peer takes can sign it now.
+        // Send the receipt later if the budget has no room for it now, or if no key that the peer takes can sign it now.
         let Some(signer) = signer.filter(|_| has_room) else {
             return session.window.owe();
         };
@@ -224,7 +224,7 @@ impl ReceiptsDoor<'_, '_> {
         );
         let key = own.signer(signer);
         let Some(signed) = key.and_then(|key| draft.sign_by(key, own, stamp).ok()) else {
-            // A receipt that cannot be signed, or is too large, counts as sent: otherwise it would be tried for ever.
+            // A receipt that cannot be signed, or is too large, counts as sent: otherwise we would try to send it for ever.
             return session.window.reported();
         };
         peer.note_receipt(may_be_refused.then(|| signed.clone()));
@@ -294,13 +294,14 @@ impl ReceiptsDoor<'_, '_> {
         // Do not answer in a closed session: its two sides never agree again, and would answer each other for ever.
         let session = known.session_mut(id).filter(|session| !session.closed);
         let Some(session) = session else { return };
-        // If the peer waits for numbers below our floor, which never come, it has to learn our floor and stop waiting.
+        // The peer may wait for numbers below our floor, which we never send any more: then it has to learn our floor and stop
+        // waiting.
         let behind = receipt.through + 1 < session.ledger.floor();
         if !behind && receipt.except.is_empty() {
             return;
         }
-        // If we have answered lately, send the receipt later: otherwise two sides would answer each other's receipts without
-        // end.
+        // If we answered a receipt of the peer's lately, send this receipt later: otherwise two sides would answer each other's
+        // receipts without end.
         if lately {
             session.window.owe();
         } else {

@@ -22,7 +22,8 @@ pub(in crate::node) fn next_due(node: &Node, now: At) -> Option<Timestamp> {
         ChangedPeers::These(_) | ChangedPeers::All => return next_due_by_walk(node, now),
     };
     let mut next = Next::new(node, now);
-    // For a peer that has changed, the agenda may name too late a time: ask the peer itself.
+    // For a peer that has changed since the agenda was brought up to date, the agenda may name too late a time: ask the peer
+    // itself.
     for name in changed {
         next.ask(name);
         next.ask_orders(name);
@@ -102,7 +103,7 @@ fn dates_of(node: &Node, at: &At, name: &AgentId) -> Dates {
     let own = node.me.identity();
     let mail_waits = node.sent.drafts().next(name).is_some();
     let receipt = peer.receipt_from(at.now, own);
-    // A receipt that is due also waits for room in the budget: the later of the two times counts.
+    // A receipt that is due also waits for room in the budget: the later of the two times is the one to wake at.
     let room = receipt.and_then(|from| {
         peer.receipts_have_room_at()
             .filter(|room| *room > at.when(from))
@@ -134,8 +135,7 @@ impl PeersDoor<'_, '_> {
             node.peers.known.note_all();
         }
         node.peers.known.agenda_mut().uphold(at.now, may_sign);
-        // First compute when something is due with the peer, which needs the whole node. Borrow the agenda for writing only
-        // after that.
+        // Compute a peer's dates before the agenda is borrowed for writing: `dates_of` reads the whole node.
         for name in node.peers.known.take_changed() {
             let dates = dates_of(node, &at, &name);
             node.peers.known.agenda_mut().enter(&name, dates);
@@ -151,7 +151,7 @@ impl PeersDoor<'_, '_> {
             Some(due) => due,
             None => peers.known.names().cloned().collect(),
         };
-        // Add the peers that have a draft due: the agenda does not know when drafts end.
+        // Add the peers that have a draft due: the agenda does not know when the lives of drafts end.
         due.extend(sent.drafts().due_by(now).cloned());
         for peer in due {
             self.turn.flights().resend(&peer);
@@ -161,7 +161,7 @@ impl PeersDoor<'_, '_> {
             self.turn.receipts().send_due(&peer);
             self.turn.receipts().resend(&peer);
             self.turn.offers().tell_offers(&peer);
-            // Seek a session last: whether one is needed depends on the handshakes and drafts that ended above.
+            // Seek a session last: whether the peer needs one depends on the handshakes and drafts that the calls above ended.
             self.turn.flights().seek_session(&peer);
         }
     }
@@ -180,8 +180,8 @@ impl PeersDoor<'_, '_> {
                 self.turn.receipts().send(peer, id);
             }
             self.turn.drafts().end_lost(peer);
-            // After a start no program is connected yet: an offer that does not
-            // outlive its program has ended, so tell the peer.
+            // After a start no program is connected yet. An offer that does not outlive its program has ended: so tell the
+            // peer.
             self.turn.offers().mark_offers(peer);
             self.turn.offers().tell_offers(peer);
             match unsent {

@@ -183,8 +183,8 @@ impl Peers {
             self.entry(&name).handshake = half;
         }
         let mut sessions = tables.read::<(AgentId, SessionId), SessionRow>(SESSIONS)?;
-        // Rows come in the order of the sessions' ids, which says nothing of their
-        // age: the newest session has to be the last one.
+        // Rows come in the order of the sessions' ids, which says nothing of their age. Sort them by age: the newest session
+        // has to be the last one.
         sessions.sort_by_key(|(_, row)| row.place);
         for ((peer, _), SessionRow { mut session, .. }) in sessions {
             // The initiator has not spoken in this session yet, and may lack flight 4: send flight 4 again.
@@ -200,7 +200,8 @@ impl Peers {
                 .put_back(place.2, slot);
         }
         for (place, message) in tables.read_stored::<Place, Arc<Message>>(OUTBOX)? {
-            // The time of the last resend is not stored: begin to resend again, as if the message had left when it was signed.
+            // The rows do not say when the message was last resent: begin to resend anew, as if the message had left when it
+            // was signed.
             let at = message.headers.timestamp;
             let session = self.session_at(OUTBOX, &place)?;
             session.ledger.record(place.2, message, at);

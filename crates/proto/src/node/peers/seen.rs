@@ -40,7 +40,8 @@ pub(in crate::node) struct Shared(VecDeque<Arc<Block>>);
 /// The message-ids that a peer has used.
 #[derive(Debug, Default)]
 pub(in crate::node) struct SeenIds {
-    // Not a hash table: when a new name replaces an old one again and again, a hash table grows to twice the size in the end.
+    // A B-tree and no hash table: while new names replace old ones again and again, a hash table grows to twice the size in the
+    // end.
     until: BTreeMap<MessageId, Timestamp>,
     /// Soonest forgotten first, in each block and from block to block. None is empty.
     blocks: VecDeque<Arc<Block>>,
@@ -80,7 +81,8 @@ impl SeenIds {
 
     /// Puts back a name as it was remembered. One that is known keeps its time.
     pub(in crate::node) fn put_back(&mut self, mut name: Name) {
-        // Keep the time that is known: entries are sorted by it, so with another time the old entry would stay as well.
+        // Keep the time that is known for this name: names are sorted by their times, so with another time the name would stand
+        // here twice.
         name.until = *self.until.entry(name.name).or_insert(name.until);
         let key = name.key();
         let index = self.block_of(name.until, name.name);
@@ -89,8 +91,8 @@ impl SeenIds {
         let Some(block) = self.blocks.get_mut(index) else {
             return self.blocks.push_back(Arc::new(Block::from([name])));
         };
-        // Names come nearly in the order in which they are forgotten: begin a new block at the end, since a full one that is
-        // cut in half would stay half empty.
+        // Names come nearly in the order in which they are forgotten. So begin a new block at the end: if a full block were cut
+        // in half there, its first half would stay half empty.
         if block.len() >= BLOCK && is_last && is_behind(block) {
             return self.blocks.push_back(Arc::new(Block::from([name])));
         }
@@ -104,7 +106,7 @@ impl SeenIds {
         }
         if block.len() > BLOCK {
             let rest = block.split_off(BLOCK / 2);
-            // Shrink the half that is left: otherwise it would keep the memory of the whole block.
+            // Shrink the half that stays in this block: otherwise it would keep the memory of the whole block.
             block.shrink_to_fit();
             self.blocks.insert(index + 1, Arc::new(rest));
         }

@@ -88,13 +88,14 @@ impl Talks {
                 continue;
             };
             // `first` keeps when a conversation began, even after its calls were removed here. The oldest call is removed
-            // first: so if the conversation has an entry, that is of an earlier call and stays.
+            // first: so if `first` has the conversation already, it has an earlier time, which stays.
             if !first.contains_key(conversation) {
                 first.insert(conversation.clone(), gone.at);
                 self.note_first(side, peer, conversation, gone.at);
             }
         }
-        // A peer may begin a new conversation with each call: limit them, or they would fill the index.
+        // A peer may begin a new conversation with each call: limit how many conversations `first` keeps, or they would fill
+        // the memory.
         while first.len() > STEPS {
             let oldest = first.iter().min_by_key(|(_, at)| **at);
             let Some((conversation, at)) = oldest.map(|(name, at)| (name.clone(), *at)) else {
@@ -192,7 +193,8 @@ impl Talk {
         peer: &AgentId,
     ) -> Option<(MessageId, u8)> {
         let is_late = |step: &Hop| clock.age(step.came, step.at, elapsed) < LOOP;
-        // Going back, calls only become older: stop at the first one that is too old.
+        // The calls are looked at from the newest back: stop at the first one that is too old, since all further ones are
+        // older.
         let lately = self.came.values().rev();
         let lately = lately.take_while(|step| is_late(&step.hop));
         let beginner = self.beginner();
@@ -204,14 +206,14 @@ impl Talk {
             if own && !counts {
                 return None;
             }
-            // If a chain of calls that we began has passed through this peer, another agent on it may have lowered the number
-            // of hops: use at least the highest number in our own calls of the chain.
+            // If a chain of calls that we began has passed through this peer, an agent on its way may have lowered the number
+            // of hops: so count at least the highest number of hops in our own calls of that chain.
             let own = if round { self.furthest(chain) } else { 0 };
             let hops = if counts { step.hop.hops.max(own) } else { 0 };
             Some((hops, counts, step.hop.at, chain))
         });
-        // Take the call with the most hops; among equals one whose `counts` is true, then the newest. The new call continues
-        // the chain of calls that it belongs to.
+        // Take the call with the most hops; among equals one whose `counts` is true, then the newest. Our new call continues
+        // the chain to which that call belongs.
         let (hops, _, _, chain) = weighed.max()?;
         Some((chain, hops.saturating_add(1)))
     }

@@ -38,8 +38,8 @@ impl WaysDoor<'_, '_> {
             .or(first);
         let taken = match signed.message().form.kept() {
             KeptIn::Orders => ways.0.clone(),
-            // The peer sent a message again, so it lacks our receipt: send one receipt by all carriers. `take` lets later
-            // receipts go by a single carrier again.
+            // The peer has sent a message again, so it lacks our receipt: send this receipt by all carriers. `take` clears the
+            // mark, so that later receipts go by a single carrier again.
             KeptIn::Receipts if std::mem::take(&mut link.ways.unheard) => ways.0.clone(),
             KeptIn::Receipts => answer.into_iter().cloned().collect(),
             KeptIn::Handshake if signed.message().form == Form::Call(Method::Announce) => {

@@ -75,15 +75,15 @@ impl People {
         control: &ControlCertificate,
     ) -> bool {
         let own = &context.identity.certificate;
-        // Accept the root that is pinned for our person besides the one of our own certificate: another agent of the person
-        // may have told us of a new root before our certificate was renewed.
+        // Accept our own certificate's root key, and the one known for our person: another agent of the person may have told us
+        // of a new root key before our certificate was renewed.
         let pinned = context.trust.principal(&own.principal);
         let known = context.identity.control.as_ref();
         let known = known.map_or(0, |known| known.serial);
         let obeyed = self.pausing.statement.as_ref();
         let obeyed = obeyed.map_or(0, |said| said.control.serial);
-        // Only our own person's control certificate is obeyed, and none that is older than the newest one we know: the key of
-        // an older one may have been stolen.
+        // Obey only our own person's control certificate, and none that is older than the newest one we know: the key of an
+        // older certificate may have been stolen.
         control.principal == own.principal
             && (control.root == own.root
                 || pinned.is_some_and(|pinned| *pinned.root() == control.root))
@@ -109,7 +109,7 @@ impl People {
             return Err(Reason::StatementInvalid);
         };
         let pauses = message.form.method() == Some(Method::Pause);
-        // Another person's agent has no say in whether ours pause.
+        // Another person's agent must have no say in whether our person's agents pause.
         let is_ours = message.headers.principal_id == *context.trust.own_principal();
         match is_ours && statement.paused == pauses {
             true => self.rule_pause(context, now, statement),
@@ -127,9 +127,9 @@ impl People {
             return Err(Reason::StatementInvalid);
         }
         let last = self.pausing.statement.as_ref();
-        // The very same statement is no fault: each agent of our person repeats it daily.
+        // The very same statement again is no fault: each agent of our person repeats it daily.
         let echo = last == Some(statement);
-        // `rank` compares control certificates first: otherwise a thief of the older control key could use up all serials.
+        // `rank` compares control certificates first: otherwise a thief of an older control key could use up all serials.
         match echo || last.is_none_or(|last| rank(last) < rank(statement)) {
             true => Ok(()),
             false => Err(Reason::StatementStale),
@@ -145,7 +145,7 @@ impl People {
     ) -> Option<Timestamp> {
         let link = node.peers.get(peer)?;
         let due = self.orders_of(node.trust(), peer, link)?;
-        // Give no due time while no carrier is up: nothing could be told then, and the daemon would only wake again and again.
+        // While no carrier is up, peers can be told nothing: give no due time, or the daemon would wake again and again.
         (node.peers.carriers().is_any_up() && node.me.may_sign(now)).then_some(due)
     }
 
@@ -251,7 +251,7 @@ impl PeopleDoor<'_, '_> {
             }
             Payload::Revocation(revocation) => self.take_revocation(revocation),
             Payload::Pause(statement) => self.take_pause(statement),
-            // No other payload carries an order.
+            // All other payloads carry no order.
             _ => {}
         }
         let changed = self.turn.out.entries.len() > before;
@@ -262,8 +262,8 @@ impl PeopleDoor<'_, '_> {
         if let Payload::Flight(flight) = &ruled.payload {
             certificate = Some(&flight.credentials.certificate);
         }
-        // Check V06 of docs/protocol.md has refused keys that were revoked before. Ask again only if this message brought a new
-        // revocation, which may be of its own key.
+        // Check V06 of docs/protocol.md has refused keys that were revoked before this message. Ask again if the message has
+        // brought a new revocation: that may revoke the message's own key.
         match changed && certificate.is_some_and(|certificate| trust.is_revoked(certificate)) {
             true => Err(Rejected {
                 message: ruled.message,
@@ -288,7 +288,7 @@ impl PeopleDoor<'_, '_> {
         self.turn.notify(notice);
         self.turn.write(Entry::Revoked(revocation.clone()));
         self.turn.tell_trust();
-        // Repeat to peers only what our own person revoked: the revocations of other people are not ours to repeat.
+        // Repeat to peers only the revocations of our own person's agents: each person's own agents repeat theirs.
         if revocation.principal == *self.turn.node.trust().own_principal() {
             self.decrees_changed();
         }

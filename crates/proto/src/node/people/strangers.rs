@@ -54,7 +54,7 @@ pub(in crate::node) struct Strangers {
 
 impl Strangers {
     pub(super) fn wait(&mut self, now: Timestamp, certificate: &Certificate) {
-        // Remove strangers that have waited too long whenever another one comes, so that no timer is needed.
+        // Remove strangers that have waited too long whenever a new stranger comes: so no timer is needed for that.
         self.waiting
             .retain(|_, stranger| now.since(stranger.since) < WAIT);
         let stranger = Stranger {
@@ -225,7 +225,7 @@ impl PeopleDoor<'_, '_> {
     /// # Errors
     /// When the agent-id is another principal's, or our own.
     pub fn replace_root(&mut self, certificate: &Certificate) -> Result<Outcome, BindError> {
-        // Try the change on a copy first: a log line that contradicts the present trust must not be written.
+        // Try the change on a copy of the trust store first: no log line may be written that contradicts the present trust.
         self.turn.node.trust.clone().replace_root(certificate)?;
         Ok(self.change_trust(TrustChange::RootReplaced, certificate))
     }
@@ -244,8 +244,8 @@ impl PeopleDoor<'_, '_> {
         if !self.turn.node.trust.clone().bind(certificate)? {
             return Ok(());
         }
-        // A certificate from a file may be the first one under the root's named successor: then the root changes, in a log line
-        // of its own.
+        // A certificate from a file may be the first one under the named successor of the principal's root key: then the root
+        // key changes as well, which gets a log line of its own.
         let principal = self.turn.node.trust().principal(&certificate.principal);
         let succeeds = principal.is_some_and(|known| *known.root() != certificate.root);
         self.turn
@@ -281,12 +281,13 @@ impl PeopleDoor<'_, '_> {
             Reason::RootChanged => TrustChange::RootChanged,
             _ => return,
         };
-        // Flights 3 and 4 continue a handshake, and no stranger has one with us: look only at flights 1 and 2.
+        // Look only at flights 1 and 2: flights 3 and 4 continue a handshake, and no stranger has a handshake with us.
         let opens = matches!(
             flight.form,
             Form::Call(Method::Announce) | Form::Call(Method::Verify)
         );
-        // Nothing is proven yet: use the claimed root key only to look up whether this stranger waits already.
+        // No signature is verified yet: use the root key that the flight claims only to look up whether this stranger waits
+        // already.
         let Some(root) = claimed_root(flight).filter(|_| opens) else {
             return;
         };

@@ -19,8 +19,8 @@ impl Line<'_> {
     ) -> Changed {
         let agent = &certificate.agent;
         match change {
-            // A binding that contradicts an earlier one is never written. If a log holds one all the same, `audit verify`
-            // refuses the log, and the earlier binding stays here.
+            // A line about an agent that contradicts an earlier one is never written. If a log holds such a line all the same,
+            // `audit verify` refuses the log, and what the earlier line says stays here.
             TrustChange::Bound => {
                 let withdrawn = self.node.trust().peer(agent);
                 let withdrawn = withdrawn.is_some_and(|peer| peer.is_withdrawn());
@@ -72,7 +72,8 @@ impl Line<'_> {
         if self.node.trust().trusted(agent).is_none() {
             return self.cut(agent);
         }
-        // The peer has a newer certificate that is valid: remove only the sessions and messages under revoked keys.
+        // The peer has a newer certificate that is valid: end only the sessions, and set aside only the messages, under its
+        // revoked keys.
         let view = self.node.trust().clone();
         let revoked = |key| {
             let certificate = peer.certificate(key);
@@ -129,7 +130,7 @@ impl Line<'_> {
         };
         let mut names = self.node.sent.cut(agent);
         names.append(&mut link.cut());
-        // A request without a receipt is named by `sent` and by `link`: keep its name once.
+        // `sent` and `link` both name a request that has no receipt yet: keep each name once.
         names.sort_unstable();
         names.dedup();
         self.node.inbox.set_aside(agent, |_| true);

@@ -25,7 +25,7 @@ impl Node {
         let mut tables = Tables::default();
         for (table, key, value) in rows {
             match table.as_str() {
-                // Put back each name as it is read: there are too many to gather them first.
+                // Put back each name at once, as it is read: there are too many names to gather all of them first.
                 NAMES => node.peers.put_back_name(&key, &value)?,
                 _ => tables.add(table, key, value),
             }
@@ -42,8 +42,8 @@ impl Node {
                 node.sent.drafts_mut().lose(&peer, name, why);
             }
         }
-        // Each call that is noted gets a later time than all calls before it: so begin after the newest call that any peer's
-        // hops hold.
+        // Each call that is noted gets a later time than all calls noted before: so begin after the newest call in the hops of
+        // any peer.
         if let Some(step) = node.peers.known().newest_step() {
             node.clock.put_back_step(step);
         }

@@ -53,8 +53,8 @@ impl<'n> Judge<'n> {
         let link = self.admit_fresh(message)?;
         let headers = &message.headers;
         let is_reused = link.seen(headers.message_id).is_some();
-        // A receipt may come late, but not from the future: the receipts after
-        // it, which have earlier times, would count as old.
+        // A receipt may be late, but not from the future: later receipts, which would bear earlier times than it, would count
+        // as old.
         if message.form.method() != Some(Method::Receipt) {
             admit_time(self.now, message)?;
         } else if headers.timestamp > self.now.saturating_add(CLOCK_TOLERANCE) {
@@ -62,16 +62,16 @@ impl<'n> Judge<'n> {
         }
         match message.form.method() {
             Some(Method::Revoke | Method::Pause | Method::Resume) => {
-                // Check V10 of docs/protocol.md fixes the order of these two refusals: an order is asked first for a reused
-                // message-id, a flight of a handshake first for session headers, which neither may bear.
+                // Neither an order nor a flight may bear session headers or a reused message-id. Check V10 of docs/protocol.md
+                // says which fault is named if a message has both: of an order the message-id, of a flight the headers.
                 if is_reused {
                     return Err(Reason::MessageIdReuse.into());
                 }
                 if has_session_headers(message) {
                     return Err(Reason::HeaderInvalid.into());
                 }
-                // The body was read before. Report a fault of it only now, since checks V08 to V10 of docs/protocol.md come
-                // first.
+                // The body was read before this function was called. Report a fault in it only now, since checks V08 to V10 of
+                // docs/protocol.md come first.
                 let payload = payload?;
                 self.node
                     .people
@@ -126,8 +126,8 @@ impl<'n> Judge<'n> {
         is_reused: bool,
     ) -> Result<(Payload, Option<Unsealed>), Fault> {
         let headers = &message.headers;
-        // Follow the order of check V10 in docs/protocol.md, where the first fault is the one reported. V10 is about the
-        // session alone, and reads no body.
+        // Follow the order of check V10 in docs/protocol.md, since the first fault is the one that is reported. V10 is about
+        // the session alone, and reads no body.
         let id = headers.session.ok_or(Reason::HandshakeRequired)?;
         let session = link.session(id).ok_or(Reason::SessionUnknown)?;
         if headers.version != session.version {
@@ -135,8 +135,8 @@ impl<'n> Judge<'n> {
         }
         let method = message.form.method();
         let is_receipt = method == Some(Method::Receipt);
-        // A session takes what is signed by the peer key that opened it. A receipt may also be signed by the peer's newest key,
-        // since the older key cannot sign after its certificate has ended.
+        // A session takes messages under the peer key that opened it. A receipt may also be signed by the peer's newest key,
+        // since the older key cannot sign any more after its certificate has ended.
         let by_newest = || {
             let newest = self.node.trust().peer(&headers.agent_id);
             let newest = newest.and_then(|peer| peer.newest());
@@ -155,7 +155,8 @@ impl<'n> Judge<'n> {
             admit_receipt(message, is_reused)?;
             return Ok((payload?, None));
         }
-        // Compare the sender's own time: a message that was on its way when the session ended is still taken.
+        // Compare the time at which the sender signed, not the present: a message that was on its way when the session ended is
+        // still taken.
         if headers.timestamp > session.ends {
             return Err(Reason::SessionEnded.into());
         }
@@ -171,12 +172,13 @@ impl<'n> Judge<'n> {
         if let Payload::Offers(offers) = &payload {
             self.node.offers.rule(session, offers)?;
         }
-        // Pings, progress and offers take no room in the inbox, so a full one does not stop them.
+        // Pings, progress and offers take no room in the inbox, so a full inbox does not stop them.
         let waits = matches!(payload, Payload::Call | Payload::Answer);
         if waits && !self.node.inbox.has_room(message) {
             return Err(Reason::InboxFull.into());
         }
-        // Open the message after all cheaper checks: opening costs a key agreement, and only the checks below need the content.
+        // Open the sealed content after all cheaper checks: opening costs a key agreement, and only the checks below need the
+        // content.
         let unsealed = self.node.me.open(message)?;
         let readable = Readable::of(message, unsealed.as_ref());
         if let Payload::Progress(told) = &mut payload {

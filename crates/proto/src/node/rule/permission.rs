@@ -46,8 +46,8 @@ impl<'n> Judge<'n> {
         let terms = match way {
             Way::Send => self.terms_out(peer, session, capability),
             Way::Receive => {
-                // The session has the layers that the peer declared, and the newest certificate those that it may claim now:
-                // use what both have.
+                // Use the layers that the peer declared for the session and that its newest certificate still proves: a newer
+                // certificate may have fewer.
                 let layers = session.map_or(proven, |session| session.peer_layers.and(proven));
                 let given = session.map(|session| &session.given);
                 let version = session.map_or(Version::CURRENT, |session| session.version);
@@ -67,7 +67,8 @@ impl<'n> Judge<'n> {
         let headers = &message.headers;
         let peer = &headers.agent_id;
         let policy = self.node.me.policy();
-        // Only look at the budget here: `count_call` charges it when the verdict is written, since refused calls count as well.
+        // Only look at the budget here: `count_call` charges the call when its line is written, because calls that V12 refuses
+        // are charged as well.
         if message.form.method().is_some()
             && (link.charge(self.now, policy, session, message)).is_none()
         {
@@ -104,7 +105,7 @@ impl<'n> Judge<'n> {
         misfit.map_or(Ok(()), |misfit| {
             Err(Fault {
                 reason: Reason::BodyUnfit,
-                // This text travels in clear: for tiers 3 and 4 it repeats nothing that the sender wrote.
+                // The refusal's text travels in clear: for tiers 3 and 4, `text` repeats nothing that the sender wrote.
                 detail: Some(misfit.text(message.headers.data_tier)),
             })
         })
@@ -122,7 +123,8 @@ impl<'n> Judge<'n> {
     pub(in crate::node) fn fit_recipient(&self, draft: &Draft) -> Result<(), LocalError> {
         let peer = &draft.recipient;
         let session = self.node.peers.session(peer, self.now);
-        // Without a session the peer's grant is not known: the draft is checked again when it is released.
+        // Without a session we do not know what the peer granted: let the draft pass now, since it is checked again when it is
+        // released.
         if session.is_none() {
             return Ok(());
         }
@@ -175,7 +177,8 @@ impl<'n> Judge<'n> {
             table: &self.node.me.policy().table,
             layers,
             session: given,
-            // Use the present configuration besides the session's grant: a configuration that became narrower applies at once.
+            // Use the present configuration besides the session's grant: if the configuration became narrower since, that
+            // applies at once.
             allowance: Some(self.node.me.policy().allowance(peer)),
             takes: offered.map(|capability| capability.tier),
             live: capability.is_some_and(|name| {
@@ -205,7 +208,8 @@ impl<'n> Judge<'n> {
             table: &self.node.me.policy().table,
             layers: session.map_or(proven, |session| session.peer_layers.and(proven)),
             session: session.map(|session| &session.received),
-            // The peer alone knows the limits in its configuration: so only those that it granted to us count here.
+            // Only the peer knows the limits in its own configuration: so of its limits, only those count here that it granted
+            // to us.
             allowance: None,
             takes: offer.map(|offer| offer.tier),
             live: false,

@@ -93,7 +93,7 @@ impl Accepted {
     pub(in crate::node) fn of(ruled: Ruled) -> Self {
         Self {
             message: ruled.message,
-            // Keep only the parsed content: the bytes of the plaintext are dropped here, which wipes them.
+            // Keep only the parsed content: the bytes of the plaintext are dropped here, and dropping wipes them from memory.
             opened: ruled.unsealed.map(|(opened, _)| Arc::new(opened)),
         }
     }

@@ -74,7 +74,7 @@ impl DraftsDoor<'_, '_> {
             return Err(LocalError::Message(Reason::StatementInvalid));
         }
         let mut drafts = node.sent().drafts();
-        // Find the draft by the hash that the person signed: they approved no draft that says anything else.
+        // Find the draft by the hash that the person signed: the person approved no draft that says anything else.
         let undecided = drafts.find(|waiter| {
             waiter.waits_for == WaitsFor::Approval
                 && waiter.value.map(hash_of_draft) == Some(approval.draft)

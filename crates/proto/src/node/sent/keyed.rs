@@ -121,8 +121,8 @@ impl Keys {
         content: &[u8],
     ) -> Known {
         let tag = tag_of(&own.signing, key, content);
-        // Calls are remembered by a tag that our signing key makes of the caller's key. Our key may have changed since the
-        // earlier call: look for the tags of our former keys as well.
+        // A call is remembered by a tag that our signing key makes of the caller's key. Our signing key may have changed since
+        // the earlier call: so also look for the tags that our former keys make.
         let former = own.former.iter();
         let mut tags =
             std::iter::once(tag).chain(former.map(|key_before| tag_of(key_before, key, content)));
@@ -192,8 +192,8 @@ pub(super) fn content_of(peer: &AgentId, sending: &Sending) -> Value {
         Sending::Ping => ("ping", Value::Null),
         Sending::Handoff(handing) => ("handoff", of_handing(handing)),
     };
-    // Never change the form of this text: the log holds hashes of it. A call that is repeated after an upgrade would have
-    // another hash, and be refused as another call under the same key.
+    // Never change the form of this JSON: the log holds hashes of it. With another form, a call that is repeated after an
+    // upgrade would have another hash, and be refused as another call under the same key.
     json!({"peer": peer.as_str(), "kind": kind, "content": content})
 }
 

@@ -72,7 +72,7 @@ impl SentDoor<'_, '_> {
         progress: &Progress,
     ) -> Result<Draft, LocalError> {
         let body = progress.to_value();
-        // Check the body as the peer will: our own agent has to hear of a fault, and not the peer.
+        // Check the body as the peer will check it: our own agent has to hear of a fault, and not the peer.
         Progress::parse(&body).map_err(LocalError::Message)?;
         let id = self.turn.node.ids.fresh(self.turn.at.now);
         let form = Form::Call(Method::Progress);

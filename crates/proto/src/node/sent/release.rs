@@ -21,7 +21,7 @@ impl DraftsDoor<'_, '_> {
     /// Sends what waited, as far as there is room.
     pub(in crate::node) fn release(&mut self, peer: &AgentId) {
         let now = self.turn.at.now;
-        // Forget why the drafts wait: that reason may be over, and the present one is found below.
+        // Forget until when the drafts had to wait: that obstacle may be over, and the present one is found below.
         self.turn.node.sent.drafts.wait_until(peer, None);
         while let Some(waiting) = self.turn.node.sent.drafts.next(peer).cloned() {
             let Some(slot) = self.turn.node.sent().slot(now, peer) else {
@@ -39,8 +39,8 @@ impl DraftsDoor<'_, '_> {
                     continue;
                 }
             }
-            // After our clock was set back, `until` may be too far ahead: the draft
-            // must not live longer than it was written for.
+            // After our clock was set back, `until` may lie too far ahead: the draft must not live longer than the life with
+            // which it was written.
             draft.life = draft.life.min(waiting.until.since(now));
             if let Some(end) = end_of_task(&draft) {
                 draft.life = draft.life.min(end.since(now));
@@ -50,8 +50,8 @@ impl DraftsDoor<'_, '_> {
                 continue;
             }
             let call = draft.form.method().is_some();
-            // If this draft has to wait, later ones wait as well: a peer gets an agent's
-            // messages in the order in which they were written.
+            // If this draft has to wait, later drafts wait as well: a peer gets an agent's messages in the order in which they
+            // were written.
             if let Some(later) = self.turn.node.peers.leaves_at(now, peer, call) {
                 return self.hold(peer, later);
             }
@@ -108,7 +108,7 @@ impl DraftsDoor<'_, '_> {
         if over || waiting.until <= now {
             return Some(State::Expired);
         }
-        // Check the peer's grant now: it was not known yet if the draft was written without a session.
+        // Check now what the peer granted: if the draft was written without a session, the grant was not known yet.
         let unfit = node.judge(now).fit_recipient(draft).err();
         unfit.map(|unfit| State::RefusedHere(unfit.name().to_owned()))
     }
@@ -172,7 +172,7 @@ impl DraftsDoor<'_, '_> {
         if !self.turn.node.sent.drafts.has_room(&peer) {
             return Err(LocalError::OutboxFull(peer));
         }
-        // Sign a copy as a test: the caller can be told of a fault now, but perhaps not when the draft leaves.
+        // Sign a copy of the draft as a test: the caller can be told of a fault now, but perhaps no more when the draft leaves.
         self.try_to_sign(draft.clone())
             .map_err(LocalError::Message)?;
         let node = &mut *self.turn.node;
@@ -183,7 +183,7 @@ impl DraftsDoor<'_, '_> {
         let entry = Entry::Draft(DraftLine {
             peer: peer.clone(),
             message_id,
-            // The log line holds the life in whole seconds: write 1 at least, because a life of 0 would be over at once.
+            // The log line holds the life in whole seconds. Write at least 1: a life of 0 would be over at once.
             life: draft.life.as_secs().max(1),
             approve,
             message,
@@ -212,7 +212,8 @@ impl DraftsDoor<'_, '_> {
             audit_head: self.turn.at.head,
             version: own.certificate.lowest_version(),
         };
-        // The peer's key is known only with a session: this test seals with our own key instead, which gives the same length.
+        // The peer's sealing key is known only with a session. This test seals with our own key instead, which gives the same
+        // length.
         let to = own.keys.sealing_key;
         draft
             .seal_and_sign(own, trial, to, node.ids.rng())

@@ -93,7 +93,7 @@ impl Requests {
     /// A share for each peer, so that a silent one does not keep us from asking the others.
     pub(super) fn has_room(&self, now: Timestamp, peer: &AgentId) -> bool {
         let share = OPEN_REQUESTS / 4;
-        // If fewer requests are open than one peer's share, no peer can have used up its share: skip the counting.
+        // If fewer requests are open than a single peer's share, no peer can have used up its share: skip the counting.
         if self.0.len() < share {
             return true;
         }
@@ -161,7 +161,7 @@ impl Requests {
         let open = headers.in_reply_to.and_then(|id| self.0.get_mut(&id));
         let Some(open) = open else { return };
         let known = open.progress.as_ref();
-        // Progress may overtake earlier progress: keep the one that was signed last.
+        // A progress message may overtake an earlier one: keep the one that was signed last.
         if known.is_some_and(|known| known.since > headers.timestamp) {
             return;
         }

@@ -21,7 +21,7 @@ impl SentDoor<'_, '_> {
                 .due()
                 .is_some_and(|due| due <= self.turn.at.now)
         };
-        // Look without `entry`, which would mark the peer as changed: most peers have nothing due.
+        // Look at the peer without `entry`, which would mark the peer as changed: most peers have nothing due.
         let known = self.turn.node.peers.get(peer);
         if !known.is_some_and(|known| known.sessions().iter().any(due)) {
             return;
@@ -40,12 +40,12 @@ impl SentDoor<'_, '_> {
         for session in self.turn.node.peers.entry(peer).sessions_mut() {
             let overdue = session.ledger.overdue(self.turn.at.now, drained, &ways);
             if !overdue.expired.is_empty() {
-                // Let a receipt go out, which tells the peer what was given up: the peer's answer says whether that had
-                // arrived.
+                // Let a receipt go out, which tells the peer which messages we gave up: the peer's answer says which of them
+                // had arrived.
                 session.window.owe();
                 expired.extend(overdue.expired);
             }
-            // A pause holds back what would be sent again, but messages expire all the same.
+            // A pause holds back all that would be sent again, but the lives of messages end all the same.
             if !paused {
                 again.extend(overdue.resend);
             }
@@ -72,7 +72,7 @@ impl SentDoor<'_, '_> {
                 continue;
             };
             if let Ok(signed) = Signed::anew(&message, self.turn.node.me.identity(), stamp) {
-                // The message goes on, signed anew: do not tell its caller that the earlier form was refused.
+                // The message goes on, signed anew: do not tell its caller that the peer refused the earlier form.
                 let name = message.headers.message_id;
                 self.turn.out.effects.retain(|effect| {
                     !matches!(effect, Effect::Settle { message_id, .. } if *message_id == name)

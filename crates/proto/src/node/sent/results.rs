@@ -17,7 +17,8 @@ pub(in crate::node) struct Results(BTreeMap<AgentId, PeerResults>);
 /// Those of one peer, by name.
 #[derive(Clone, Debug, Default)]
 pub(in crate::node) struct PeerResults {
-    // Not a hash table: when a new end replaces an old one again and again, a hash table grows to twice the size in the end.
+    // A B-tree and no hash table: while new ends replace old ones again and again, a hash table grows to twice the size in the
+    // end.
     ends: BTreeMap<MessageId, End>,
     /// Since when, oldest first.
     order: BTreeSet<(Timestamp, MessageId)>,
@@ -77,8 +78,8 @@ impl PeerResults {
         match self.ends.get(&name) {
             Some((_, known)) if !state.outranks(known) => return false,
             Some((since, _)) => drop(self.order.remove(&(*since, name))),
-            // If too many ends of messages are remembered, drop the oldest: callers ask for newer ones more often, and the log
-            // has all.
+            // If too many ends of messages are remembered, forget the oldest end: callers ask for newer ones more often, and
+            // the log has all of them.
             None if self.order.len() >= REMEMBERED => {
                 let oldest = self.order.pop_first();
                 oldest.map(|(_, oldest)| self.ends.remove(&oldest));

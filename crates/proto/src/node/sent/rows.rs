@@ -77,8 +77,8 @@ impl Sent {
         mut meet: impl FnMut(&AgentId),
     ) -> Restored {
         let mut drafts = tables.read::<(AgentId, MessageId), DraftRow>(DRAFTS)?;
-        // Sort the drafts: they have to leave in the order in which they were written, but rows come in the order of their
-        // keys.
+        // Sort the drafts by their places: rows come in the order of their keys, but drafts have to leave in the order in which
+        // they were written.
         drafts.sort_by_key(|(_, row)| row.place);
         for ((peer, name), row) in drafts {
             let stored = Draft::parse(row.value.clone(), Duration::from_secs(row.life));

@@ -70,8 +70,8 @@ impl SentDoor<'_, '_> {
     fn report(&mut self, peer: &AgentId, id: MessageId, again: bool) -> SentMessage {
         let node = &self.turn.node;
         let waits_for = node.sent().waits_for(peer, id);
-        // Report `Published` only if there is a `Publish`: a message to a peer that is on no carrier of ours is signed and
-        // written to the log, but does not leave.
+        // Report `Published` only if an effect publishes the message: a message to a peer that is on no carrier of ours is
+        // signed and written to the log, but does not leave.
         let is_publish = |effect: &Effect| matches!(effect, Effect::Publish(_));
         let left = waits_for.is_none() && self.turn.out.effects.iter().any(is_publish);
         let known = again.then(|| node.sent().status(id)).flatten();
@@ -206,15 +206,16 @@ impl SentDoor<'_, '_> {
         }
         self.turn.peers().permit_sending(&draft)?;
         let (peer, node) = (&draft.recipient, &self.turn.node);
-        // A request takes one answer: while one waits here, refuse a second one, which the peer would refuse as unsolicited.
+        // A request takes one answer: while an answer waits here, refuse a second one, which the peer would refuse as
+        // unsolicited.
         if let Some(request) = draft.in_reply_to.filter(|_| draft.form.method().is_none()) {
             let mut drafts = node.sent.drafts.of(peer);
             if drafts.any(|waiting| waiting.draft.in_reply_to == Some(request)) {
                 return Err(LocalError::AnswerWaits(request));
             }
         }
-        // A message that a person has to approve is not signed now: it is kept as a draft, and the draft's log line shows
-        // the person what they decide about.
+        // Do not sign a message now that a person has to approve: keep it as a draft, whose log line shows the person what they
+        // decide about.
         let approve = node.sent().approval_root(&draft)?;
         let at_once = approve.is_none() && key.is_none();
         let slot = at_once.then(|| node.sent().slot(self.turn.at.now, peer));
@@ -240,7 +241,8 @@ impl SentDoor<'_, '_> {
         let (peer, call) = (draft.recipient.clone(), draft.form.method().is_some());
         let (stamp, to) = (slot.stamp(&self.turn.at), slot.to());
         let (signed, copy) = draft.seal_and_sign(node.me.identity(), stamp, to, node.ids.rng())?;
-        // Count the message before its log line is written: what follows from the line may send more under the same budget.
+        // Count the message in the budget before its log line is written: writing the line may send further messages under the
+        // same budget.
         node.peers.count_own(self.turn.at.now, &peer, call);
         self.turn.write_sealed(signed, copy);
         Ok(())

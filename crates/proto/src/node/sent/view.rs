@@ -124,11 +124,12 @@ impl<'n> SentView<'n> {
         if trust.peer(peer).is_some() {
             return Err(LocalError::PeerRevoked(peer.clone()));
         }
-        // Refuse a draft to ourselves: nobody introduces us to ourselves, so it would wait for ever.
+        // Refuse a draft to our own agent: nobody introduces us to ourselves, so the draft would wait for ever.
         if peer == node.me.identity().agent() {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }
-        // The limit is on strangers and not on their drafts: a stranger for whom a draft waits already may get more.
+        // Limit the strangers and not their drafts: if a draft to a stranger waits already, further drafts to that stranger may
+        // wait as well.
         let strangers = node.sent.drafts.iter().filter(|(other, drafts)| {
             *other != peer && trust.peer(other).is_none() && !drafts.is_empty()
         });
@@ -151,13 +152,13 @@ impl<'n> SentView<'n> {
     /// Why `draft` may not leave although it is its turn: as which it would leave what waits.
     pub(super) fn obstacle(self, waiting: &Waiting, draft: &Draft) -> Option<&'static str> {
         let Some(approval) = waiting.approval.as_ref() else {
-            // The draft was written without an approval. If the policy asks for one
-            // by now, the draft must not leave without it.
+            // The draft was written without an approval. If our person's policy asks for one by now, the draft must not leave
+            // without it.
             let asks = self.asks_person(draft);
             return asks.then_some(NOT_APPROVED);
         };
-        // The person approved a draft to whoever has that root key. If the recipient has another one now, the draft would go to
-        // somebody else: hold it back.
+        // The person approved a draft to the holder of one root key. If the recipient is known under another root key now, the
+        // draft would go to somebody else: hold it back.
         let same = self.bound_root(&draft.recipient) == Some(approval.root);
         (!same).then_some(Reason::RootChanged.name())
     }
@@ -165,7 +166,7 @@ impl<'n> SentView<'n> {
     /// Whether a draft says something that our person wants to decide about first.
     fn asks_person(self, draft: &Draft) -> bool {
         let named = draft.capability.as_ref().map(|name| name.as_str());
-        // An empty draft or a ping is only a sign of life from the daemon, so no person has to approve it.
+        // An empty draft, such as an error, or a ping carries no words of our agent's: so no person has to approve it.
         let bare = draft.is_empty() || named == Some(PING);
         self.node.me.policy().approve.contains(&draft.data_tier) && !bare
     }

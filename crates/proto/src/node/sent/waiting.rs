@@ -37,7 +37,8 @@ pub(in crate::node) struct PeerDrafts {
 /// A draft and when its life ends.
 #[derive(Clone, Debug)]
 pub(in crate::node) struct Waiting {
-    // Shared, so that a snapshot for the state copies no drafts: copying all of them would stop the event loop for too long.
+    // Share the draft by an `Arc`, so that a snapshot for the state copies no drafts: copying all of them would stop the event
+    // loop for too long.
     pub(in crate::node) draft: Arc<Draft>,
     pub(in crate::node) until: Timestamp,
     /// The draft as its line holds it: what was sealed is sealed.
@@ -206,7 +207,8 @@ impl Drafts {
         if drafts.waiting.is_empty() && drafts.lost.is_empty() {
             self.of_peers.remove(peer);
         }
-        // Nothing to do if the earliest due time is the same: most changes are to drafts that wait after the first one.
+        // If the earliest due time is the same as before, the index needs no change: most changes are to drafts that wait
+        // behind the first one.
         if before == after {
             return;
         }

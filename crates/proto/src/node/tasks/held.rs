@@ -30,16 +30,16 @@ impl Tasks {
         draft: &mut Draft,
     ) -> Result<(), LocalError> {
         let capability = draft.capability.as_ref();
-        // Reports on tasks name the capability `TASK`, and only the daemon sends them. They need no grant: so refuse a draft of
-        // an agent that names `TASK`, which would get past the grants.
+        // Only the daemon sends reports on tasks, under the capability `TASK`, which needs no grant. So refuse a draft of an
+        // agent that names `TASK`: it would get past the grants.
         if capability.is_some_and(|name| name.as_str() == TASK) {
             return Err(LocalError::ReservedForReports);
         }
         let task = draft.conversation_id.as_ref();
         let task = task.and_then(|name| name.as_str().parse::<TaskId>().ok());
         let held = task.and_then(|task| self.held(task));
-        // A task limits this draft until its last report ends it, even if the task's time is over: then `permits` below refuses
-        // the draft.
+        // A task limits the draft until the task's last report, even if the time of the task is over: then `permits` below
+        // refuses the draft.
         let Some(held) = held.filter(|held| held.last_said().is_open()) else {
             return Ok(());
         };
@@ -128,8 +128,8 @@ impl TasksDoor<'_, '_> {
         let authority = handing.limits.clone().of(above.map(Chain::authority), now);
         if let Some(above) = above {
             within(above.task(), above.authority().contains(&authority))?;
-            // No agent may be in a chain twice (protocol.md, section 14, rule 8): the peer would refuse the handoff, so refuse
-            // it here.
+            // Refuse an agent that is in the chain already: the peer would refuse the handoff, since no agent may be in a chain
+            // twice (protocol.md, section 14, rule 8).
             if above.links().any(|link| link.mandate.from == *peer) {
                 return Err(LocalError::HadItBefore(peer.clone()));
             }
@@ -168,14 +168,15 @@ impl TasksDoor<'_, '_> {
         if !self.turn.node.tasks.has_room_to_give(peer) {
             return Err(LocalError::TooManyTasks(peer.clone()));
         }
-        // The mandate is signed now, even if its message leaves later: so our certificate has to be valid now.
+        // Our certificate has to be valid now, because the mandate is signed now, even if the message with it leaves later.
         if let Some((from, to)) = self.turn.node.me.outside_certificate(now) {
             return Err(LocalError::WrongClock { now, from, to });
         }
         let message_id = self.turn.node.ids.fresh(now);
         let (chain, hops) = self.chain_for(peer, &handing)?;
         let task = chain.task();
-        // Refuse a second handoff of an open task to this peer: it would replace the first, on which the holder may be working.
+        // Refuse a second handoff of an open task to this peer: it would replace the first handoff, on which the peer may be
+        // working.
         let stands = self.turn.node.tasks.given_to(task, peer);
         if let Some(stands) = stands.filter(|given| given.state(now).is_open()) {
             return Err(LocalError::TaskStands(task, stands.state(now)));
@@ -209,10 +210,10 @@ impl TasksDoor<'_, '_> {
             goal: draft.data_tier.in_clear(Some(offering.goal)),
         };
         let before = self.turn.out.entries.len();
-        // Send the message first: if it can neither leave nor wait, no log line about the task must be written.
+        // Send the message first: if it can neither leave nor wait, no log line about the task may be written.
         self.turn.sent().dispatch(draft, key)?;
-        // Put the task's line before those of the message: after a crash between them, the log has the task of every handoff
-        // that left.
+        // Put the task's log line before the lines of the message: after a crash between them, the log has the task of every
+        // handoff that left.
         let sent = self.turn.out.entries.split_off(before);
         let offered = TaskChange::Offered(Box::new(offered));
         self.turn

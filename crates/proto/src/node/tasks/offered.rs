@@ -70,8 +70,8 @@ impl Tasks {
         let task = self
             .given_to(report.task, &headers.agent_id)
             .ok_or(Reason::TaskUnknown)?;
-        // The log has this report's line about the task, but a crash lost the line of the message itself: write only that one
-        // now.
+        // If the log has the line about the task that this very report caused, a crash lost the line of the report itself:
+        // write only that line now.
         if task.said == headers.message_id && task.last_said() == report.state {
             return Ok(None);
         }

@@ -87,8 +87,8 @@ impl Ledger {
         let ahead = now.saturating_add(CLOCK_TOLERANCE);
         let kept = self.anew.refused.values();
         let lives = kept.filter(move |kept| now < kept.message.headers.expires_at);
-        // `ripe` marks messages that our clock signed before it was put back. One whose timestamp is still too far in the
-        // future shows that by itself.
+        // `ripe` marks messages that our clock signed before it was put back. A message whose timestamp is too far in the
+        // future even now was signed by that clock as well.
         let ripe = lives.filter(move |kept| kept.ripe || kept.message.headers.timestamp > ahead);
         ripe.map(|kept| &kept.message)
     }

@@ -38,8 +38,8 @@ impl Ledger {
             let free = waiting.next_way(ways);
             let parked = free.is_none();
             let presses = waiting.presses.take_if(|at| now >= *at).is_some();
-            // A message that some carrier does not hold yet is resent when its delay is over. One that all carriers hold is
-            // resent to ask the peer for its receipt, or at its own time (`presses_at`).
+            // Resend a message that some carrier does not hold yet when its delay is over. Send a copy of a message that all
+            // carriers hold to ask the peer for its receipt, or at the message's own time (`presses_at`).
             if (now >= waiting.resend && !parked)
                 || (parked && now < end && (copies > 0 || presses))
             {
@@ -51,12 +51,12 @@ impl Ledger {
                 // If all carriers hold the message (`free` is `None`), send a copy by the next carrier in turn all the same:
                 // the peer answers a copy with a receipt.
                 let next = free.or_else(|| ways.next(waiting.last.as_ref(), |_| false));
-                // A peer refuses a message after its end: do not resend it then; it only waits to be given up.
+                // A peer refuses a message after its end: do not resend such a message, which now only waits to be given up.
                 if let Some(way) = next.filter(|_| now < end) {
                     overdue
                         .resend
                         .push((Arc::clone(&waiting.message), way.clone()));
-                    // Forget what this carrier confirmed about the last copy: it has not confirmed this copy yet.
+                    // Forget that this carrier confirmed the last copy of the message: it has not confirmed this copy yet.
                     waiting.hand(way, Handed::No);
                     waiting.last = Some(way.clone());
                 }
@@ -190,8 +190,8 @@ impl Question {
     /// When it is asked, if something is held from now on.
     pub(super) fn waits_from(&mut self, now: Timestamp) -> Timestamp {
         let asks = now.saturating_add(self.silence);
-        // `at` is when a copy goes out to ask the peer for its receipt. After our clock was set back, that may be too far
-        // ahead: cap it at `silence` from now.
+        // `at` is the time at which a copy goes out to ask the peer for its receipt. After our clock was set back, `at` may lie
+        // too far ahead: cap it at `silence` from now.
         let asks = self.at.map_or(asks, |at| at.min(asks));
         self.at = Some(asks);
         asks
