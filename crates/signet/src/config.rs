@@ -351,8 +351,8 @@ impl NatsConfig {
 /// A group of the agent's own, neither the daemon's nor that of the person's socket, keeps it off the latter.
 /// Without one, agent and person share a user id: nothing but the person's key tells their decisions apart.
 fn usual_sign(home: &Home, control: &Access, agent: Option<&AgentSocket>) -> Sign {
-    // The default group is that of the home's directory, not of the process: so root, who may inspect the home, gets the same
-    // answer as the daemon.
+    // For a socket without a configured group, take the group of the home's directory and not that of this process: so root,
+    // who may look at the home, gets the same answer as the daemon.
     let own = std::fs::metadata(home.path()).map(|facts| facts.gid());
     // A home that does not exist yet will get the group of the process that makes it.
     let own = own.unwrap_or_else(|_| rustix::process::getegid().as_raw());

@@ -19,7 +19,7 @@ impl DiskSpace {
         let facts = rustix::fs::statvfs(dir).ok()?;
         Some(Self {
             bytes: facts.f_bavail.saturating_mul(facts.f_frsize),
-            // A file system that does not count its files reports 0 here: treat that as room for any number.
+            // A file system that does not count its files reports 0 here: treat 0 as room for any number of files.
             files: match facts.f_files {
                 0 => u64::MAX,
                 _ => facts.f_favail,

@@ -23,7 +23,7 @@ static PLACE: OnceLock<ProcessContext> = OnceLock::new();
 /// Says where hints of this process are read: `home` is the option `--home`, `verbs` are the commands of the program
 /// with their subcommands. Without it, as in a library, texts stay as they are.
 pub(crate) fn read_at(home: Option<PathBuf>, verbs: Vec<String>) {
-    // `PLACE` is set once; a second call in the same process changes nothing.
+    // The result is ignored: `PLACE` is set once, and a second call in the same process changes nothing.
     let _ = PLACE.set(ProcessContext::of_process(home, verbs));
 }
 

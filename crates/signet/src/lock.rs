@@ -145,8 +145,8 @@ impl HomeLock {
         }
         file.set_len(0).map_err(failed)?;
         match writeln!(file, "{}", std::process::id()) {
-            // The process id is only for people to read: where a full
-            // disk keeps the id out, the lock is held all the same.
+            // Only messages and `signet down` read the process id: where a full disk keeps the id out,
+            // the lock is held all the same.
             Err(error) if error.kind() != io::ErrorKind::StorageFull => return Err(failed(error)),
             _ => {}
         }
@@ -211,7 +211,8 @@ const OTHERS_WRITE: u32 = 0o022;
 
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
-    // The number is printed for a person: accept digits alone, and no more of them than a process id can have.
+    // Messages print this number, and `signet down` signals its process: accept digits alone, and read no more than 20 bytes
+    // of whatever the file holds.
     let read = file.take(20).read_to_string(&mut text);
     let pid = text.trim();
     let known = read.is_ok() && !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());

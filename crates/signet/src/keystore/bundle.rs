@@ -179,8 +179,8 @@ impl Bundle {
             Some(control) if control.root != self.certificate.root => Err(
                 KeystoreError::NotInBundle("control certificate of the present root key"),
             ),
-            // A key that no certificate names is a control or audit key, and the control certificate that named
-            // it is missing from the file.
+            // A key that no certificate names is a control or audit key, and the control certificate that named it is
+            // missing: the file is damaged.
             None if names.contains(&None) => Err(KeystoreError::Bundle),
             _ => Ok(()),
         }

@@ -81,7 +81,7 @@ pub(super) fn keep(
         return Ok(());
     };
     // A change that was interrupted may have kept the old secret already, so do not keep it twice. Compare serials and not
-    // names: a name holds a time, which differs when the change is resumed.
+    // names: the name holds a time, which is another one when the change is resumed.
     let known = |kept: &RetiredKey| kept.kind == *kind && kept.serial == serial;
     if kept(home)?.iter().any(known) || !exists(home, name)? {
         return Ok(());

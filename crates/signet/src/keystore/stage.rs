@@ -94,7 +94,8 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
     let present = AgentKeys::read(&KeyFolder::present(home), agent);
     let fits = match (AgentKeys::read(&KeyFolder::staged(home), agent), &present) {
         (Ok(staged), Ok(present)) => staged.follows(present),
-        // The present set does not fit together any more because some files have moved already: finish the adoption.
+        // An interrupted adoption has moved some files already, so the present set does not fit together
+        // any more: finish the adoption.
         (Ok(_), Err(_)) => Ok(()),
         (Err(error), Ok(_)) => Err(error.to_string()),
         // Neither the staged nor the present set is whole: destroy nothing, because a person may

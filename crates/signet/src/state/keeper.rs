@@ -55,7 +55,8 @@ impl Keeper {
     /// Waits until what was handed over is written. Every other sender must be gone.
     pub async fn close(self) {
         drop(self.snapshots);
-        // A snapshot that was not written costs the next start more lines of the log to read, and nothing else.
+        // Ignore how the thread ended: a snapshot that was not written makes the next start read more lines of the
+        // log, and costs nothing else.
         let _ = tokio::task::spawn_blocking(move || self.thread.join()).await;
     }
 }
@@ -75,7 +76,7 @@ fn keep(mut store: StateStore, snapshots: &Receiver<StateSnapshot>, counted: &At
         let mut count = 0;
         let tables = TABLES.into_iter();
         let rows = tables.flat_map(|table| snapshot.table(table));
-        // Count the rows as they pass: they are never all in memory.
+        // Count the rows while they are written: they are never all in memory at once.
         let written = store.replace(&position, rows.inspect(|_| count += 1));
         counted.store(count, Ordering::Relaxed);
         match written {

@@ -83,8 +83,8 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     refuse_foreign(&home)?;
     begin::refuse_taken(args, &home)?;
     ensure_home(args, &home)?;
-    // Make the home before the lock is taken, because the lock's file is in the home. Two commands at once
-    // do no harm: `init` makes a home whole or not at all.
+    // Make the home before the lock is taken, because the lock's file is in the home. Two `signet up` may do so at once without
+    // harm: `init` makes a home whole or not at all.
     let lock = UpLock::acquire(&home)?;
     let config = config::load(&home)?;
     begin::refuse_to_move(args, &home, &config)?;

@@ -42,7 +42,7 @@ pub(crate) fn run(args: ReplyArgs, home: Option<PathBuf>) -> Result<(), CliError
     short("--summary", args.summary.as_deref())?;
     let mut input = CommandInput::default();
     let body = args.body.as_deref().map(|body| input.json(body));
-    // Read the body before the daemon is asked: for a body that is not JSON, no search through the inbox is needed.
+    // Refuse a body that is not JSON before the daemon is asked: no search through the inbox is needed for it.
     let body = body.transpose()?;
     let decline = args.decline.as_deref().map(|why| input.words(why));
     let mut client = connect(home, Duration::ZERO)?;

@@ -84,7 +84,8 @@ impl FoundServer<'_> {
         let variable = variable.filter(|url| !url.trim().is_empty());
         match (written, own, variable) {
             (Some(servers), _, Some(url)) if list_of(&url) != servers => {
-                // Refuse a difference: the daemon would use NATS_URL now, but the servers of config.toml after its next start.
+                // Refuse a difference: with NATS_URL set, this command would use other servers than a daemon that
+                // is started later without it.
                 let what = "NATS_URL names another NATS server than config.toml does";
                 let next = "unset NATS_URL; or write it into the configuration: signet up --nats \"$NATS_URL\"";
                 Err(CliError::usage(what, next))

@@ -74,8 +74,8 @@ impl Interrupts {
 
     /// Starts a server that ends with this command, unless it is kept.
     pub(super) fn start_server(&self, command: &mut Command) -> io::Result<()> {
-        // Hold the lock during the start: a signal that comes meanwhile is then handled after it, and ends the
-        // new server as well.
+        // Hold the lock during the start: a signal that comes meanwhile is handled only after the start, and then
+        // ends the new server as well.
         let mut work = locked(&self.work);
         work.server = Some(command.spawn()?);
         Ok(())
@@ -141,7 +141,7 @@ fn end(server: Option<Child>) {
 fn interrupted() -> ! {
     let what = "interrupted before the agent ran; a NATS server that was started is ended again";
     let next = "signet up  # goes on where this one stopped";
-    // The exit code of `report` is not needed: the next line gives one.
+    // The exit code that `report` returns is ignored: the next line ends this process with the same code.
     let _ = CliError::refused(what, next).report(false);
     std::process::exit(i32::from(Exit::Refused.number()))
 }

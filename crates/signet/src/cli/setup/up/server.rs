@@ -65,7 +65,7 @@ impl OwnServer {
         let listen = match listen {
             Some(listen) => free(listen)?,
             // Prefer the usual port, where other tools look. If it is taken, any port will do, because the
-            // configuration names it.
+            // agent's configuration names it.
             None => free(USUAL).or_else(|_| free("127.0.0.1:0"))?,
         };
         let made = std::fs::DirBuilder::new()
