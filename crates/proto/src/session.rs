@@ -127,8 +127,8 @@ impl Session {
         if sequence <= self.beside.sequence {
             return;
         }
-        // Each offer lists everything that the peer's programs offer now, so it replaces the offer before: remove what that one
-        // named.
+        // Each offer lists everything that the peer's programs offer now, so it replaces the offer before: remove the
+        // capabilities that the offer before named.
         let before = std::mem::take(&mut self.beside.names);
         self.offered.retain(|offer| !before.contains(&offer.name));
         let granted = &mut self.received.capabilities;

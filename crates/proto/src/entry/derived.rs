@@ -30,8 +30,8 @@ impl<'a> Derived<'a> {
     pub(super) fn of(verdict: &'a Verdict) -> Self {
         match &verdict.evidence {
             Evidence::Whole(message) => Self::of_message(message, verdict.direction),
-            // A log line of this evidence keeps only the message's headers, and its reader derives the line's other members
-            // from them: so leave out the peer's reason, which no header holds.
+            // A log line with `Evidence::Headers` keeps only the message's headers, from which a reader derives the line's
+            // other members. So leave out the peer's reason, which no header holds.
             Evidence::Headers(message) => Self {
                 peer_reason: None,
                 ..Self::of_message(message, verdict.direction)

@@ -186,8 +186,8 @@ fn read_offered(members: &LineMembers<'_>, task: TaskId) -> Result<Offered, Entr
     let chain = Chain::read(members.value("chain")?).ok();
     Ok(Offered {
         chain: chain
-            // The line names its task twice, in `task` and in the chain of mandates. Refuse a line in which the two differ: no
-            // handoff writes one.
+            // The log line names its task twice, in `task` and in the chain of mandates. Refuse a line in which the two differ:
+            // it is damaged or made up.
             .filter(|chain| chain.task() == task)
             .ok_or(EntryError("chain"))?,
         tier: members.small("tier")?,

@@ -91,7 +91,7 @@ pub(super) fn established(
             .min(peer_until),
         peer_until,
         given: grant_in(mine)?,
-        // A grant counts only as far as its sender offers the capability in the same flight.
+        // A grant counts only for capabilities that its sender offers in the same flight (protocol.md, Grants).
         received: theirs.grant.clone()?.within(&offered),
         own_key: last.flight.headers.key_id,
         last_flight: Arc::clone(&last.flight),

@@ -126,8 +126,8 @@ impl AwaitCapability {
     pub(super) fn of(announce: TakenFlight, written: Timestamp) -> Self {
         let transcript = Transcript::start().with(&announce.message);
         let signed = announce.message.headers.timestamp;
-        // After our clock was put back, `written` (the log's time) lies in the future. Cap it by the announce's own timestamp
-        // and the tolerance, so that the handshake does not stay half open for too long.
+        // After our clock was put back, `written` (the log's time) may lie in the future. Cap it by the announce's own
+        // timestamp and the tolerance, so that the handshake does not stay half open for too long.
         let latest = signed.saturating_add(CLOCK_TOLERANCE);
         Self {
             announce,

@@ -139,15 +139,15 @@ impl KeyTables {
             return;
         }
         // Make the tables without the lock on the shelf: a thread that verifies meanwhile finds no table and verifies without
-        // one. Only a thread that makes a table of its own waits until the base point's is there.
+        // one. Only a thread that makes a table of its own waits until the table of the base point is there.
         self.base.get_or_init(BaseTable::new);
         let table = Arc::new(KeyTable::of(&key.key));
         self.shelf().put(key.as_bytes(), table);
     }
 
     fn shelf(&self) -> MutexGuard<'_, TableShelf> {
-        // Take the lock even if another thread panicked with it: tables only save time, and no verdict depends on which of them
-        // exist.
+        // Take the lock even if another thread panicked while it held it: tables only save time, and no verdict depends on
+        // which of them exist.
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -151,8 +151,8 @@ impl AlarmsDoor<'_, '_> {
     /// A person has seen to the alarms: all of them are cleared, and announces go out again.
     pub fn clear(&mut self) -> Outcome {
         let node = &self.turn.node;
-        // Look up now to which peers an alarm holds our announces back: once the alarms are cleared, nothing tells those peers
-        // any more.
+        // Look up now to which peers an alarm holds our announces back: once the alarms are cleared, nothing shows which peers
+        // those were.
         let held = node.peers.known().names();
         let held = held.filter(|peer| !node.alarms.held_by(node.context(), peer).is_empty());
         let held: Vec<_> = held.cloned().collect();
@@ -165,7 +165,7 @@ impl AlarmsDoor<'_, '_> {
             };
             self.turn.write(Entry::Alarm(line));
         }
-        // Let alarms listen anew from now on: signs that were seen before the person cleared the alarms must not ring again.
+        // Forget the signs that were seen before the person cleared the alarms: they must not make an alarm ring again.
         self.turn.node.alarms.start(self.turn.at.elapsed);
         for link in self.turn.node.peers.known_mut().values_mut() {
             link.forget_unknown_sessions();
@@ -229,7 +229,7 @@ impl AlarmsDoor<'_, '_> {
         let link = self.turn.node.peers.get(&headers.agent_id);
         let announced = link.and_then(|link| link.last_announced(self.turn.at));
         // An answer to our announce is signed within two lives of a flight: flight 3 leaves within the life of flight 1, and
-        // flight 4 is signed within that of flight 3.
+        // flight 4 is signed within the life of flight 3.
         let reach = FLIGHT_LIFE * 2 + CLOCK_TOLERANCE;
         let ours = announced.is_some_and(|ours| headers.timestamp <= ours.saturating_add(reach));
         // Ignore a peer whose clock was found to be far from ours: the timestamp of its flight does not show when the flight
@@ -245,7 +245,8 @@ impl AlarmsDoor<'_, '_> {
     /// whether the alarm rings.
     pub(super) fn suspect_copy_by_session(&mut self, message: &Message) -> bool {
         let headers = &message.headers;
-        // Skip receipts, which peers send in old sessions too: a receipt is no sign of a second copy of this agent.
+        // Skip receipts: peers send them in old sessions too, which we may have forgotten, so a receipt is no sign of a second
+        // copy of this agent.
         if message.form.method() == Some(Method::Receipt) {
             return false;
         }

@@ -138,7 +138,7 @@ impl Budget {
     /// Whether a line is allowed at `now`; it is paid then.
     pub(super) fn spend(&mut self, now: Timestamp, entry: &Entry) -> bool {
         // Ask the bytes' budget first: `allowance.spend` uses up one of the allowed lines at once, and a line that is not
-        // written for want of bytes must not cost one.
+        // written for want of bytes must not use up any.
         let allowed = self.bytes.has_room(now) && self.allowance.spend(now);
         if allowed {
             self.bytes.spend(weight([entry]));

@@ -229,7 +229,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
             (_, KeptIn::Receipts | KeptIn::Handshake) => {}
         }
         // This message may have confirmed its session or, if it is a receipt, made room in it: send the drafts that waited for
-        // that.
+        // the one or the other.
         if message.headers.session.is_some() {
             self.turn.drafts().release(&message.headers.agent_id);
         }

@@ -91,8 +91,7 @@ impl Judged {
         };
         let kept = match &input {
             Input::Parsed(Proven::Verified(_) | Proven::Beyond(_)) => 0,
-            // Keep no bytes of a message in clear whose tier demands that it is sealed: its content must not be stored in clear
-            // here either.
+            // Keep no bytes of a message in clear whose tier demands sealing: its content must not be stored in clear.
             Input::Parsed(Proven::Unproven(unproven)) if unproven.message.bares_secrets() => 0,
             Input::Parsed(Proven::Unproven(_)) | Input::Unparsed(_) | Input::Shed(_) => {
                 bytes.len().min(RAW_KEPT)

@@ -295,8 +295,8 @@ fn next_time(
         node.sent.drafts().due(),
         node.me.due(now.now),
     ];
-    // `paced` has times of the monotonic clock, and `parts` times of the wall clock: convert the former (`when`), so that all
-    // times can be compared.
+    // The times in `parts` are of the wall clock, and the ones in `paced` of the monotonic clock: convert `paced` (`when`), so
+    // that all times can be compared.
     let paced = [
         node.peers.due(),
         node.inbox.due(),

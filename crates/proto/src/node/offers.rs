@@ -142,8 +142,8 @@ impl OffersDoor<'_, '_> {
         if !policy.may_leave_unapproved(&capability) {
             return Err(refused(OfferFault::Words));
         }
-        // Programs of one user may offer the same name. Refuse a program of another user: it would be given the messages that
-        // peers send to the first user.
+        // Programs of one user of this machine may offer the same name. Refuse a program of another user: it would be given the
+        // messages that peers send to the first user.
         if offers.is_held_by_another(&capability.name, program) {
             return Err(refused(OfferFault::Held));
         }

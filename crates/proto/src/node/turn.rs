@@ -271,8 +271,8 @@ impl Turn<'_> {
         }
         let entry = Entry::Clock(ClockLine {
             peer: self.node.me.identity().agent().clone(),
-            // By so much the clock is behind the time of this log line: the line bears `now`, or the time of the line before if
-            // that is later.
+            // The difference says how far the clock is behind the time of this log line: the line bears `now`, or the time of
+            // the line before if that is later.
             difference_ms: now.as_millis() - self.node.clock.written().max(now).as_millis(),
         });
         self.write(entry);

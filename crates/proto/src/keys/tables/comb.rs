@@ -66,8 +66,8 @@ type Looks<const BLOCKS: usize, const SPACING: usize> = [[u16; SPACING]; BLOCKS]
 impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, BLOCKS, SPACING> {
     const COVERED: usize = {
         let covered = TEETH * BLOCKS * SPACING;
-        // 253 bits, since an even scalar counts as the next odd number, which may be the group order L. `looks` reads 4 bytes
-        // and shifts them by up to 7 bits: so 25 of the 32 bits are left for one spacing, and behind the last covered byte 3
+        // Cover at least 253 bits: an even scalar counts as the next odd number, which may be the group order L. `looks` reads
+        // 4 bytes, shifted by up to 7 bits: so a spacing has at most 25 of their 32 bits, and behind the last covered byte 3
         // more bytes (24 bits) must exist.
         assert!(covered >= 253 && covered <= BITS - 24 && SPACING <= 25);
         covered

@@ -72,7 +72,7 @@ impl KeyTable {
         let Some(s) = PublicScalar::canonical(s) else {
             return false;
         };
-        // Check only R for small order: a key of small order never becomes a `VerifyKey`.
+        // Check only R for small order, and not the key: a key of small order never becomes a `VerifyKey`.
         if base.small_order.contains(&r) {
             return false;
         }

@@ -217,7 +217,8 @@ impl Leases {
 
     fn end(&mut self, id: LeaseId) -> Option<Lease> {
         if self.held.len() >= MOST {
-            // All leases were in use, so a consumer may have been given no message: a change of `freed` makes it ask again.
+            // All leases were in use, so a consumer may have been given no message: a change of `freed` makes that consumer ask
+            // again.
             self.freed += 1;
         }
         let lease = self.held.remove(&id)?;

@@ -90,8 +90,8 @@ impl Peer {
         for old in &mut self.sessions {
             old.offered = Vec::new();
         }
-        // After our clock was put back, `now` (the log's time) lies in the future. Count from the session's beginning if that
-        // is earlier: by `now` alone, the new session could count as ended.
+        // After our clock was put back, `now` (the log's time) may lie in the future. Count from the session's beginning if
+        // that is earlier: by `now` alone, the new session could count as ended.
         let now = session.began.min(now);
         // Most peers have one session: reserve room for exactly one more, since a vector would by itself reserve room for
         // several.

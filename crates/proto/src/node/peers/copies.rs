@@ -96,7 +96,8 @@ impl CopiesDoor<'_, '_> {
                     .handshake
                     .answer_to(message.hash())
                     .map(Arc::clone)
-                    // The handshake is over here, but the peer may lack its last flight: take the copy that the session keeps.
+                    // The handshake is over here, but our last flight may have been lost on its way to the peer: take the copy
+                    // that the session keeps.
                     .or_else(|| of_session?.last_flight.open());
                 let stored = stored.filter(|flight| self.turn.at.now < flight.headers.expires_at);
                 if let Some(flight) = stored {

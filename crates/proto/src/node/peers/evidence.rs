@@ -99,7 +99,7 @@ impl Peer {
             return false;
         };
         // Leave out a session in which the peer never spoke: the peer may have refused it, for its time or after a crash. Leave
-        // out one that a certificate or key statement ends within an hour: a new session has to follow it soon.
+        // out a session that a certificate or key statement ends within an hour: a new session has to follow it soon.
         let alike = sessions
             .filter(|old| old.confirmed && old.ends >= old.began.saturating_add(HOUR))
             .take_while(|old| {

@@ -185,7 +185,7 @@ impl PeersDoor<'_, '_> {
             self.turn.offers().mark_offers(peer);
             self.turn.offers().tell_offers(peer);
             match unsent {
-                // The log has the peer's flight but not our answer to it, since we stopped between the two lines: send the
+                // The log has the peer's flight but not our answer to it, since we stopped between the two log lines: send the
                 // answer now.
                 Some(Method::Verify) => self.turn.flights().send_verify(peer),
                 Some(_) => self.turn.flights().send_trust(peer),

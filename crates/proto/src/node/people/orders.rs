@@ -251,7 +251,7 @@ impl PeopleDoor<'_, '_> {
             }
             Payload::Revocation(revocation) => self.take_revocation(revocation),
             Payload::Pause(statement) => self.take_pause(statement),
-            // All other payloads carry no order.
+            // The other payloads carry no order.
             _ => {}
         }
         let changed = self.turn.out.entries.len() > before;

@@ -53,8 +53,8 @@ impl<'n> Judge<'n> {
         let link = self.admit_fresh(message)?;
         let headers = &message.headers;
         let is_reused = link.seen(headers.message_id).is_some();
-        // A receipt may be late, but not from the future: later receipts, which would bear earlier times than it, would count
-        // as old.
+        // A receipt may be late, but not from the future: the receipts signed after it would bear earlier times, and so count
+        // as older than it.
         if message.form.method() != Some(Method::Receipt) {
             admit_time(self.now, message)?;
         } else if headers.timestamp > self.now.saturating_add(CLOCK_TOLERANCE) {

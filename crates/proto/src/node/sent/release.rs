@@ -21,7 +21,8 @@ impl DraftsDoor<'_, '_> {
     /// Sends what waited, as far as there is room.
     pub(in crate::node) fn release(&mut self, peer: &AgentId) {
         let now = self.turn.at.now;
-        // Forget until when the drafts had to wait: that obstacle may be over, and the present one is found below.
+        // Forget until when the drafts had to wait: the reason for that may be over, and a reason that holds now is found
+        // below.
         self.turn.node.sent.drafts.wait_until(peer, None);
         while let Some(waiting) = self.turn.node.sent.drafts.next(peer).cloned() {
             let Some(slot) = self.turn.node.sent().slot(now, peer) else {

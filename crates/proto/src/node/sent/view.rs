@@ -158,7 +158,7 @@ impl<'n> SentView<'n> {
             return asks.then_some(NOT_APPROVED);
         };
         // The person approved a draft to the holder of one root key. If the recipient is known under another root key now, the
-        // draft would go to somebody else: hold it back.
+        // draft would go to somebody else: refuse the draft.
         let same = self.bound_root(&draft.recipient) == Some(approval.root);
         (!same).then_some(Reason::RootChanged.name())
     }
@@ -166,7 +166,8 @@ impl<'n> SentView<'n> {
     /// Whether a draft says something that our person wants to decide about first.
     fn asks_person(self, draft: &Draft) -> bool {
         let named = draft.capability.as_ref().map(|name| name.as_str());
-        // An empty draft, such as an error, or a ping carries no words of our agent's: so no person has to approve it.
+        // Neither an empty draft, such as an error, nor a ping carries words of our agent's: so no person has to approve
+        // either.
         let bare = draft.is_empty() || named == Some(PING);
         self.node.me.policy().approve.contains(&draft.data_tier) && !bare
     }

@@ -70,8 +70,8 @@ impl Tasks {
         let task = self
             .given_to(report.task, &headers.agent_id)
             .ok_or(Reason::TaskUnknown)?;
-        // If the log has the line about the task that this very report caused, a crash lost the line of the report itself:
-        // write only that line now.
+        // This very report has moved the task before, so a crash came between the line about the task and the line of the
+        // report: write only the report's line now.
         if task.said == headers.message_id && task.last_said() == report.state {
             return Ok(None);
         }
