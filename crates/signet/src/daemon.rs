@@ -154,7 +154,7 @@ pub async fn run_over(
     manager: &Manager,
     asked: impl Future<Output = ()>,
 ) -> Result<(), DaemonError> {
-    // SIGHUP would end the daemon when its terminal closes: catch it first of all, and only reload the configuration.
+    // SIGHUP, sent as a terminal closes, would end the daemon. Catch it first of all: it is to reload the configuration.
     let hangups = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -224,7 +224,7 @@ impl Running {
     ) -> Result<Self, DaemonError> {
         let carriers = connected.carriers;
         memory.node.set_routes(connected.routes.clone());
-        // Tell the node that each carrier is down: until then it counts each as connected, and all its mail as read.
+        // Tell the node that each carrier is down: it would take each as read to its end, and give up messages too early.
         for carrier in carriers.ids() {
             memory.node.handle_disconnected(carrier);
         }

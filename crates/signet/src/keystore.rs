@@ -210,8 +210,8 @@ impl AgentKeys {
     /// Whether these keys may take the place of `present`: no serial falls, and none is used twice.
     fn follows(&self, present: &Self) -> Result<(), String> {
         let (mine, theirs) = (&self.certificate, &present.certificate);
-        // An interrupted adoption has moved some files, which both sets then share: so allow an equal serial where
-        // the certificates are equal.
+        // An interrupted adoption has moved some files, which both sets then share: so allow an equal serial where both sets
+        // hold the same certificate or statement.
         let rises = |new: u64, old: u64, same: bool| new > old || (new == old && same);
         if mine.principal != theirs.principal {
             return Err("the certificate is another person's".to_owned());

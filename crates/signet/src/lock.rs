@@ -183,7 +183,8 @@ impl HomeLock {
 pub(crate) fn refuse_open(home: &Home) -> Result<(), LockError> {
     refuse_foreign(home)?;
     for folder in [home.path().to_owned(), home.join("keys")] {
-        // A folder that is not there has no mode to refuse; making the lock file then says that the home is missing.
+        // A folder that is not there has no mode to refuse: a missing home shows when the lock file is made, a missing `keys/`
+        // when the keys are read.
         let mode = folder.metadata().map_or(0, |facts| facts.mode()) & 0o7777;
         if mode & OTHERS_WRITE != 0 {
             return Err(LockError::OpenFolder { folder, mode });

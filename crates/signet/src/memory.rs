@@ -95,7 +95,8 @@ impl Memory {
             },
             // Make the state anew only where it is lost: a state that could merely not be read may be sound at the next start.
             Err(MemoryError::State(fault)) if fault.is_lost() => {
-                // Read the keys again: the first ones were moved into the node that could not be made.
+                // Read the keys again: where the state could be read, `recall` has used up the first ones for a node that could
+                // not be made.
                 let keys = AgentKeys::settle(lock, &config.agent, now)?;
                 let mut past = recall_all(keys, config, &opening)?;
                 let mut log = open_log(&mut past, opening, now)?;

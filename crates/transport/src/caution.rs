@@ -43,7 +43,7 @@ impl Caution {
             return 0..0;
         };
         if standing.deliveries <= before || standing.unsettled == 0 || standing.pulls > 0 {
-            // Ask for no message again if none was lost. Nor while the server has open pulls: it then still believes our lost
+            // Ask for no message again if none was lost, nor while the server has open pulls: it then still believes our lost
             // connection alive, and would send the messages there.
             return 0..0;
         }

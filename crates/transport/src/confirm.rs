@@ -141,8 +141,8 @@ impl Confirmations {
             Storage::NoStream | Storage::Refused(_) | Storage::Unconfirmed => None,
         };
         let inbox = self.pending().settle(number, storage);
-        // Heed only the first answer to a message of ours: an invented answer, or one that is repeated, could make us believe
-        // that the store was lost.
+        // `inbox` is `None` for an answer that is repeated, or to no message that waits: its number could make us believe that
+        // the store was lost. `sequence` is `None` where the message was not stored.
         let Some((inbox, sequence)) = inbox.zip(sequence) else {
             return false;
         };

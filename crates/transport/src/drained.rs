@@ -64,8 +64,8 @@ impl Drained {
     /// The server's newest numbers. What expired meanwhile never comes, and is in none of them.
     pub(crate) fn look(&mut self, standing: &ConsumerInfo, now: Instant) {
         self.looked = now;
-        // Let the count of messages still to come only fall: mail that arrives after the connect would raise it, and this wait
-        // might never end.
+        // Let the count of messages still to come only fall: mail that arrives after the connect would raise it, and the
+        // mailbox might never count as drained.
         self.fresh = self.fresh.min(standing.fresh);
         let settled = standing.unsettled == 0 || standing.settled >= self.delivered;
         self.unsettled = self.unsettled && !settled && now < self.limit;

@@ -284,8 +284,8 @@ impl MailboxSession {
         self.pulls.forget();
         self.heard = Instant::now();
         match ask(&self.live.client, &self.mailbox).await {
-            // A mailbox with another creation time was made anew: treat it as lost, so that the next connect reports
-            // the lost store.
+            // Go on only with the same mailbox: another creation time says that it was made anew. Then this connection counts
+            // as lost, and the next connect reports the lost store.
             Ok(standing) if standing.created == self.drained.created() => {
                 self.certain = Instant::now();
                 Flow::On

@@ -96,8 +96,7 @@ impl Pulls {
         }
         self.in_vain = self.in_vain.saturating_add(1);
         self.next = now + self.pause();
-        // Return true only when exactly so many pulls in a row have ended at once: with `>=` the caller would warn again at
-        // each further pull.
+        // Say so at one pull of the row only: with `>=` the caller would warn again at each further pull that ends at once.
         self.in_vain == FREE + DOUBLINGS
     }
 

@@ -211,7 +211,7 @@ impl NatsSession {
 
     /// Hands over what is under way to us, then says that this was all.
     async fn stop_reading(&mut self) -> Flow {
-        // Messages that do not come within the limit are lost, because core NATS does not keep messages.
+        // Ignore a drain that failed or took too long: what has not come by then is lost, because core NATS keeps no messages.
         let _ = timeout(DRAIN_LIMIT, self.drain()).await;
         self.tell_gap().await;
         self.stopped = true;
@@ -231,7 +231,8 @@ impl NatsSession {
     /// Everything published stands before the marker on its way to the server, everything that was under
     /// way to us before it on its way back. A full subscription can drop a marker: hence the repeats.
     async fn drain(&mut self) -> Result<(), Error> {
-        // Count the session as proved: otherwise its next message would report a new connection just before this one closes.
+        // Count the session as proved: otherwise the first message of a new connection would still report it, although the
+        // caller has asked for a stop.
         (self.proved, self.draining) = (true, true);
         self.round_trip().await.map_err(|_| Error::Disconnected)?;
         let mut again = Instant::now() + MARKER_REPEAT;

@@ -47,7 +47,8 @@ pub(crate) fn stream(
     let found = found.cloned().unwrap_or_default();
     let max_bytes = room(subjects.len(), share.unwrap_or(INBOX_BYTES));
     let max_bytes = match (share, found.max_bytes) {
-        // Keep a larger limit that the stream already has. Without a stream `found` is the default, whose limit means nothing.
+        // Without `share`, keep a larger limit that somebody gave the stream, or that it has none (below 0). If there is no
+        // stream, `found` is the default, whose limit means nothing.
         (None, has) if !found.name.is_empty() && (has < 0 || has > max_bytes) => has,
         _ => max_bytes,
     };
@@ -73,8 +74,8 @@ pub(crate) fn stream(
         // No roll-ups: with them a header of any sender's message would empty the inbox that the message goes to.
         allow_rollup: false,
         allow_direct: false,
-        // signet sends no `Nats-Msg-Id`. Keep the server's window for duplicates short, so that nobody can suppress another's
-        // message for long by sending such an id first.
+        // The server drops a message whose `Nats-Msg-Id` it has seen within this window. signet sends no such id and needs no
+        // window: take the shortest one, so that whoever guesses another sender's id cannot suppress that message for long.
         duplicate_window: Duration::from_millis(100),
         republish: None,
         mirror: None,

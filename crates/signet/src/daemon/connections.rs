@@ -64,7 +64,8 @@ impl Connections {
             }
             News::Disconnected => {
                 self.login_refused.remove(&carrier);
-                // Warn only where a connection was lost: at the start, no carrier has been connected yet.
+                // Warn only where a connection was lost: a carrier also says `Disconnected` before its first connection, and
+                // when its server no longer refuses the login.
                 if self.up.remove(&carrier) {
                     warn!(%carrier, "disconnected; trying again");
                 }

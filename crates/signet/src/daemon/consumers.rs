@@ -68,8 +68,8 @@ impl Consumers {
         let program = client.program();
         if self.watched.insert(program.connection) {
             let (client, gone) = (client.clone(), self.gone.clone());
-            // This task holds a sender of the client's queue. By such senders the socket sees that it has more to tell the
-            // client, and does not close the client as idle when it needs room for another.
+            // This task holds a sender of the client's queue. The socket counts such senders: one more than its own means that
+            // the client is not idle, and must not be closed when another client needs its place.
             tokio::spawn(async move {
                 client.closed().await;
                 // Ignore a failed send: the daemon has stopped meanwhile, and then it does not matter that this program has
@@ -92,7 +92,8 @@ impl Consumers {
         if let Some(consumer) = hand_out(consumer, &mut batch, next) {
             match self.waiting.len() < WAITING && waits {
                 true => self.waiting.push(consumer),
-                // Where too many callers wait, answer as if the wait were over: the caller asks again, and loses nothing.
+                // The wait is over, or too many callers wait already. In both cases the caller gets an empty answer, asks
+                // again, and loses nothing.
                 false => consumer.reply.send(nothing()),
             }
         }

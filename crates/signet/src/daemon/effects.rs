@@ -160,8 +160,8 @@ impl Effects {
         let (carrier, peer) = (parcel.carrier().clone(), parcel.recipient().clone());
         let held = match self.carriers.publish(parcel).await {
             Ok(held) => held,
-            // A failed publication says nothing against the message, so do not give it up: without a receipt it goes out again,
-            // by another carrier where there is one.
+            // A failed publication says nothing against the message, so do not end it: the ledger or the handshake sends it
+            // again later, by another carrier where there is one. A receipt that is lost is made good by the next one.
             Err(error) => {
                 return debug!(recipient = %peer, %carrier, %error, "not published; it is sent again later");
             }
@@ -276,7 +276,8 @@ impl Effects {
         state: State,
         offers: Vec<CapabilityName>,
     ) {
-        // Tell the carriers before anybody else: a message that has ended must not be given to a peer that polls.
+        // Tell the carriers before anybody else: once somebody hears that the message has ended, no peer that polls may still
+        // be given it.
         self.carriers.forget(peer, message_id);
         self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {

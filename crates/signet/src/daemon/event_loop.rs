@@ -84,7 +84,7 @@ impl EventLoop {
         let mut upkeep = tokio::time::interval(UPKEEP);
         while !self.stopped {
             let wake = self.sleep();
-            // While the disk is full, take no input: its lines could not be written.
+            // While the disk is full, no line can be written: hold back every branch below that may write one.
             let has_room = !self.is_refusing();
             if has_room {
                 self.serve_consumers().await;
@@ -132,8 +132,8 @@ impl EventLoop {
             }
         }
         self.manager.stopping();
-        // Close these channels before `drain`, which takes a while: a caller that comes meanwhile hears at once that the
-        // daemon stops.
+        // Close these channels before `drain`, which takes a while: a caller that comes meanwhile hears at once that the daemon
+        // stops, and the watchdog's task ends.
         drop((inputs.calls, inputs.probes));
         self.drain(inputs.taken).await;
         proved

@@ -148,7 +148,8 @@ impl Journal {
         let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
         match joined {
             Ok(Ok(written)) => written,
-            // The journal's thread has panicked, so nobody knows which lines are durable: report that the log has stopped.
+            // The journal's thread has panicked, or could not be waited for: nobody knows which lines are durable, so report
+            // that the log has stopped.
             Ok(Err(_)) | Err(_) => Err(LogError::Stopped),
         }
     }
@@ -211,8 +212,7 @@ impl Writer {
             }
             self.checkpoint_if_due()?;
         }
-        // At a clean stop, sign the lines that no checkpoint covers yet: the next start, which
-        // would sign them, may be far away.
+        // At a stop, sign the lines that no checkpoint covers yet: the next start, which would sign them, may be far away.
         self.patiently(Log::checkpoint)
     }
 
@@ -336,7 +336,8 @@ impl Writer {
             // Note only the first try that failed: the `gap` line says later for how long the disk was full in all.
             self.is_full.send_replace(Some(clock::now()));
         }
-        // Answer the watchdog: a thread that waits for room on the disk is alive, and must not be ended.
+        // Answer the watchdog: a thread that waits for room on the disk is alive, and the service manager must not end its
+        // daemon.
         self.answer();
         for _ in 0..LOOKS {
             if self.groups.is_closed() {

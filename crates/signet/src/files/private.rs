@@ -80,7 +80,7 @@ pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> PrivateError + '_ {
 /// # Errors
 /// The first of: it cannot be opened, is no plain file, belongs to someone else, is open to others.
 pub fn open(path: &Path) -> Result<File, PrivateError> {
-    // NONBLOCK: opening a pipe in the place of a file would wait for a writer.
+    // NONBLOCK: without it, opening a pipe in the place of a file would wait for a writer.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(at(path))?;

@@ -50,7 +50,7 @@ fn name_in(users: &str, user: u32) -> Option<String> {
 pub(crate) fn run_as(user: u32) -> String {
     let (name, is_root) = (name_of(user), me() == ROOT);
     match (name, is_root && !has("sudo")) {
-        // A system without `sudo` has at least runuser and setpriv, which come with util-linux.
+        // Where `sudo` is missing, use runuser or setpriv: they come with util-linux, which nearly every Linux system has.
         (Some(name), true) => format!("runuser -u {name} --"),
         (None, true) => format!("setpriv --reuid={user} --regid={user} --clear-groups"),
         (Some(name), false) => format!("sudo -u {name}"),

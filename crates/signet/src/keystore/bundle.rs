@@ -179,8 +179,8 @@ impl Bundle {
             Some(control) if control.root != self.certificate.root => Err(
                 KeystoreError::NotInBundle("control certificate of the present root key"),
             ),
-            // A key that no certificate names is a control or audit key, and the control certificate that named it is
-            // missing: the file is damaged.
+            // Without a control certificate, a key that the agent's certificate does not name must be a control or audit key:
+            // the file has lost the control certificate that named it.
             None if names.contains(&None) => Err(KeystoreError::Bundle),
             _ => Ok(()),
         }

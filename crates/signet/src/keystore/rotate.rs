@@ -161,7 +161,7 @@ pub fn create_next_root(
         return Err(KeystoreError::NotNextRoot(path));
     }
     let serial = next_serial(Some(keys.certificate.serial), now);
-    // Put the serial into the name, so that the new file neither replaces nor meets the file of an earlier rotation.
+    // Put the serial into the name: the file of an earlier rotation may still stand there, and a new key overwrites no file.
     let path = path.with_file_name(format!("next-root-{serial}.pem"));
     let seed = fresh_secret()?;
     pem::create(&path, Algorithm::Ed25519, &seed)?;

@@ -94,8 +94,8 @@ pub fn adopt(lock: &HomeLock, agent: &AgentConfig, now: Timestamp) -> Result<boo
     let present = AgentKeys::read(&KeyFolder::present(home), agent);
     let fits = match (AgentKeys::read(&KeyFolder::staged(home), agent), &present) {
         (Ok(staged), Ok(present)) => staged.follows(present),
-        // An interrupted adoption has moved some files already, so the present set does not fit together
-        // any more: finish the adoption.
+        // The present set does not open, as after an adoption that was interrupted when it had moved some files. The staged set
+        // is whole, so finish the adoption.
         (Ok(_), Err(_)) => Ok(()),
         (Err(error), Ok(_)) => Err(error.to_string()),
         // Neither the staged nor the present set is whole: destroy nothing, because a person may

@@ -38,8 +38,8 @@ impl Decisions {
     /// was used, nobody remembers.
     pub(in crate::daemon) fn ask_for(&mut self, sign: Sign, now: Timestamp) {
         if sign != self.sign {
-            // Never move `started` back, though the clock was put back: decisions that were signed before it may have been
-            // used already.
+            // Never move `started` back, even where the clock was put back: a decision signed before `started` may have been
+            // used already, and nothing remembers that it was.
             (self.sign, self.started) = (sign, self.started.max(now));
         }
     }

@@ -49,8 +49,8 @@ impl Serve for DecideDraft {
             sent: outcome
                 .effects
                 .iter()
-                // Look whether the message leaves now: a pause, or a peer that is away, may hold it back although it was
-                // approved.
+                // A pause, or a peer that is away, may hold back a message that was approved: look whether anything is
+                // published now.
                 .any(|effect| matches!(effect, Effect::Publish(_))),
         };
         Ok((decided, outcome))

@@ -101,7 +101,7 @@ fn decided(
     outcome: Outcome,
 ) -> Result<(DecidedTask, Outcome), ApiError> {
     let task = task::whole(turn.node().tasks(), id, turn.now(), reach);
-    // The node has just decided on this task, so it must know the task: a missing one is a bug of ours.
+    // The node has just accepted, declined or reported on this task, so it must hold the task: a missing one is a bug of ours.
     let task = task.ok_or_else(ApiError::internal)?;
     let sent = sent.to_string();
     Ok((DecidedTask { task, sent }, outcome))

@@ -189,8 +189,8 @@ fn parse(
 fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
     let until = Instant::now() + PATIENCE;
     let mut found: Vec<LoggedMessage> = Vec::new();
-    // The names of messages that the agent took before their sender lost its trust. The line that says
-    // that a message was taken may be in a later month than the message, so keep the names for all months.
+    // The names of messages that the agent took before their sender was withdrawn or revoked. The line that says that a message
+    // was taken may be in a later month than the message, so keep the names for all months.
     let mut taken: HashSet<ReceivedName> = HashSet::new();
     for file in log_files(log)?.iter().rev().take(MONTHS) {
         let mut of_month: BTreeMap<u64, LoggedMessage> = BTreeMap::new();
@@ -207,8 +207,8 @@ fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
                     && asked.is_of_nobody_trusted(&said.message)
                     && !taken.contains(&name)
                 {
-                    // Keep the message aside for now: a later line may say that the agent took it,
-                    // and then the message may be shown.
+                    // Its sender is no longer trusted: keep the message aside until a later line says that the agent took it,
+                    // since only then may the agent see it.
                     true => drop(untaken.insert(name, said)),
                     false => drop(of_month.insert(said.line, said)),
                 }
@@ -280,8 +280,8 @@ impl HistoryQuery {
             Direction::Out => &headers.recipient_id,
         };
         let fits = message.form.class() == Class::Application
-            // Leave out sealed messages: the daemon opens a message only while it waits in the inbox. Later the person alone
-            // can open it, with `signet audit open`.
+            // Leave out sealed messages: the log keeps them sealed, and only the person can open them there, with `signet audit
+            // open`.
             && !headers.data_tier.is_sealed()
             && self.reach.sees(other, headers.data_tier.number())
             && self.peer.as_ref().is_none_or(|peer| peer == other)

@@ -36,8 +36,8 @@ impl AnswerCall for FollowInbox {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let (at, reach) = (state.at(), &asker.caller.reach);
         let listed = ListInbox::default().serve(&mut state.node.turn(at), reach);
-        // During a pause the listing is refused: answer without it, because the follower still has
-        // to hear what comes after the pause.
+        // During a pause the listing is refused: answer without a listing, because the follower still has to hear what comes
+        // after the pause.
         let listed = listed.ok().map(|(listed, _)| listed);
         let follower = Follower {
             notifier: asker.notifier,

@@ -75,7 +75,8 @@ fn resembles(unknown: &str, known: &str) -> bool {
         false => (known.len(), unknown.len()),
     };
     let most = match (shorter, longer) {
-        // Allow no slip in a name of one or two letters: one slip would make it resemble every other short name.
+        // Allow no slip between two names of one or two letters each: with one slip, nearly every such name resembles every
+        // other.
         (_, ..3) => 0,
         (..12, _) => 1,
         _ => 2,

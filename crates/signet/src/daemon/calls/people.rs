@@ -90,8 +90,8 @@ impl Serve for RefuseStranger {
 impl Serve for Withdraw {
     fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let agent = peer_named(turn.node(), reach, &self.peer)?;
-        // Count the messages that are set aside before and after: those of agents that were withdrawn earlier are not this
-        // call's doing.
+        // Count what is set aside before and after: messages of agents that were cut off earlier are set aside too, but not by
+        // this call.
         let before = turn.node().inbox().all_aside().count();
         let outcome = turn.people().withdraw(&agent).map_err(|error| {
             let name = error.name();
@@ -128,7 +128,8 @@ impl Serve for ReplaceRoot {
 
 impl Serve for TakeRevocation {
     fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        // A revocation is signed with the person's root key already, so no signed decision is demanded as well.
+        // `[people] sign` demands no signed decision besides: the revocation is itself signed, with the root key of the person
+        // whose agent it names.
         let revocation = Revocation::parse(&self.statement).map_err(|error| invalid(&error))?;
         let outcome = turn.people().revoke(&revocation).map_err(refused)?;
         let revoked = Revoked {

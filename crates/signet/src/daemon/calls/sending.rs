@@ -98,12 +98,13 @@ pub(super) fn send(
     };
     let (sent, report) = (made.sent, made.report);
     let name = sent.id.to_string();
-    // An earlier call with the same key has made this message. Where the message has ended since,
-    // nothing would wake a waiter, so look for its end now.
+    // `again`: an earlier call with the same key has made this message. It may have ended since, and then nothing would wake a
+    // waiter, so look for its end now.
     let end = sent
         .again
         .then(|| turn.node().sent().end_of(sent.id, made.for_answer));
-    // Answer at once where the message waits for people to decide: that can take days, and no caller waits for so long.
+    // Answer at once where the message waits for more than a session: a person has to do something first. That can take days,
+    // and no caller waits for so long.
     let for_people = report
         .waits_for
         .is_some_and(|waits_for| waits_for != WaitsFor::Session);
@@ -277,7 +278,8 @@ impl AwaitedSend {
 /// Ends when the peer's mailbox holds the message and `after` is over; else never.
 async fn mailbox_suffices(stored: oneshot::Receiver<()>, after: Option<Duration>) {
     if let Some(after) = after {
-        // Wait for `after` even where the mailbox confirms at once: a peer that is online answers within that time.
+        // Wait for `after` even where the mailbox confirms at once: a peer that is online has that long to give the caller a
+        // real answer.
         let ((), stored) = tokio::join!(tokio::time::sleep(after), stored);
         if stored.is_ok() {
             return;

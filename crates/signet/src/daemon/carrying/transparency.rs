@@ -118,7 +118,7 @@ impl TransparencyReader {
                 bytes += shown.envelope.len();
                 read.messages.push(shown);
             }
-            // Stop after a while: a log of which nothing may be shown would otherwise be read whole in one call.
+            // Stop when PATIENCE is over too: a log of which nothing may be shown would otherwise be read whole in one call.
             if read.messages.len() >= limit || bytes >= BYTES || Instant::now() > until {
                 break;
             }

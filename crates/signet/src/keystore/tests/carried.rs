@@ -226,7 +226,8 @@ fn an_export_whose_control_certificate_is_damaged_or_torn_off_is_refused() {
     let file = exported(&made, None);
     let text = std::fs::read_to_string(&file).unwrap();
     let (before, block) = text.split_once(&format!("-----BEGIN {LABEL}")).unwrap();
-    // Another certificate is a good block of PEM, and no control certificate.
+    // Put the agent's certificate under the label of the control certificate: a sound PEM block that is no control certificate
+    // has to be refused too.
     let (_, other) = before.rsplit_once("-----BEGIN SIGNET").unwrap();
     let other = format!("-----BEGIN SIGNET{other}").replace("SIGNET CERTIFICATE", LABEL);
     for damaged in [

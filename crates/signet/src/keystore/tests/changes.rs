@@ -185,7 +185,7 @@ fn the_next_root_takes_over_and_a_second_home_follows() {
         (new.certificate.root, new.certificate.next_root)
     );
     assert!(!second.file(ROOT).exists());
-    // Change the root a second time, with the next root key that the first change made.
+    // Change the root a second time: the first change has made a new next root key, which has to be able to take over as well.
     let change = rotate_root(&first.open().unwrap(), &next, None, later(2)).unwrap();
     first.take(&change, later(2)).unwrap();
 }

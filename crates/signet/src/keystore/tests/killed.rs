@@ -110,8 +110,7 @@ fn a_kill_during_the_destruction_leaves_a_home_that_destroys_it_at_the_next_star
         let (_, stopped) = killed::before(step, || destroy_overdue(&lock, end));
         assert_eq!(stopped, step < 3);
         let keys = AgentKeys::settle(&lock, &made.agent, end);
-        // The kill may have left zeros in the place of a secret, and keys with such a file cannot be read: `settle` has to
-        // destroy it first.
+        // The kill may have left zeros in the place of a secret: such a file must not keep `settle` from the other keys.
         keys.unwrap_or_else(|error| panic!("step {step}: {error}"));
     }
 }

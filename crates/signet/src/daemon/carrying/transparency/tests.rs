@@ -46,7 +46,7 @@ async fn a_line_that_is_written_and_not_durable_yet_is_shown_to_nobody() {
         log.append(now(), &said(&alice, number)).unwrap();
     }
     let durable = log.commit().unwrap();
-    // The third stands in the file as well, and what tells of durable lines does not know it yet.
+    // The third message is in the file too, but `head`, the channel of the newest durable line, does not know of it yet.
     log.append(now(), &said(&alice, 3)).unwrap();
     let later = log.commit().unwrap();
     let (told, head) = watch::channel(Some(durable));
