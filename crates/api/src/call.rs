@@ -114,8 +114,8 @@ macro_rules! calls {
 }
 
 // The last column lists the peers, tiers and other things that a call names: each is checked against what its socket may reach
-// (its ceiling). A person's calls list nothing, since the person's socket has no ceiling; nor do `receive`, `status`,
-// `message.find` and the lists, which show only what is within the ceiling.
+// (its ceiling). It is empty for a person's calls, since the person's socket has no ceiling, and for calls that name none of
+// these, such as `receive`, which hands out only what is within the ceiling.
 calls! {
     ($)
     "send"              Send -> Sent, Agent Changes, |call| vec![Named::Peer(&call.peer), Named::tier(call.data_tier)];
@@ -387,8 +387,8 @@ mod tests {
                 vec![Named::Peer(peer)],
             ),
         ];
-        // These calls have nothing to check against the ceiling of their socket: each shows or hands out only what is within
-        // it.
+        // These calls have nothing to check against the ceiling of their socket: each but the last shows or hands out only what
+        // is within it.
         let within = [
             "receive",
             "inbox.list",

@@ -88,8 +88,8 @@ impl AgentCard<'_> {
             }
             let (name, scheme) = auth.scheme();
             members.insert("securitySchemes".to_owned(), json!({ name: scheme }));
-            // `list` says what a caller's login must allow, here to send. It must not be empty: protobuf's JSON, which A2A
-            // uses, leaves out empty lists.
+            // `list` says what a caller's login must allow, here to send. It must not be empty: readers leave out empty lists
+            // before they verify the card's signature (A2A's JSON is protobuf's), and would find another text than was signed.
             let required = json!([{ "schemes": { name: { "list": ["send"] } } }]);
             members.insert("securityRequirements".to_owned(), required);
         }

@@ -209,7 +209,7 @@ impl Client {
                 .get_ref()
                 .set_read_timeout(timeout)
                 .map_err(ClientError::Io)?;
-            // Stop reading a line that is over the limit: a program in the daemon's place might send without end.
+            // Read at most `ANSWER_MAX` bytes of a line: a program in the daemon's place might send one without end.
             let room = ANSWER_MAX.saturating_sub(line.len() as u64);
             match self.stream.by_ref().take(room).read_until(b'\n', &mut line) {
                 Ok(0) if room == 0 => return Err(ClientError::Malformed),

@@ -72,7 +72,8 @@ pub(crate) use decides;
 /// What is wrong with parameters, without the value that is: it may be part of a message.
 fn fault(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    // Split the text at the last `, expected `: the value before it may contain the same words, and must not be repeated.
+    // Split the text at the last `, expected `: the value before it may contain the same words, and the answer must not repeat
+    // the value.
     match (
         text.starts_with("unknown field"),
         text.rsplit_once(", expected "),

@@ -279,7 +279,8 @@ impl<'de> Visitor<'de> for MembersVisitor {
                 "method" => &mut members.method,
                 "params" => &mut members.params,
                 "id" => &mut members.id,
-                // Only responses have `result` or `error`: a request that has one of them is invalid.
+                // Only responses have `result` or `error`: a request that has one of them is invalid, like one with a member
+                // twice.
                 "result" | "error" => {
                     map.next_value::<IgnoredAny>()?;
                     members.repeated = true;

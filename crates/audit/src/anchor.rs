@@ -64,8 +64,8 @@ pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<AnchorRecord>, Log
     file.take(SLOTS * SLOT as u64)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
-    // A power cut while a slot is written leaves a wrong checksum in that slot. Pass over it: another slot still holds the
-    // record that was written before.
+    // A power cut while a slot is written leaves a wrong checksum in that slot. Pass over it: another slot still holds an
+    // earlier record.
     let records = bytes.chunks(SLOT).filter_map(parse);
     let newest = records.max_by_key(|(counter, _)| *counter);
     Ok(newest.map(|(_, record)| record))
@@ -110,8 +110,8 @@ impl Anchor {
             line: record.position.head.seq,
             record,
             counter: 1,
-            // The file made above already holds the first record and the first tree, so the next record and the next
-            // tree go into their second slots.
+            // The file made above has its record, and its tree if there is one, in the first slots. Write the next ones into
+            // the second slots: a power cut may tear the slot that is written.
             synced: 1,
             trees: 1,
         })

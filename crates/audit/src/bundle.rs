@@ -85,7 +85,8 @@ pub fn export(path: &Path, span: &Span, out: &mut impl Write) -> Result<Exported
         return Err(ExportError::DoesNotHold);
     }
     let mut selection = Selection::new(span);
-    // Read every month before writing anything: the bundle's header comes first, and has to say how many lines follow.
+    // Read every month before writing anything: the bundle's header comes first, and has to say how many lines about the peer
+    // are in the bundle and how many are left out.
     let mut months = Vec::new();
     for file in &files {
         months.push(ExportedMonth::read(file, &mut selection)?);

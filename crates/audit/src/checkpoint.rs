@@ -62,7 +62,7 @@ impl Checkpoints {
         is_anchored: bool,
     ) -> Result<VerifyKey, LogError> {
         let checkpoints = checkpoints_of(path);
-        // A new month has no checkpoints. If its file of checkpoints exists, the month had lines before, and somebody
+        // A new month has no checkpoints. If its file of checkpoints holds anything, the month had lines before, and somebody
         // removed them.
         if checkpoints.metadata().is_ok_and(|facts| facts.len() > 0) {
             return Err(broken(
@@ -70,9 +70,9 @@ impl Checkpoints {
                 "it has checkpoints of lines that are gone",
             ));
         }
-        // A month's key is destroyed once the next month has its first checkpoint. So if the old month's key is gone and the
-        // new month's key exists, the new month was begun before, and its lines were removed. With an anchor this check is not
-        // needed: the anchor names the last month.
+        // Once the new month has its first checkpoint, the old month's key is destroyed. So if the old key is gone and the new
+        // key exists, the new month was begun before, and its lines were removed. This is not asked where an anchor, or a
+        // person who accepted a loss, says which month was the last.
         let is_over = !is_anchored && self.month.is_promised && self.month.secret.is_none();
         if is_over && self.keys.read(&self.disk, month)?.is_some() {
             return Err(broken(
@@ -259,8 +259,8 @@ impl Checkpoints {
         };
         let line = LogLine::parse(raw).map_err(|source| lines.fault(source))?;
         match &line.entry {
-            // Refuse another agent's log that was put in this log's place: its chain of hashes is sound, so only the agent's
-            // name in its first line gives it away.
+            // The log of another agent, put in this log's place, has a sound chain of hashes as well: refuse it by the agent's
+            // name, which stands in the first line of a log's first month.
             Some(Entry::Genesis(own)) if own.agent != self.agent => {
                 Err(broken(path, "it is the log of another agent"))
             }

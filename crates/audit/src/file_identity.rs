@@ -45,7 +45,7 @@ impl FileIdentity {
     /// # Errors
     /// [`LogError::Gone`], or the system's answer.
     pub(crate) fn demand(&self) -> Result<u64, LogError> {
-        // Do not follow a link, even a link to this very file: a start opens no link, so it would not find the log.
+        // Do not follow a link, even a link to this very file: a start opens no link, so it would not find the file.
         match fs::symlink_metadata(&self.path) {
             Ok(facts) if (facts.dev(), facts.ino()) == (self.device, self.inode) => Ok(facts.len()),
             Ok(_) => Err(self.gone(REPLACED)),

@@ -98,8 +98,8 @@ impl Judgement {
             self.known_tree = self.believed_tree(path, record)?;
         }
         let mut newest = remembered.pop();
-        // After a clean stop no line may follow the anchored line. After a crash lines may follow, and those without a
-        // signature are cut off. Without an anchor, `judge_without_anchor` decides below.
+        // After a clean stop no line may follow the anchored line. After a crash lines may follow, up to the first that moves
+        // something and bears no signature: cut the log there. Without an anchor, `judge_without_anchor` decides below.
         match (&record, &newest) {
             (Some(record), _) if record.is_clean => {
                 demand_end(&self.dir, &self.found, &record.position)?;
@@ -227,7 +227,7 @@ impl Judgement {
                 };
                 let frame = LineFrame::scan(&raw).ok();
                 let here = frame.as_ref().map(|frame| Tip::of(frame, &raw));
-                // Pass over an unreadable line as one that needs no signature: the later reading of the whole chain refuses it.
+                // Pass over an unreadable line: the start reads it again when it recalls these lines, and is then refused.
                 let entry = LogLine::parse(raw).ok().and_then(|line| line.entry);
                 let weight = entry.as_ref().map_or(Weight::Light, Entry::weight);
                 if weight == Weight::Light {

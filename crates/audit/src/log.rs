@@ -374,7 +374,7 @@ impl Log {
 impl Drop for Log {
     fn drop(&mut self) {
         let is_lost = self.anchor.is_some() && !self.stopped && self.cover().is_err();
-        // A log whose files are no longer at their paths did not stop cleanly, even if its last writes succeeded.
+        // A log whose files have left their paths did not stop cleanly: the next start will not find its last lines.
         let is_lost = is_lost || self.look_in_place().is_err();
         if self.stopped || is_lost || self.give_back().is_err() {
             return;

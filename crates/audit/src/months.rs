@@ -153,8 +153,8 @@ pub fn inspect_months(
         if !ends.inspect(&mut pace)? {
             break;
         }
-        // Compare again after the whole file was read, which takes long: somebody may have exchanged it since `look` compared
-        // it.
+        // Compare each month once more: since `look` compared it, the months before it were read, which takes long, and
+        // somebody may have exchanged it meanwhile.
         if known
             .get(&name_of(path))
             .is_some_and(|known| *known != ends.known())

@@ -51,8 +51,8 @@ impl Checkpoint {
             size: size.parse().ok()?,
             root: Digest(BASE64.decode(root.as_bytes()).ok()?.try_into().ok()?),
         };
-        // Refuse a text that means the same checkpoint but is spelt otherwise, such as with leading zeros: the
-        // signature covers the spelling.
+        // Refuse a text that means the same checkpoint but is spelt otherwise, such as with leading zeros: a signature covers
+        // the bytes, and logs write a checkpoint in one way only.
         (lines.next().is_none() && !origin.is_empty() && found.text() == text).then_some(found)
     }
 }

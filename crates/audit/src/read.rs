@@ -136,8 +136,8 @@ impl Chained {
 
     fn follow(&mut self, line: LogLine) -> Result<LogLine, LogError> {
         let frame = line.frame();
-        // The first line is checked only if it is line 1: if the first months were archived, the line that its `prev`
-        // names is not here.
+        // Of the lines that are read, the first is checked only if it is line 1: if the first months were archived, the line
+        // that its `prev` names is not here.
         let before = self.tip.or((line.seq == 1).then_some(Tip::NONE));
         if let (Some(what), Some(lines)) = (before.and_then(|tip| tip.misfit(&frame)), &self.lines)
         {

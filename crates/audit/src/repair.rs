@@ -38,8 +38,8 @@ impl FoundEnd {
         };
         while let Some(path) = files.pop() {
             let tail = examine(disk, &path, files.last())?;
-            // A file without a whole line is torn from its first byte on: the process died after it made the file and
-            // before the first line was written.
+            // The bytes from `tail.end` on are torn. Of a file without a whole line these are all: the process died after it
+            // made the file and before the first line was written whole.
             found.torn.push((path.clone(), tail.end));
             if let Some((tip, kind)) = tail.last {
                 found.end = Some(LogEnd {

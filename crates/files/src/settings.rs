@@ -104,7 +104,7 @@ impl<'a> TomlFile<'a> {
             .filter(is_there)
             .min_by_key(|key| key.value.len());
         let path = nearest.map_or("", |key| &key.path);
-        // The value in the file may be a secret: the fault names only what is expected.
+        // Serde's own messages repeat the value, which may be a secret: of these, the fault names only what is expected.
         let is_of_serde = ["invalid ", "unknown variant"]
             .iter()
             .any(|word| said.starts_with(word));

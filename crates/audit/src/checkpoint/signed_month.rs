@@ -123,8 +123,8 @@ impl SignedMonth {
         }
         let fault = |what: &str| Err(broken(path, what));
         self.demand(path, notes.next.is_some(), expected)?;
-        // Check only the last checkpoint's signature: all roots were compared with the lines, and the last checkpoint
-        // covers all lines that the earlier ones cover.
+        // Check only the last checkpoint's signature: it covers all lines that the earlier ones cover, and the roots of all
+        // checkpoints that were read here fit the lines.
         if notes.last.is_some_and(|note| !note.is_signed_by(key)) {
             return fault("its last checkpoint is not signed by the key that its first line names");
         }

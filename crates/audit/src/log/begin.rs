@@ -56,7 +56,8 @@ impl Log {
         let mut log = Self::new(disk, dir, lock, checkpoints, anchor);
         log.is_guarded = log.anchor.is_some() || lost.is_some();
         let begun = log.begin(now, genesis, end, lost, path);
-        // If a step failed, it is unknown what the disk holds: write nothing more, and let the next start check the log again.
+        // `stopped` keeps `drop` from recording a clean stop: after a failed step nobody knows what the disk holds, and the
+        // next start has to check the log again.
         log.stopped = begun.is_err();
         begun.map(|()| log)
     }
@@ -118,7 +119,8 @@ impl Log {
         self.tip = end.tip;
         self.written = self.position();
         self.durable = self.written.head;
-        // The process died after `close` and before the next month's first line: finish the change of the month now.
+        // The last writer ended between `close` and the next month's first line, by a crash or on a full disk: finish the
+        // change of the month now.
         if end.is_closed {
             self.is_closed = true;
             self.roll_over(self.ts(now))?;

@@ -212,8 +212,8 @@ impl Half {
             let place = (session, *number);
             let reason = why.reason.as_str();
             let is_known = self.side.refusal(session, *number) == Some(reason);
-            // Skip two reasons that do not refuse this message: `missing` refuses nothing, and `sequence-reuse` is
-            // about another message with its number.
+            // Skip a refusal that is known already, and two reasons that do not refuse this message: `missing` refuses nothing,
+            // and `sequence-reuse` is about another message with its number.
             if is_known || [MISSING, SEQUENCE_REUSE].contains(&reason) {
                 continue;
             }

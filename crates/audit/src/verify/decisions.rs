@@ -175,8 +175,8 @@ impl DraftDecisions {
         if says == draft.says {
             return None;
         }
-        // A request without a capability, sent before the first session stood, may have got its capability when that session
-        // began. Its draft then names none: compare without the capability.
+        // A request that named no capability, and had to wait for a session, may have got the peer's only capability when it
+        // left: compare without the capability, which its draft lacks. What a person approved leaves as it was approved.
         let finds = draft.approve.is_none() && message.form.method() == Some(Method::Request);
         let envelope = sent.as_mut().and_then(envelope).filter(|_| finds);
         let headers = envelope.and_then(|envelope| envelope.get_mut("headers")?.as_object_mut());

@@ -169,7 +169,7 @@ impl Numbers {
         }
         ranges.insert(next, (number, number));
         if ranges.len() > RANGES {
-            // Forget the oldest range as a whole: a repetition in it is then missed, but no honest number is reported.
+            // Forget the range of the lowest numbers: a repetition in it is then missed, but no honest number is reported.
             ranges.pop_front();
         }
         true

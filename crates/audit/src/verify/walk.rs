@@ -188,7 +188,8 @@ impl<'a, 'p> Walk<'a, 'p> {
             Err(UnreadLine::Record(newer @ RecordError::Newer(_))) => {
                 return Err(unread(&self.file, line.place, newer));
             }
-            // Pass on the hash even of an unreadable line, so that the `prev` of the line after it can still be compared.
+            // Pass on the hash even of an unreadable line, so that the `prev` of the next line can be compared with it. (A line
+            // over 2 MiB has only zeros for a hash: no line's `prev` fits to it.)
             Err(why) => {
                 followed.faults.push(match why {
                     UnreadLine::TooLong => {

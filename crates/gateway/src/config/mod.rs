@@ -145,7 +145,8 @@ impl GatewayConfig {
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigFault> {
         let loaded = FILE.load(path, Self::parse);
         let mut config = loaded.map_err(|fault| match &fault.why {
-            // A missing file is no error: the gateway is off until the person writes the file.
+            // A missing file is told apart from one that cannot be read: it means that the gateway is off until the person
+            // writes the file.
             SettingsUnusable::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => {
                 ConfigFault::Absent(path.to_owned())
             }

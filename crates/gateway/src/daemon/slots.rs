@@ -162,8 +162,8 @@ impl Pool {
     /// A place, or the turn at which there will be one.
     fn ask(self: &Arc<Self>, holder: &SlotHolder) -> Result<CallSlot, oneshot::Receiver<CallSlot>> {
         let mut taken = self.taken.locked();
-        // There is no need to look at `line`: `release` has given a slot to every waiting caller that may have one, so no
-        // waiting caller may have a slot that is free now.
+        // There is no need to look at `line`: `release` has given a slot to each caller in it that may have one, so none of
+        // those that are still in line may have a slot that is free now.
         if taken.admit(holder, self) {
             return Ok(self.place(holder));
         }
@@ -239,8 +239,8 @@ impl PoolState {
 
     /// The first in line who may have a place, which is counted as theirs.
     fn next(&mut self, pool: &Pool) -> Option<InLine> {
-        // Remove the callers that have given up waiting: nothing else removes them, and otherwise the slot would be given to
-        // one of them, who does not take it.
+        // Remove the callers that have given up waiting: otherwise the slot would be given to one of them, who does not take
+        // it.
         self.line.retain(|waiting| !waiting.turn.is_closed());
         let first = self
             .line

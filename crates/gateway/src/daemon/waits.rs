@@ -63,8 +63,8 @@ impl Daemon {
                 .min(self.turn_for(&call));
             call.wait = turn.as_secs_f64();
             let answer = self.asked(Send::METHOD, &call, turn, has_place).await?;
-            // If the daemon answered before the end of this short wait, nothing is left to wait for. If the caller's whole wait
-            // is over (`until`), this answer is the last as well.
+            // If the daemon answered before the end of this turn, nothing is left to wait for. If the caller's whole wait is
+            // over (`until`), this answer is the last as well.
             if began.elapsed() < turn || Instant::now() >= until {
                 return Ok(answer);
             }

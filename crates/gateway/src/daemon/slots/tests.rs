@@ -75,7 +75,8 @@ async fn whoever_finds_no_place_waits_in_line_and_has_the_next_one() {
     let (first, second) = (waits("one"), waits("one"));
     tokio::task::yield_now().await;
     assert!(places.has_line(Lasting::AWhile));
-    // Caller "two" has slots of its own, and does not wait behind the two calls of caller "one".
+    // Caller "one" holds as many slots as it may, and caller "two" holds none: so "two" gets one of the free slots, and does
+    // not wait behind the two calls of "one".
     assert!(places.take_now(&caller("two"), Lasting::AWhile).is_some());
     held.pop();
     let first = first.await.unwrap();

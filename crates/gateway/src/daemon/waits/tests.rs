@@ -59,8 +59,8 @@ fn waits_for(wait: f64) -> Send {
 async fn a_message_whose_wait_a_line_may_cut_short_is_one_message_whenever_that_line_forms() {
     let dir = tempfile::tempdir().unwrap();
     let (daemon, keys) = at(&dir);
-    // Nobody waits for a slot when this send begins. Its message needs a key all the same: a caller that comes later ends this
-    // call early, and the message is then sent again to wait for its answer.
+    // Nobody waits for a slot when this send begins. Its message needs a key all the same: a caller that comes later may end
+    // this call early, and the message is then sent again to wait for its answer.
     daemon.send(&waits_for(1.2)).await.unwrap();
     assert!(keys.lock().unwrap().iter().all(Option::is_some));
     keys.lock().unwrap().clear();

@@ -138,8 +138,8 @@ impl About<'_> {
         if form == CardForm::V03 {
             take_new_members(&mut card);
         }
-        // The offers in this card were written by peers: `Shown` makes their hidden characters visible, so that they cannot
-        // mislead a reader.
+        // The offers in a peer's card were written by that peer: `Shown` makes their hidden characters visible, so that they
+        // cannot mislead a reader.
         Shown::of(&card)
             .map(Shown::into_value)
             .map_err(|_| A2aError::internal("Internal error: a card has no form"))
@@ -318,8 +318,8 @@ mod tests {
                 as_read_by_1_0(hybrid.clone(), &signed),
                 Value::Object(signed.clone())
             );
-            // The hybrid card holds the members of A2A 0.3 beside those of 1.0. They must not change the latter, or a client of
-            // 1.0 would read another scheme than in the signed card.
+            // The hybrid card holds the members of A2A 0.3 beside those of 1.0, and must leave those of 1.0 as they are:
+            // otherwise a client of 1.0 would read another scheme than in the signed card.
             for (new, _) in SCHEMES {
                 let of_signed = &signed["securitySchemes"][name][new];
                 assert_eq!(&scheme[new], of_signed, "{new}");

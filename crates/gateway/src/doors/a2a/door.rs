@@ -134,8 +134,8 @@ impl A2aDoor {
         let (mut record, seq) = self.store.owned(owner, id).await?;
         if let Some(answer) = record.answer.clone() {
             let daemon = self.context.daemon_of(caller);
-            // The text of an answer that is not kept on disk is in memory alone (`Unwritten`): after a restart,
-            // fetch it from the inbox.
+            // The text of an answer that is not kept on disk is in memory alone (`Unwritten`): fetch it from the inbox if a
+            // restart, or a lack of room, has taken it from there.
             if record.task.artifacts.is_empty() {
                 put_answer(&daemon, &mut record, &answer).await?;
             }
@@ -152,7 +152,7 @@ impl A2aDoor {
         };
         let acknowledge = Acknowledge::of(vec![name]);
         let done = daemon.call(&acknowledge, Duration::ZERO).await;
-        // If the answer has already left the inbox, the daemon refuses to acknowledge it. That is as good as success: in both
+        // The daemon refuses to acknowledge an answer that has left the inbox already. So count a refusal as success: in both
         // cases note that the client has got the answer.
         if matches!(
             done,
@@ -208,8 +208,8 @@ impl A2aDoor {
         };
         let shown = match daemon.call(&show, Duration::ZERO).await {
             Ok(shown) => Some(shown),
-            // The daemon refuses this call when its configuration has no [card], or when the daemon is of an earlier
-            // release, which does not know the call: then there is no signed card.
+            // Take a refusal to mean that there is no signed card: the daemon's configuration has no [card], or the daemon does
+            // not know this peer, or, being of an earlier release, this call.
             Err(DoorError::Daemon(ClientError::Refused(_))) => None,
             Err(fault) => {
                 let last = self.card.locked();

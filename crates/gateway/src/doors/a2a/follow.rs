@@ -136,7 +136,7 @@ impl Following<'_> {
         if subscribed.state == Some(State::Received) {
             self.look_later(message, UNTAKEN);
         }
-        // Once the peer's agent has taken the message, progress may have come before this subscription: so ask for it once.
+        // Nothing has come of a message on its way that nobody took. Of any other, ask: news may have come before now.
         match subscribed.state {
             Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
             _ => self.look(link, message).await,
@@ -336,7 +336,7 @@ impl Following<'_> {
     async fn acknowledge(&self, link: &mut DaemonConnection, name: Name) -> Result<(), DoorError> {
         let acknowledge = Acknowledge::of(vec![name]);
         match link.call(&acknowledge, PROMPT).await {
-            // A refusal means that somebody else has already taken the answer out of the inbox, which is no error here.
+            // A refusal is no error here: as a rule somebody else has already taken the answer out of the inbox.
             Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(()),
             Err(fault) => Err(fault),
         }

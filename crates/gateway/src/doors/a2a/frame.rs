@@ -44,8 +44,8 @@ pub(crate) fn read(body: &[u8]) -> Result<A2aRequest, (Id, A2aError)> {
         None => None,
         Some(Ok(params)) => Some(params),
         Some(Err(_)) => {
-            // The strict parser does not say which number it refused. Parse again leniently to find the number, so
-            // that the error can name its place.
+            // The strict parser does not say what it refused. If it was too large a number, parse again leniently to find that
+            // number, so that the error can name its place.
             let wide = frame.params.and_then(|params| {
                 let value: Value = serde_json::from_str(params.get()).ok()?;
                 wide_number(&value)

@@ -74,8 +74,8 @@ impl A2aDoor {
         let all: Vec<String> = offers.iter().map(|offer| offer.name.clone()).collect();
         let is_news = self.offered.with(peer, |known| {
             known.is_met |= is_met;
-            // An empty list means that the peer's program is away: keep the offers that it had before. An unchanged list is no
-            // news, so it is not written again.
+            // An empty list means that the peer's program is away, or has not told its offers yet: keep those that it had
+            // before. An unchanged list is no news, so it is not written again.
             let is_news = !all.is_empty() && known.last != all;
             if is_news {
                 known.last.clone_from(&all);
@@ -83,7 +83,8 @@ impl A2aDoor {
             is_news
         });
         if is_news {
-            // The error is ignored: the offers are then in memory only, and unknown after the next start.
+            // Ignore an error: the offers are then in memory only, and after the next start unknown until the peer tells them
+            // again.
             let _ = self.store.note_offered(peer.to_owned(), all).await;
         }
     }

@@ -144,8 +144,8 @@ impl Pushing {
             else {
                 return false;
             };
-            // Check this at each try, after the wait for slots: the token may have been revoked, or the receiver
-            // deleted, meanwhile.
+            // Ask at each try, after the wait for slots, whether the push is still wanted: the token may have been revoked, or
+            // the receiver deleted, meanwhile.
             let is_wanted = context.still_admits(&post.due.caller)
                 && store.stands(post.due.config.clone()).await;
             if !is_wanted {

@@ -27,7 +27,8 @@ impl A2aDoor {
             return self.find(call).await;
         };
         let mut pause = PAUSES.0;
-        // Retry a refusal that passes by itself (budget used up, program away) until the message would have expired anyway.
+        // Retry two refusals, budget used up and program away, only until the message would have expired anyway: nothing would
+        // come of a message that is sent later.
         let given_up = Instant::now() + Duration::from_secs(request.life.unwrap_or(LIFE));
         // `turn` is held from the moment when the peer's budget is used up until this message has left: only
         // one of the messages that wait for this budget is tried at a time.
@@ -104,7 +105,8 @@ impl A2aDoor {
     async fn in_line(&self, peer: &str) -> OwnedMutexGuard<()> {
         let line = {
             let mut lines = self.lines.locked();
-            // Drop the queues that nobody holds or waits in: otherwise the map would keep one for each peer that ever was.
+            // Drop the queues (`lines`) that nobody holds or waits in: otherwise the map would keep one for each peer that ever
+            // was.
             lines.retain(|known, line| known == peer || Arc::strong_count(line) > 1);
             Arc::clone(lines.entry(peer.to_owned()).or_default())
         };

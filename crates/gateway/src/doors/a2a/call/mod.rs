@@ -151,7 +151,8 @@ impl Asking<'_> {
             .task(self.caller, self.owner(), id.clone())
             .await?;
         let seen = self.last_event.filter(|last| *last <= seq);
-        // Nothing more comes of a task that is over: so refuse it, unless this client has missed events, which it still gets.
+        // Nothing more comes of a task that is over: so refuse to follow it, unless this client has missed events, which it
+        // still gets.
         if record.task.status.state.is_terminal() && seen.is_none_or(|last| last == seq) {
             let text = "Unsupported operation: the task is over, and nothing more will come of it";
             return Err(A2aError::new(A2aErrorKind::Unsupported, text).with("taskId", id));

@@ -168,8 +168,8 @@ pub(crate) async fn answer(
         || asked(heard.version.as_deref()).unwrap_or(A2aVersion::V1),
         |(_, version)| version,
     );
-    // A2A 0.3 reports an error of a stream that cannot begin as an event of the stream, if the client
-    // accepts events. A2A 1.0 reports it as a plain answer.
+    // A2A 0.3 reports an error of a stream that cannot begin as an event of the stream, if the client reads nothing but events.
+    // A2A 1.0 reports it as a plain answer.
     let as_event = heard.wants_events
         && matches!(
             found,
@@ -255,8 +255,8 @@ async fn behind(
     if let Some(peer) = named.filter(|peer| caller.scope.knows(peer)) {
         match room.offers(caller, &peer).await {
             Ok(Some(offers)) => return Ok((peer, offers)),
-            // The gateway's own database knows the owner of each task, so calls about tasks are answered even
-            // while the daemon is away.
+            // The gateway's own database knows the owner of each task, so calls about tasks are answered even while the daemon
+            // is away or busy.
             Err(_) if method.is_of_tasks() => return Ok((peer, Vec::new())),
             Ok(None) => {}
             Err(fault) => return Err(fault),

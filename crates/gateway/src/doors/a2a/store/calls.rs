@@ -160,8 +160,8 @@ impl Db {
     /// task since, nor given it up, and it is not long over. The specification lets a messageId tell a call that is made
     /// again (3.3.1), and clients use it for another task as well.
     fn task_of(&self, key: &str, now: Moment) -> Result<Option<String>, A2aError> {
-        // A key is a hash, a dot and an id. `/` follows the dot in ASCII, so this range holds exactly the keys
-        // of one hash, and the index of the primary key finds it.
+        // A key is a hash, a dot, an id, and a `_` for each further try. `/` follows the dot in ASCII, so this range holds
+        // exactly the keys of one hash, and the index of the primary key finds it.
         let found = self.rows(
             "SELECT task FROM calls JOIN tasks ON tasks.id = calls.task \
              WHERE calls.key >= ?1 AND calls.key < ?1 || '/' AND state <> ?2 AND (is_over = 0 OR updated >= ?3) \
