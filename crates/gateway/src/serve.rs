@@ -81,8 +81,8 @@ async fn run(args: &ServeArgs, config: GatewayConfig) -> Result<(), ExitReason> 
     let carriers = ConfiguredCarriers::of(&context, args.carrier_socket.as_deref());
     let carriers =
         carriers.map_err(|lacking| (lacking.to_string(), lacking.next().to_owned(), USAGE))?;
-    // Store the position in the Discord channel before `say_where` prints the address: whoever reads that
-    // line expects the channel to show every message from then on.
+    // Store after which line of the log the Discord channel shows messages, before `say_where` prints the address: whoever
+    // reads the address expects the channel to show every message from then on.
     carriers.fix_places().await;
     say_where(&context.config, &listener, &door);
     let inbox = carriers.begin();
@@ -163,7 +163,7 @@ fn make_room(connections: usize) {
             current: Some(most),
             maximum: now.maximum,
         };
-        // If the system does not raise the limit, the listener has fewer descriptors, and closes idle connections sooner.
+        // An error is ignored: with fewer descriptors, the listener only has to close idle connections sooner.
         let _ = setrlimit(Resource::Nofile, raised);
     }
 }

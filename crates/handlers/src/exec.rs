@@ -241,8 +241,8 @@ async fn converse(child: &mut Child, input: &[u8]) -> io::Result<(ExitStatus, Ve
 }
 
 fn judge(status: ExitStatus, answer: Vec<u8>) -> Result<Vec<u8>, Fault> {
-    // Judge the size before the exit status: a command that printed too much was ended by the closed pipe, so its status would
-    // hide the true fault.
+    // Judge the size before the exit status: a command that printed too much was perhaps ended by the closed pipe, and then its
+    // status would hide the true fault.
     if answer.len() as u64 > LARGEST {
         return Err(Fault::of_answer(Fault::TooLarge));
     }

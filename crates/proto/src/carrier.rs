@@ -136,8 +136,8 @@ pub fn http_address(text: &str) -> Result<&str, RouteError> {
     let rest = text.strip_prefix("https://");
     let rest = rest.or_else(|| text.strip_prefix("http://"));
     let rest = rest.ok_or(RouteError::Unknown)?;
-    // Refuse `@`, with which an address could hold a login, `#`, which begins a
-    // fragment, and what RFC 3986 does not allow at all.
+    // Refuse `@`, with which an address could hold a login, `#`, which begins a fragment, and some characters that RFC 3986
+    // allows nowhere, such as white space and quotation marks.
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '@' | '#' | '\\' | '"' | '<' | '>');
     let host = rest.split(['/', '?']).next().unwrap_or_default();
     let fits = text.len() <= LONGEST_ADDRESS && text.chars().all(plain) && !host.is_empty();

@@ -192,7 +192,8 @@ fn body(given: &str) -> Result<Value, CommandFault> {
 }
 
 fn print(value: &Value) -> Result<(), CommandFault> {
-    // The answer comes from another agent: escape its hidden characters, which could control the terminal.
+    // The answer comes from another program, which may repeat what others wrote: escape its hidden characters, which could
+    // control the terminal.
     let said = writeln!(io::stdout(), "{}", visible(&value.to_string()));
     said.map_err(|error| {
         failed(

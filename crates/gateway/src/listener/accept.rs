@@ -51,8 +51,8 @@ impl Accept {
                 accepted = socket.accept() => accepted,
             };
             let Ok((stream, remote)) = accepted else {
-                // The process is out of file descriptors: close an idle connection and wait a moment, because accepting again
-                // at once would only fail again and again.
+                // `accept` fails mostly because the process is out of file descriptors. Close an idle connection and wait a
+                // moment: accepting again at once would only fail again.
                 places.free_one(None);
                 sleep(ACCEPT_PAUSE).await;
                 continue;

@@ -40,8 +40,8 @@ impl Gate {
             "[::1]".to_owned(),
         ];
         let bound = match config.listen.address {
-            // Nobody calls the gateway by an unspecified address such as `0.0.0.0`, so it is not one of the
-            // gateway's host names.
+            // An unspecified address such as `0.0.0.0` stands for all addresses of this machine, and is the name of none: so it
+            // is not one of the gateway's host names.
             address if address.ip().is_unspecified() => None,
             address if address.is_ipv6() => Some(format!("[{}]", address.ip())),
             address => Some(address.ip().to_string()),

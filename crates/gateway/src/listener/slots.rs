@@ -44,8 +44,8 @@ impl ConnectionActivity {
 
 impl Drop for RequestUnderWay {
     fn drop(&mut self) {
-        // Store when this request ended before taking the request off the count: once the count is 0, `free_one` goes by
-        // `idle_since`, which would still hold the end of an earlier request.
+        // Store the end of this request before the count goes down: once the count is 0, `free_one` goes by `idle_since`, which
+        // would still hold the end of an earlier request.
         let now = self.0.clock.fetch_add(1, Ordering::Relaxed);
         self.0.idle_since.store(now, Ordering::Relaxed);
         self.0.under_way.fetch_sub(1, Ordering::Relaxed);

@@ -72,8 +72,8 @@ impl Secured {
             now.looked = Instant::now();
             let stamps = stamps(&self.config, &self.section);
             if stamps != now.stamps {
-                // Note the stamps even if the files do not fit together: the fault is then logged once for each
-                // change, not at each connection.
+                // Note the stamps even if the files do not fit together: the fault is then logged once for each change, and not
+                // every second.
                 now.stamps = stamps;
                 match shown(&self.config, &self.section) {
                     Ok(shown) => {

@@ -24,8 +24,8 @@ impl HttpClient {
         for (address, place) in self.judged(url).await? {
             if !is_secure && place == AddressKind::Public {
                 failed = OutgoingError::Cleartext;
-                // Without TLS, skip this address, because it is public. The same name may also lead to an address in an own
-                // network, where calls without TLS are allowed: so try the next one.
+                // Without TLS, no public address is called. The same name may also have an address of kind `Own`, which may be
+                // called without TLS: so try the next one.
                 continue;
             }
             match self.proxies.connect(url, address).await {

@@ -276,7 +276,8 @@ mod tests {
         for address in ["192.168.2.1", "10.0.0.1", "169.254.169.254", "fe80::1"] {
             assert_eq!(judged(&guard, address), None, "{address}");
         }
-        // Whoever names the network of a translator has not named what stands behind it.
+        // A configured IPv6 network does not allow the private IPv4 addresses that its addresses carry (NAT64, 6to4, mapped):
+        // the guard judges such an address by its IPv4 part alone.
         let translators = ["64:ff9b::/96", "2002::/16", "::/0"].map(|text| text.parse().unwrap());
         let guard = Guard::new(false, translators.into());
         for address in [

@@ -169,7 +169,7 @@ impl Host {
         match self {
             Self::Address(address) => address.is_loopback(),
             Self::Here => true,
-            // A name can lead to another machine tomorrow, so no name counts as loopback.
+            // `localhost` is `Here`. Any other name can lead to another machine tomorrow, so it does not count as loopback.
             Self::Name(_) => false,
         }
     }

@@ -176,7 +176,7 @@ fn lock(path: &Path) -> Result<std::fs::File, FileFault> {
         .write(true)
         .open(&beside);
     let file = file.map_err(failed)?;
-    // The system gives the lock back when the file is closed, also after a crash.
+    // The lock ends with the open file, also after a crash: so no lock is ever left behind that a person would have to remove.
     flock(&file, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
     Ok(file)
 }

@@ -82,8 +82,8 @@ impl KnownTokens {
         let mut before = std::mem::take(&mut self.live);
         for entry in entries {
             let live = match before.remove(&entry.hash.0) {
-                // An unchanged token keeps its rate, its slots and its requests under way: the file changed because of
-                // another token.
+                // An unchanged token keeps its rate, its slots and its requests under way: a change of another token must not
+                // disturb its client.
                 Some(live) if live.entry == entry => live,
                 changed => {
                     if let Some(changed) = changed {

@@ -46,7 +46,8 @@ impl LineKind for AttemptLine {
         line.maybe("peer", self.peer.as_ref().map(AgentId::as_str));
         line.text("reason", &self.reason);
         line.number("count", self.count);
-        // The member `call` exists since version 2 of the log's lines: leave it out of a line of version 1.
+        // The member `call` exists since version 2 of the log's lines. A line of version 1 is written only to be compared with
+        // the log: so leave `call` out of it.
         let is_second = line.version == LineVersion::V2;
         line.some("call", self.call.as_deref().filter(|_| is_second));
         let Some(tried) = &self.tried else { return };
@@ -54,7 +55,7 @@ impl LineKind for AttemptLine {
         line.number("tier", tried.tier.into());
         let capability = tried.capability.as_ref();
         line.some("capability", capability.map(CapabilityName::as_str));
-        // The member `conversation` exists since version 2 of the log's lines: leave it out of a line of version 1.
+        // The member `conversation` exists since version 2, too: leave it out of a line of version 1.
         let conversation = tried.conversation.as_ref().filter(|_| is_second);
         line.some("conversation", conversation.map(ConversationId::as_str));
     }

@@ -206,8 +206,8 @@ impl LineKind for Verdict {
                 Evidence::Raw(head, claimed)
             }
             (None, None, Err(_)) => Evidence::Copy(claimed),
-            // Refuse a log line that holds the message in two forms, such as `message` and `raw`: the two could contradict each
-            // other.
+            // Refuse a log line whose `headers` are no object, or that holds the message in two forms, such as `message` and
+            // `raw`: the two could contradict each other.
             _ => return Err(EntryError("message")),
         };
         Ok(Self {

@@ -111,9 +111,11 @@ impl Telling {
             if self.is_over {
                 return None;
             }
-            // Mark the news as seen before reading the events: an event that is written in between then ends the next wait.
+            // Mark the news as seen before the events are read, and not after: otherwise an event that is written between the
+            // two would be marked as seen, and would not end the wait below.
             self.news.borrow_and_update();
-            // The stream ends when the store has forgotten the task (`seen` fails) or when the gateway ends (`stop`).
+            // If the task can no longer be read, for instance because the store has forgotten it, end the stream: no event
+            // would ever come.
             let seen = self.room.store.seen(self.task.clone(), self.after).await;
             self.take(seen.ok()?);
             if !self.ready.is_empty() || self.is_over {

@@ -79,8 +79,8 @@ mod tests {
                 call("GetTaskPushNotificationConfig", json!({"id": "x"})),
                 Some(A2aErrorKind::Params),
             ),
-            // `fault` looks only at calls of JSON-RPC 2.0 without an id, and for other faults than the missing id. So it finds
-            // nothing in the bodies from here on.
+            // `fault` finds nothing from here on: these two calls lack nothing but the id, and the bodies after them are no
+            // calls of JSON-RPC 2.0 without an id.
             (call("tasks/get", json!({"id": "x"})), None),
             (call("ListTasks", json!({})), None),
             (json!({"jsonrpc": "1.0", "method": "message/ssend"}), None),

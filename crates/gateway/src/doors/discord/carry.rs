@@ -9,8 +9,8 @@ use crate::doors::inbox::decode;
 
 /// Whether the channel has it. There is one channel, which the daemon knows by the word alone.
 pub(super) async fn post(room: &DiscordDoor, parcel: &CarriedParcel, under_way: usize) -> bool {
-    // Discord is slow, so at most `AT_ONCE` parcels are posted at the same time: for any other parcel, the
-    // daemon uses another carrier or tries later.
+    // Discord is slow: post at most `AT_ONCE` parcels at the same time, and refuse any other at once, which the daemon then
+    // sends by another carrier or later.
     let is_here = parcel.address == ADDRESS && under_way < AT_ONCE;
     let Some(bytes) = decode(&parcel.bytes).filter(|_| is_here) else {
         return false;

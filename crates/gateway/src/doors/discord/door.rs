@@ -56,7 +56,8 @@ impl DiscordDoor {
     pub(crate) fn note_post(&self, post: Snowflake) {
         let mut own = self.own.locked();
         own.posts.insert(post);
-        // Forget the oldest post when there are too many. Ids of posts rise with time, so the oldest is the first in the set.
+        // Remember only the newest posts: otherwise the set would grow as long as the gateway runs. Ids of posts rise with
+        // time, so the oldest is the first in the set.
         if own.posts.len() > REMEMBERED {
             own.posts.pop_first();
         }

@@ -77,8 +77,8 @@ async fn once(
         .map_err(ReadError::Discord)?;
     let mut looked = Looked::default();
     let Some(after) = after else {
-        // No position is stored, so this is the first look at the channel. Posts from before are not meant for
-        // this gateway: reading begins after the newest of them.
+        // No position is stored, so this is the first look at the channel: reading begins after its newest post, and not with
+        // all that was ever posted there.
         let newest = posts.last().map_or(0, |post| post.id.0);
         keep(room, newest)?;
         return Ok(looked);
@@ -91,7 +91,7 @@ async fn once(
             looked.skipped += 1;
             continue;
         }
-        // Skip the gateway's own posts: this gateway's daemon sent them, and needs no copy.
+        // Skip the gateway's own posts: what they hold came from this gateway's own daemon, which needs no copy.
         if !room.is_own(post.id) {
             take(room, link, carrier, agent, post).await?;
         }
@@ -138,7 +138,8 @@ async fn envelope(room: &DiscordDoor, post: &ChannelPost) -> Result<Option<Bytes
         Some(file) => match room.channel.file(file).await {
             // Check the length again, and skip a file that is too long: it may be longer than the post claims.
             Ok(bytes) => Ok(Some(bytes).filter(|bytes| bytes.len() <= MAX_MESSAGE)),
-            // The author of the post chose the file's address, so an unreadable file is no fault of Discord's: skip it.
+            // A file that cannot be fetched must not stop the reading: an error here would leave the position before this post,
+            // and the reader would fail at it again and again. So skip the file.
             Err(_) => Ok(None),
         },
     }

@@ -15,8 +15,8 @@ impl DiscordDoor {
     /// Keeps where showing begins, before anybody is told that the gateway is there. A daemon that is away is not waited
     /// for: nothing is said before it is there.
     pub(crate) async fn begin(&self) {
-        // An error here stops nothing, and is not logged: the first session does the same again, and logs the error if it is
-        // still there.
+        // An error or a timeout here stops nothing, and is not logged: the first session does the same again, and logs the
+        // error if it is still there.
         let _ = timeout(FIRST_PLACE, show::begin(self)).await;
     }
 

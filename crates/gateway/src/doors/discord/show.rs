@@ -45,8 +45,8 @@ pub(crate) async fn session(room: &DiscordDoor) -> ClientError {
         };
         for message in &part.messages {
             show(room, message).await;
-            // Store how far the log was shown only after the post: after a crash in between, the message is posted again with
-            // the same nonce, and Discord drops the copy.
+            // Store how far the log was shown only after the post: after a crash in between, the message is posted again and
+            // not left out. Discord drops such a copy if it comes soon, because its nonce is the same.
             if let Err(error) = keep(room, message.line) {
                 return error;
             }

@@ -55,7 +55,8 @@ impl ChannelState {
         let mut places = self.places.locked();
         let mut changed = *places;
         change(&mut changed);
-        // Most calls set the positions to what they are: skip the write then, because each write is synced to the disk.
+        // A call may set the positions to what they are, for instance if nothing was added to the log: skip the write then,
+        // because each write is synced to the disk.
         if changed != *places {
             let (new, bytes) = (
                 self.path.with_extension("new"),

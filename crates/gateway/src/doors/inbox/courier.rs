@@ -44,7 +44,8 @@ async fn again_and_again(room: &Arc<HttpCarrier>) {
                 "the daemon takes nothing by HTTP: {why}; trying again"
             ));
         }
-        // A connection that lasted shows that the daemon was there, so the pauses begin short again.
+        // Longer pauses are for attempts that fail at once. After a session that took longer than `LONGEST_PAUSE`, begin with
+        // the shortest pause again.
         pause = if began.elapsed() > LONGEST_PAUSE {
             FIRST_PAUSE
         } else {

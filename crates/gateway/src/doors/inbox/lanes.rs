@@ -44,8 +44,8 @@ impl Lanes {
     pub(super) async fn turn(&self, address: &str, patience: Duration) -> Option<LaneTurn<'_>> {
         let mut turn = self.enter(address, Instant::now())?;
         let place = timeout(patience, Arc::clone(&turn.places).acquire_owned()).await;
-        // While this parcel waited for its turn, an earlier parcel may have failed, which pauses the address: so look whether
-        // it is paused now, and if so give no turn.
+        // While this parcel waited for its turn, an earlier parcel may have failed, and that pauses the address: give no turn
+        // if it is paused now.
         let is_paused = self.0.locked().get(address)?.is_paused(Instant::now());
         turn.place = place.ok()?.ok().filter(|_| !is_paused);
         turn.place.is_some().then_some(turn)

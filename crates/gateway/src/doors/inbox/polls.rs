@@ -32,7 +32,8 @@ pub(crate) async fn run(room: &Arc<HttpCarrier>, link: &CarrierConnection) -> Cl
             Ok(routes) => routes,
             Err(error) => return error,
         };
-        // A peer with the address `KEPT_FOR_POLLS` takes no connections: it polls this gateway, and cannot be polled itself.
+        // Only an agent that takes no connections polls (`dials_out`). A peer with the address `KEPT_FOR_POLLS` takes none
+        // either: it polls this gateway, and cannot be polled itself.
         let asks = |route: &CarrierRoute| routes.dials_out && route.address != KEPT_FOR_POLLS;
         let peers: Vec<String> = routes
             .peers
@@ -55,8 +56,8 @@ pub(crate) async fn run(room: &Arc<HttpCarrier>, link: &CarrierConnection) -> Cl
         }
         tokio::select! {
             () = sleep(ROUTES) => {}
-            // A polling task ends by itself only when it has lost the daemon. An aborted task gives an error,
-            // which this pattern skips.
+            // A polling task ends by itself only if a call to the daemon failed other than by a refusal: then this connection
+            // has to begin anew. An aborted task gives an error, which this pattern skips.
             Some(Ok(ended)) = tasks.join_next() => return ended,
         }
     }

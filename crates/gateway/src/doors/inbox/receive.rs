@@ -61,7 +61,8 @@ async fn taken(
         return Err(InboxRefusal::Nobody);
     }
     admit_type(request.headers())?;
-    // Count one envelope against the sender's rate before the body is read: a sender that is over its rate has no body read.
+    // Count one envelope of this request before its body is read: reading takes time and memory, which a sender over its rate
+    // must not get.
     pass(room, from, 1)?;
     let time = room.context.config.limits.body_time();
     let body = room
@@ -99,18 +100,18 @@ async fn taken(
                 return poll(room, &waits, bytes).await;
             }
             Err(NotWaiting::Full) => return Err(InboxRefusal::Full),
-            // This poll is no newer than one that already waits: give it to the daemon like any envelope, and the
-            // daemon counts it as a copy.
+            // This poll is a copy, or came late: it must not take the place of the one that waits. Give it to the daemon like
+            // any envelope, so that it is judged and answered like one.
             Err(NotWaiting::Older) => {}
         }
     }
     let ruled = ruled(room, place, from, judged).await;
-    // Delay a refusal to the next tick, like any other answer: otherwise the time of the answer would tell what was verified.
+    // Delay every answer to the next tick, a refusal as well: otherwise the time of the answer would tell what was verified.
     sleep(until_tick(began.elapsed())).await;
     ruled?;
     let mut response = StatusCode::ACCEPTED.into_response();
-    // The inbox limits each address itself, so the listener's limit for strangers must not apply as well: this mark switches it
-    // off.
+    // The inbox limits each address itself, so the listener must not count an accepted delivery against its limit for
+    // strangers: this mark exempts it.
     response.extensions_mut().insert(KnownCaller);
     Ok(response)
 }

@@ -59,8 +59,8 @@ fn judge(message: Unverified, view: &TrustView) -> (EnvelopeVerdict, Option<Poll
             EnvelopeVerdict::Forged
         }
         Err(_) if method.is_some_and(Method::is_handshake) => EnvelopeVerdict::Flight,
-        // This snapshot of the trust store may lack a newer key of the peer, by which the message can be verified. So the
-        // message is `Unknown`, and the daemon judges it by its newest trust store.
+        // The snapshot may lack the sender, or a newer key of theirs by which the message can be verified. So the message is
+        // `Unknown` and not `Forged`, and the daemon judges it by its newest trust store.
         Err(_) => EnvelopeVerdict::Unknown,
     };
     (verdict, poll)

@@ -131,7 +131,7 @@ impl View {
 
     pub(crate) fn message(self, message: signet_api::Message) -> ClientMessage {
         let withheld = match &message.shut {
-            // Check the tier first: for a message above the client's tier it makes no difference whether the daemon could open
+            // Check the tier first: the client is told that the message is above its tier, whether or not the daemon could open
             // it.
             _ if message.data_tier > self.tier => Some(Withheld::AboveTier),
             Some(_) => Some(Withheld::CannotBeOpened),

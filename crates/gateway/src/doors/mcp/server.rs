@@ -219,8 +219,8 @@ impl ServerHandler for Gateway {
             ));
         };
         let handed_over = std::mem::take(&mut *turn.handed_over.locked());
-        // Note under this request's id which messages the result shows, before the result is sent: when the line with this id
-        // is written, the transport looks up what to acknowledge.
+        // Note which messages the result shows before it is sent: the transport acknowledges them as soon as the result is
+        // written.
         self.expect(&whose, context.id, handed_over);
         Ok(match answered {
             Ok(shown) => done(shown),

@@ -173,7 +173,8 @@ impl<R: AsyncRead + Unpin> BoundedLines<R> {
             let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
             self.is_too_long |= self.begun.len() + part.len() > LINE_MAX;
             match self.is_too_long {
-                // Free the memory of a line that is too long; the rest of the line is skipped.
+                // Keep nothing of a line that is too long, and skip its rest: otherwise a line without an end would fill the
+                // memory.
                 true => self.begun = Vec::new(),
                 false => self.begun.extend_from_slice(part),
             }

@@ -65,8 +65,8 @@ impl Handler for A2a {
     fn handle<'a>(&'a mut self, attempt: &'a Attempt<'a>) -> Trying<'a> {
         async move {
             let (mut called, mut bell) = self.begin(attempt).await?;
-            // If this message continues a task that the agent no longer knows, forget that task, and send the message once
-            // more, as a new task.
+            // If this message would continue a task that the agent no longer knows, forget that task, and send the message once
+            // more, as a new task: its sender cannot know what the agent has forgotten.
             if let Err(error) = &called
                 && error.code() == NO_TASK
                 && self.speaking.resting.forget(attempt)

@@ -125,7 +125,8 @@ async fn accept(listener: TcpListener, waiting: Arc<Bells>) {
                     drop(place);
                 });
             }
-            // The process is out of file descriptors: wait until one is free again.
+            // `accept` fails mostly because the process is out of file descriptors: the next try would fail as well, so wait a
+            // moment.
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }

@@ -252,8 +252,8 @@ mod tests {
                 _ => panic!("it prints"),
             }
         };
-        // A systemd unit gives handlers their tokens by variables. In this test CARGO_MANIFEST_DIR stands for such a variable,
-        // because Cargo sets it for every test.
+        // Beside the usual ones such as PATH, a command gets only the variables that `env` names, and so no token of another
+        // handler. CARGO_MANIFEST_DIR stands for such a token, because Cargo sets it for every test.
         let ours = std::env::var("CARGO_MANIFEST_DIR").unwrap();
         assert_eq!(told(""), " and a path");
         assert_eq!(

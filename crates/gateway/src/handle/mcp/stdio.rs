@@ -133,7 +133,7 @@ impl PipedSession {
         let mut room = ANSWER.bytes;
         for _ in 0..MOST_LINES {
             let line = self.line(room).await?;
-            // All lines before the answer share one limit, so a server that talks without an end is cut off.
+            // All lines up to the answer share one limit, so a server that talks without an end is cut off.
             room = room.saturating_sub(line.len());
             trace.heard(attempt, &line);
             let value = answer::read(&line, ANSWER)?;
@@ -144,8 +144,9 @@ impl PipedSession {
             }
             match value.get("id").and_then(Value::as_u64) {
                 Some(id) if id == self.before && self.answered > 0 => say(ANOTHER),
-                // The id is that of neither this call nor the one before: the server may have written the answer before this
-                // call was made, so skip it. But until the server has answered one tool call, such an id is an error (below).
+                // An answer to neither this call nor the one before: the server may have written it before this call was made,
+                // so skip it. But a server that has not yet answered a tool call may copy no id at all: then this is an error
+                // (below).
                 Some(id) if id != self.last && self.answered > 1 => say(UNASKED),
                 _ => {
                     let called = jsonrpc::answer(value, &json!(self.last))?;
@@ -166,7 +167,7 @@ impl PipedSession {
         method: &Value,
         id: Option<&Value>,
     ) -> Result<(), Fault> {
-        // A message without an id is a notification, and wants no answer.
+        // Without an id (a text or a number) the message is a notification, which gets no answer.
         let Some(id) = id.filter(|id| id.is_string() || id.is_number()) else {
             return Ok(());
         };

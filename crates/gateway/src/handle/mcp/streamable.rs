@@ -56,8 +56,8 @@ impl Streamable {
         trace: &Trace,
         params: Value,
     ) -> Result<RpcAnswer, Fault> {
-        // Take the session out, and put it back only after a good call: after a failed call, the next call
-        // begins a new session.
+        // Take the session out, and put it back only after a good call: the server may have ended the session of a failed call,
+        // so the next call begins a new one.
         let session = match self.session.take() {
             Some(session) => session,
             None => self.greet(attempt, trace).await?,

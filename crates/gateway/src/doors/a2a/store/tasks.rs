@@ -41,8 +41,8 @@ impl Db {
         let before = record.clone();
         let events = record.apply(change, Moment::read());
         let state = record.task.status.state;
-        // Write the record even if the change makes no event: a part that waits for earlier parts must be in the record when
-        // they come.
+        // Write a changed record even if the change makes no event: the record may now hold a part that waits for earlier
+        // parts, and has to hold it still when they come.
         if !events.is_empty() || record != before {
             self.put(&record, events, seq, None)?;
         }
@@ -52,8 +52,8 @@ impl Db {
     /// The caller's task, with all that is known of it.
     pub(super) fn owned(&self, owner: &Owner, task: &str) -> Result<(Record, u64), A2aError> {
         let found = self.found(task)?;
-        // A token whose tier was lowered must not learn of tasks above its tier: it gets the same answer as
-        // for an unknown task.
+        // The caller must not learn of tasks of others, nor of its own above its tier, which may have been lowered: it gets the
+        // same answer as for an unknown task.
         let is_theirs = |record: &Record| {
             record.caller == owner.caller && record.peer == owner.peer && record.tier <= owner.tier
         };
@@ -71,7 +71,8 @@ impl Db {
             }
             None => self.events(task, after)?,
         };
-        // If events that the reader has not seen are already deleted, the reader gets the whole task instead.
+        // Only the newest events are kept. If the next event that the reader needs is gone, which a gap in the numbers shows,
+        // the reader gets the whole task instead.
         let first = events.first().map_or(seq + 1, |(number, _)| *number);
         let is_whole = after >= seq || first == after + 1;
         Ok(Seen {
@@ -100,7 +101,8 @@ impl Db {
             .sql
             .query_row(&count, bound, |row| row.get(0))
             .map(number)?;
-        // Several tasks can change in the same millisecond, so the end of a page is a pair of time and id.
+        // Several tasks can change in the same millisecond, so a page ends at a pair of time and id: by the time alone, the
+        // next page would leave some of them out.
         let text = format!(
             "SELECT id, updated FROM tasks WHERE {filter} AND (updated, id) < (?7, ?8) \
              ORDER BY updated DESC, id DESC LIMIT ?9"
@@ -244,14 +246,14 @@ impl Db {
         }
         if tasks < limits.tasks as u64 && bytes < limits.bytes {
             let left = (limits.tasks as u64 - tasks).min(open_left).min(tasks_left);
-            // `uncounted` says how many tasks each caller may still begin before the next count. Clear it when it gets long:
+            // `uncounted` says how many calls each caller may still begin before the next count. Clear it when it gets long:
             // that is harmless, because each caller is then counted again at its next call.
             if self.uncounted.len() > COUNTED_MAX {
                 self.uncounted.clear();
             }
             self.uncounted
-                // Let this caller begin an eighth of the tasks for which there is room before the next count, and not all of
-                // them: other callers use up the same room meanwhile.
+                // Count again after an eighth of the calls for which there is room now, and not only after all of them: other
+                // callers use up the same room meanwhile.
                 .insert(caller.to_owned(), (left / 8).min(COUNT_AGAIN));
             return Ok(());
         }

@@ -131,7 +131,8 @@ async fn a_call_made_again_is_a_new_task_once_its_client_went_on_or_gave_up() {
         .unwrap();
     let again = store.begin(begin("k2", record("t5", 1, "x"))).await;
     assert_eq!(again.unwrap().task, "t5");
-    // The daemon takes only one message for each key, so the two tasks sent their messages under different keys.
+    // The tasks t1 and t2 say the same. The daemon takes only one message for each key, so their keys have to differ: otherwise
+    // it would take the message of t2 for a copy of that of t1.
     assert_eq!(names.len(), 2);
     assert_ne!(names[0], names[1]);
 }
@@ -350,8 +351,7 @@ async fn what_is_not_kept_is_never_on_the_disk_and_is_shown_while_the_process_li
         .change("t".to_owned(), answer(json!("VERY-SECRET-ANSWERED"), 3))
         .await
         .unwrap();
-    // The second task begins as one that is kept on disk. Its answer of tier 4 must not be: so from this answer on the task is
-    // one that is not kept.
+    // The words of the second task are kept on disk until its answer of tier 4 comes: that answer must not get there.
     store
         .begin(begin("k2", record("t2", 1, "plain")))
         .await

@@ -41,7 +41,7 @@ impl Record {
         // parts together.
         let is_full = serde_json::to_vec(&self.early).is_ok_and(|early| early.len() >= EARLY_BYTES);
         let early = self.early.entry(name.clone()).or_default();
-        // The client has seen all parts below `early.next`, and they cannot be taken back: so drop a second part with such a
+        // The parts below `early.next` have gone to the client and cannot be taken back: so drop a second part with such a
         // number. The part with the number `early.next` is taken even if the limit is reached, because it lets waiting parts go
         // to the client.
         let is_full = is_full || early.waiting.len() >= EARLY_MAX;
@@ -114,7 +114,7 @@ impl Record {
         let artifacts = &mut self.task.artifacts;
         let found = artifacts.iter_mut().find(|it| it.artifact_id == name);
         match found {
-            // An artifact of A2A needs at least one part, so one without parts is not sent to the client.
+            // In A2A an artifact has at least one part: so the client is told nothing of an update without parts.
             _ if parts.is_empty() => return None,
             Some(artifact) if append => {
                 if artifact.parts.len() + parts.len() > PARTS_MAX {

@@ -231,7 +231,7 @@ impl Record {
         if let Change::Shown = change {
             self.answer = None;
         }
-        // After a reconnect the daemon reports every open message again: such a report must not change a task that is over.
+        // Answers and reports can still come after the client has given the task up: no change moves a task that is over.
         if self.task.status.state.is_terminal() {
             return Vec::new();
         }
@@ -243,8 +243,8 @@ impl Record {
                 by,
                 waits_for,
             } => self.moved(state, reason.as_deref(), by, waits_for, now),
-            // A progress note above the token's tier is dropped, and the task goes on. An answer above that tier
-            // ends the task as withheld.
+            // The client must not see progress above its tier: drop it, and let the task go on, since the answer may have a
+            // lower tier. Nothing comes after an answer above the tier, so the task ends as withheld.
             Change::Progress(_, tier) if tier > self.reach => Vec::new(),
             Change::Progress(progress, tier) => {
                 self.admit(tier);
@@ -295,8 +295,8 @@ impl Record {
         let mut parts =
             parts.map_or_else(Vec::new, |parts| body::parts_of(json!({ "parts": parts })));
         if parts.is_empty() {
-            // The failure's message begins with the name of the task's state (see handle/a2a/result.rs): strip the name,
-            // because the task shows its state anyway.
+            // A handler of signet begins the failure's message with the name of the state (see handle/a2a/result.rs): strip the
+            // name, because the task shows its state anyway.
             let words = failure
                 .message
                 .strip_prefix(&*name)
@@ -304,7 +304,7 @@ impl Record {
             let words = words.strip_prefix(": ").unwrap_or(words);
             parts.extend((!words.is_empty()).then(|| A2aPart::text(visible(words).into_owned())));
         }
-        // Drop the parts that still wait for earlier parts: the next request of this task numbers its parts from 0 again.
+        // Forget waiting parts and the next number: a further request of this task numbers its parts from 0 again.
         self.early.clear();
         self.put_status_into_history();
         vec![self.status_of(state, parts, now)]

@@ -185,8 +185,8 @@ fn how_the_agents_own_task_ended_is_how_this_one_ends() {
         assert!(hidden.is_withheld() && hidden.is_over());
         assert!(!serde_json::to_string(&hidden).unwrap().contains("secret"));
     }
-    // The peer may name a state in its refusal. It has no effect if no task ends in it, or if the reason is not one that the
-    // peer's agent gives: the task then ends as for any refusal.
+    // The peer may name a state in its refusal. It counts only if a refused task can end in it, and only with the reason
+    // `declined`, which alone is the word of the peer's agent: otherwise the task ends as for any refusal.
     for (reason, name, state) in [
         ("declined", "completed", A2aTaskState::Rejected),
         ("declined", "working", A2aTaskState::Rejected),

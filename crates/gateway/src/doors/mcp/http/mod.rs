@@ -100,7 +100,7 @@ async fn pass(
         *response.status_mut() = StatusCode::NO_CONTENT;
         asked.iter().for_each(|asked| room.sessions.forget(asked));
     }
-    // The library answers for a session that has ended in plain text, but clients read JSON: so replace that answer.
+    // About a session that has ended, the library answers in plain text, but clients read JSON: so replace that answer.
     if let (StatusCode::NOT_FOUND, Some(asked)) = (response.status(), &asked) {
         room.sessions.forget(asked);
         return no_session();

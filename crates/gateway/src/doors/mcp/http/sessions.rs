@@ -47,7 +47,7 @@ impl Sessions {
             known.note(session, caller)
         };
         if let Some(ended) = ended {
-            // The error is ignored, because a session that is already over cannot be closed again.
+            // An error means that the session is already over, and that is all that is wanted here.
             let _ = self.manager.close_session(&ended).await;
         }
     }

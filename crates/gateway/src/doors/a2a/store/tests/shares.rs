@@ -82,7 +82,7 @@ async fn a_token_whose_tasks_are_as_long_as_it_can_have_them_leaves_room_for_ano
     let long = "x".repeat(100 << 10);
     let begun = as_many_as_one_can_have(&store, 200, &long).await;
     // One token may fill three quarters of 20 MiB, which is about 150 of these tasks of 100 KiB. It may be some more, because
-    // the bytes are counted again only after every 32 tasks.
+    // the bytes are counted only now and then: the next count comes after up to 32 tasks.
     assert!((140..=185).contains(&begun), "{begun}");
     another_has_room_for(&store, 10).await;
 }

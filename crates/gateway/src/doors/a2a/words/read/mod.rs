@@ -74,7 +74,7 @@ pub(crate) fn push(
     let authentication = match fields.object("authentication")? {
         None => None,
         Some(given) => {
-            // A2A 0.3 has a list `schemes` where 1.0 has one `scheme`: take the first of the list.
+            // A2A 0.3 has a list `schemes` where 1.0 has one `scheme`, and only one is kept here: take the first of the list.
             let listed = given.texts("schemes")?.into_iter().next();
             let scheme = given.text("scheme")?.or(listed);
             scheme

@@ -29,7 +29,7 @@ pub(crate) fn part(fields: &Fields<'_>) -> Result<A2aPart, Misread> {
         ));
     };
     let mut metadata = fields.map("metadata")?;
-    // Remove the mark `WRAPPED`: `of_data` has unwrapped the value, so the mark would be wrong from here on.
+    // `of_data` has unwrapped the value if the part bore the mark `WRAPPED`. Remove the mark: from here on it would be wrong.
     if let (PartContent::Data(_), Some(members)) = (&content, metadata.as_mut()) {
         members.remove(WRAPPED);
     }
