@@ -157,8 +157,8 @@ impl<'a> PeerReason<'a> {
     pub fn in_receipt(name: &'a str) -> Self {
         match name.parse::<Reason>() {
             Ok(reason) if reason.travels() => Self::Known(reason),
-            // `OWN` lists names that only our own daemon gives: people would take such a name from a peer for a report of our
-            // own daemon.
+            // Leave out the names in `OWN`, which only our own daemon gives: people would take one from a peer for a report of
+            // our own daemon.
             Err(_) if !OWN.contains(&name) => Self::Later(name),
             _ => Self::Misfit,
         }

@@ -188,7 +188,8 @@ impl LineKind for ApprovalLine {
     fn parse(line: Map<String, Value>) -> Result<Self, EntryError> {
         let members = LineMembers(&line);
         let value = members.value("approval")?;
-        // `Approval::parse` verifies the person's signature: so nobody makes up an approval by writing a line into the log.
+        // `Approval::parse` verifies the signature by the control key that the line itself brings. Whether that key is our
+        // person's is asked when they decide (`is_our_control`), and by an audit.
         let approval = Approval::parse(value, &control(&members)?);
         Ok(Self {
             peer: members.parsed("peer")?,

@@ -14,8 +14,8 @@ pub(super) enum Body {
     Bytes {
         place: Range<usize>,
         weight: usize,
-        // The tree is made at its first use. Threads share the message, so the thread that asks first makes the tree for all of
-        // them.
+        // The tree is made at its first use: most bodies are never read here. Threads share the message, so the thread that
+        // asks first makes the tree for all of them.
         tree: OnceLock<Value>,
     },
 }

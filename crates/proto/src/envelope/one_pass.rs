@@ -57,7 +57,8 @@ struct Envelope {
 impl Envelope {
     fn read(reader: &mut CanonicalReader<'_>) -> Option<Self> {
         reader.enter()?;
-        // A message without `body` is sealed, or invalid: the full parser tells which.
+        // If `body` does not come first, the message is sealed, has its members in another order, or is invalid: the full
+        // parser tells which.
         reader.member("body").then_some(())?;
         let body = reader.value()?;
         reader.member("headers").then_some(())?;

@@ -48,7 +48,8 @@ impl UnsignedParts<'_> {
         let text = |id: MessageId| id.to_string();
         match self.form {
             Form::Call(method) => method.is_call().then(|| text(self.headers.message_id)),
-            // An answer that names no request gets an empty id, so that the check of the finished message refuses it.
+            // The empty id is never sent: the check of the finished message refuses an answer without `in-reply-to`
+            // (`Parts::prove_id`).
             Form::Success | Form::Failure { .. } => {
                 Some(self.headers.in_reply_to.map(text).unwrap_or_default())
             }

@@ -65,7 +65,8 @@ pub fn accepted_body(task: TaskId) -> Value {
 
 /// Whether an answer takes the task.
 pub fn is_acceptance(body: &Value, task: TaskId) -> bool {
-    // Compare the whole body: a body with a further member is no acceptance, and leaves the task's offer open (`task-unknown`).
+    // Compare the whole body: the protocol knows one body that takes a task. A success with any other body, such as one more
+    // member, is refused (`task-unknown`), and the offer stays open.
     *body == accepted_body(task)
 }
 

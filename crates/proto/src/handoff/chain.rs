@@ -164,8 +164,8 @@ fn read_link(value: &Value) -> Result<Link, Reason> {
 /// newest, one newer still, or an older one that is still known.
 fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     let certificate = &link.certificate;
-    // An older certificate of an agent counts as long as our trust store holds it, unless the trust in that agent was
-    // withdrawn.
+    // A renewed certificate must not end the tasks that its agent handed on before: an older certificate counts as long as our
+    // trust store holds it, unless the trust in that agent was withdrawn.
     let known = || {
         let peer = view.peer(&certificate.agent);
         let peer = peer.filter(|peer| !peer.is_withdrawn());
@@ -174,8 +174,8 @@ fn issuer_stands(view: &TrustView, link: &Link) -> bool {
     certificate.covers(link.mandate.issued_at)
         && match view.admit(certificate) {
             Ok(_) => true,
-            // We know the person who issued this mandate, but not this agent of theirs. Allow it: if the agent was revoked,
-            // `view.admit` gives another error, since we keep revocations for unknown agents too.
+            // The agent that gave this mandate is a stranger, but its person's root key is known. Allow it: `view.admit` has
+            // another error for an agent that was revoked, since we keep revocations for strangers too.
             Err(Reason::AgentUnknown) => true,
             Err(Reason::SerialRolledBack) => known(),
             Err(_) => false,

@@ -41,7 +41,7 @@ impl Retry {
 
     /// Whether to send now; moves to the next time.
     pub(crate) fn strike(&mut self, now: Timestamp) -> bool {
-        // After our clock was set back, `until` and `next` may lie too far ahead: cap each at the value that it would be given
+        // After our clock was set back, `until` and `next` may lie too far ahead: cap each at the latest time that may be set
         // at this moment.
         self.until = self.until.min(now.saturating_add(HALF_OPEN));
         self.next = self.next.min(now.saturating_add(self.delay));

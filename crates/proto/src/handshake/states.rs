@@ -63,8 +63,8 @@ impl AwaitVerify {
         let mine = self.announce.body().and_then(versions_in);
         let mine = mine.ok_or(Reason::InvalidShape)?;
         match (best_common(&mine, flight.versions()?), flight.choice) {
-            // The peer has to choose the newest version that both sides have. If they have none in common, `best` and `choice`
-            // are both `None`: such a flight is taken as well, and ends the handshake.
+            // The peer has to choose the newest version that both sides have. Without a common version it has to choose none
+            // (`best` and `choice` are `None`): take that flight too, since it ends the handshake.
             (best, choice) if best == choice => Ok(()),
             (None, Some(_)) => Err(Reason::VersionUnsupported),
             _ => Err(Reason::VersionDowngrade),

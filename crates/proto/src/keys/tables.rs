@@ -138,8 +138,8 @@ impl KeyTables {
         if !self.shelf().reserve(key.as_bytes()) {
             return;
         }
-        // Make the tables without the lock on the shelf: a thread that verifies meanwhile finds no table and verifies without
-        // one. Only a thread that makes a table of its own waits until the table of the base point is there.
+        // Make the tables without the lock on the shelf, so that other threads go on verifying: with this key they find no
+        // table yet, and verify without one. A thread that makes another key's table waits for that of the base point.
         self.base.get_or_init(BaseTable::new);
         let table = Arc::new(KeyTable::of(&key.key));
         self.shelf().put(key.as_bytes(), table);

@@ -139,7 +139,8 @@ impl Alarms {
 
 /// Whether agents of two principals show it, or one of our own.
 fn is_doubled(context: RuleContext<'_>, shown: &[&AgentId]) -> bool {
-    // Count only trusted agents: an agent whose trust was withdrawn must not be able to hold back our announces.
+    // Count only trusted agents: an agent that is withdrawn or revoked must not be able to hold back our announces to all
+    // others.
     let trusted = shown
         .iter()
         .filter_map(|agent| context.trust.trusted(agent));

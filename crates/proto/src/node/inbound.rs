@@ -126,8 +126,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             false => link.bytes().admit(now, &message, reason.is_some()),
         };
         let Some(paid) = paid else {
-            // The peer's budget has no room for a log line: count the message without judging it. The peer sends it again,
-            // since no receipt comes.
+            // The peer's budget has no room for a log line: count the message and drop its verdict `ruled`. Nothing is lost: a
+            // later receipt repeats what this one says, and everything else is sent again (table in `peers/bytes.rs`).
             self.count(message.hash());
             return self.turn.peers().note_excess(peer);
         };
@@ -144,8 +144,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
             self.turn.write(task);
         }
         let copy = ruled.plaintext();
-        // Seal the content of a sealed message again, for our own person, and keep that copy in the log. If no copy can be
-        // made, take the message without one.
+        // Seal the content once more, for our person's audit key: by this copy the person can read the message in the log. An
+        // agent without a control certificate has no such key, and takes the message without a copy.
         let node = &mut *self.turn.node;
         let seal = |plaintext| node.me.identity().copy_of(plaintext, node.ids.rng()).ok()?;
         let copy = copy.and_then(seal);
@@ -261,12 +261,12 @@ impl<'t, 'n> Arrival<'t, 'n> {
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(fault);
                 let id = self.turn.node.ids.fresh(self.turn.at.now);
-                // If the outbox has no room for the error, drop it: the next receipt names the refusal as well.
+                // If the error can neither leave nor wait, drop it: the next receipt names the refusal as well.
                 let answer = Draft::answer(form, message, id, None);
                 let _ = self.turn.sent().dispatch(answer, None);
             }
-            // Send no error about any other message: refused notifications and responses are named in the next receipt, and
-            // orders are never answered.
+            // JSON-RPC answers calls alone: send no error about any other message. The next receipt names a refused
+            // notification or response; flights, receipts and orders hear nothing.
             _ => {}
         }
     }

@@ -140,8 +140,8 @@ impl Inbox {
         let mut waiting = named
             .iter()
             .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
-        // Two peers may have used the same message-id. Refuse the call as ambiguous then: otherwise the answer could go to the
-        // wrong peer.
+        // Two peers may have used the same message-id. Unless `from` says which of them is meant, refuse the call: otherwise
+        // the answer could go to the wrong peer.
         let (Some(message), None) = (waiting.next(), waiting.next()) else {
             return Err(match named.is_empty() {
                 true => LocalError::NotWaiting(request),
@@ -259,7 +259,8 @@ impl Inbox {
     /// Takes what `which` says of `peer` out of the way. The log has it all; here the newest are kept, and the names of more.
     pub(super) fn set_aside(&mut self, peer: &AgentId, which: impl Fn(&Message) -> bool) {
         let goes = |message: &Message| message.headers.agent_id == *peer && which(message);
-        // Include the quarantine: a person must not be able to let a message be tried again whose sender is no longer trusted.
+        // Include the quarantine: a person must not be able to let a message be tried again whose sender is no longer trusted,
+        // or whose key was revoked.
         let shelved = self.quarantine.iter().map(|shelved| &shelved.message);
         let theirs = self.items.values().chain(shelved);
         let theirs = theirs.filter(|message| goes(message));

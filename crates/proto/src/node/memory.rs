@@ -149,8 +149,8 @@ impl Line<'_> {
                 let method = message.form.method();
                 self.apply_refused(&message.headers, method, verdict.hash, reason);
             }
-            // A line of version 1 that holds only the headers does not keep the method: ignore the method here too, so that a
-            // replay has the same result.
+            // A replay reads this line as `Withheld` and uses no method there, since lines of version 1 have none: use none
+            // here either, so that a replay has the same result.
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
                 self.apply_refused(&message.headers, None, verdict.hash, reason);
             }

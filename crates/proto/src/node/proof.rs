@@ -78,8 +78,8 @@ impl Judge<'_> {
         let recorded = recorded.filter(|key| key.id() == headers.key_id);
         match signer.or(recorded) {
             Some(key) => prove(key, message)?,
-            // Take a receipt of ours without a proof: the key of its old session may have been destroyed, and our receipts
-            // change nothing here.
+            // Take a receipt of ours without a proof: the key of its old session may have been destroyed. A false one does no
+            // harm: it only sets when the peer was last told, and every start tells the peer anew.
             None if message.form.method() == Some(Method::Receipt) => {}
             None => return Err("the message is not signed by a key of this agent"),
         }

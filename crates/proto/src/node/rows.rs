@@ -103,8 +103,8 @@ impl Snapshot {
     pub fn table(&self, table: &'static str) -> Lines<'_> {
         match table {
             NODE => all(|rows| rows.put(NODE, "node", &self.lone())),
-            // The state's database takes rows in the order of their keys. In this table the keys of peers begin with `half`,
-            // since they are about half-open handshakes: so the row `written` comes after them.
+            // The state's database takes rows in the order of their keys. In this table each peer's key begins with `half`,
+            // which sorts before `written`: so the row `written` comes last.
             PASSING => {
                 let written = row(PASSING, "written", &self.written);
                 Box::new(self.peers.table(PASSING).chain([written]))

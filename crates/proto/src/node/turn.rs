@@ -205,8 +205,8 @@ impl Turn<'_> {
         });
         let peer = self.node.peers.entry(signed.recipient());
         peer.bytes().note_sent(&entry);
-        // Write the log line before the message leaves: a peer answers flight 4 at once, and the workers need the peer's key by
-        // then.
+        // Write the log line first, so that its effects come before the message: a peer answers flight 4 at once, and by then
+        // the workers have to know the peer's new key (`welcome`).
         self.write(entry);
         self.ways().publish(signed);
     }

@@ -176,8 +176,8 @@ pub fn authorize(message: &Message, terms: &Terms<'_>) -> Result<(), Reason> {
     if message.sealed.is_some() && !headers.data_tier.is_sealed() {
         return Err(Reason::SealMismatch);
     }
-    // Limit the hops of calls only. Responses and progress make no loop: a response ends its request and is taken once, and
-    // nobody answers progress.
+    // Limit the hops of everything but responses and progress, which make no loop: a response ends its request and is taken
+    // once, and nobody answers progress.
     if !message.form.belongs_to_request() && headers.hops > MAX_HOPS {
         return Err(Reason::HopsExceeded);
     }

@@ -242,7 +242,7 @@ impl Ledger {
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
         for (number, waiting) in &covered {
-            // Keep a message that the peer refused as dated in the future: `forget` drops the note that our clock was ahead.
+            // Keep what was refused as dated in the future, to sign it anew: before `forget`, which drops what `keep` reads.
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }

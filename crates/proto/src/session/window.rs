@@ -144,8 +144,8 @@ impl Window {
         let ranges = given_up.iter().filter(|(from, to)| from <= to);
         self.asked = ranges.take(EXCEPTIONS).copied().collect();
         let (asked, floor) = (&self.asked, self.peer_floor);
-        // Keep an exception with a hash, by which the peer learns that it sent two messages under one number, and which of them
-        // we took.
+        // Drop an exception below the floor that the peer does not ask for. Keep one with a hash in any case: by it the peer
+        // learns that it sent two messages under one number, and which of them we took.
         self.exceptions.retain(|number, exception| {
             exception.hash.is_some() || *number >= floor || is_among(asked, *number)
         });

@@ -165,7 +165,8 @@ fn sums(teeth: &[EdwardsPoint]) -> Vec<EdwardsPoint> {
     let Some((highest, others)) = teeth.split_last() else {
         return Vec::new();
     };
-    // Reserve the exact room: a vector that grows step by step could take more memory than the limit on tables allows for each.
+    // Reserve the exact room: a vector that grows step by step could take twice the memory, and the most tables that there may
+    // be (`TableBudget`) is chosen by the size of one table.
     let mut sums = Vec::with_capacity(1 << others.len());
     sums.push(others.iter().fold(*highest, |sum, tooth| sum - tooth));
     for tooth in others {

@@ -156,8 +156,8 @@ impl Offers {
     ) -> bool {
         let others = self.0.iter().filter(|(_, offered)| counts(offered));
         let others = others.flat_map(|(name, offered)| {
-            // Do not count the offers of the same name that `more` replaces: the offer of this connection, and offers whose
-            // programs have gone.
+            // `more` takes the place of some offers of its name: this connection's own, those of programs that have gone, and
+            // an equal one of another program. Count none of these.
             let goes = |by: u64| match offered.held {
                 Held::By(_) => by == connection,
                 Held::Gone(_) => true,

@@ -118,8 +118,8 @@ impl Agenda {
         now: Timestamp,
         elapsed: Duration,
     ) -> Option<BTreeSet<AgentId>> {
-        // Our certificate has begun or ended since the last look, and with it our right to sign. Look at every peer: drafts to
-        // any of them may have waited for that.
+        // This is the first look, or our certificate has begun or ended since the last one, and with it our right to sign. Look
+        // at every peer: drafts to any of them may have waited for that.
         if std::mem::take(&mut self.is_all_due) {
             return None;
         }

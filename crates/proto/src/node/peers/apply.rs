@@ -79,8 +79,8 @@ impl Peer {
             let admitted = self.session(id)?.window.admit(sequence, hash);
             Some((id, sequence, admitted))
         });
-        // A message that is refused because its timestamp lies in the future has used up its number. It may come again, signed
-        // anew under another number: keep its message-id free for that.
+        // A notification or response that is refused because its timestamp lies in the future has used up its number. It may
+        // come again, signed anew under another number: keep its message-id free for that.
         let may_come_anew = matches!(place, Some((.., Ok(()))))
             && reason == Reason::TimestampInFuture
             && !headers.message_type.is_answered();

@@ -93,8 +93,9 @@ impl Carriers {
     }
 
     pub(super) fn note(&mut self, carrier: &CarrierId, up: bool, since: Duration) {
-        // `drained` says that all messages that waited at the carrier were judged. It stays true if a carrier that is up is
-        // reported as up once more, which begins no new connection.
+        // `drained`: all messages that waited at the carrier were judged. It becomes false when a carrier comes up after it was
+        // down. A carrier that was up already begins no new connection, and one that nobody spoke of yet counts as read to its
+        // end.
         let before = self.known.get(carrier);
         let drained = up && before.is_none_or(|before| before.up && before.drained);
         let condition = Condition { up, drained, since };

@@ -40,8 +40,8 @@ impl AlarmsDoor<'_, '_> {
             return self.note_clock(flight);
         }
         let carriers = &self.turn.node.peers.carriers;
-        // Judge a flight's age only after our mailbox was read to its end: a flight that waited in the mailbox is late although
-        // no clock is wrong.
+        // Judge a flight's age only after what waited for us at the carriers was read to its end: a flight that waited there is
+        // late although no clock is wrong.
         let drained = carriers.are_drained(self.turn.at.elapsed);
         let age = self.turn.at.now.since(signed_at);
         let link = self.turn.node.peers.entry(&flight.headers.agent_id);

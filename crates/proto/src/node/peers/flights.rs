@@ -59,8 +59,8 @@ impl FlightsDoor<'_, '_> {
         let announced = self.turn.node.peers.get(peer);
         let announced = announced.and_then(|peer| peer.announced);
         let signed_at = after(self.turn.at.now, announced);
-        // Sign nothing outside of our certificate's dates: no peer would take the announce, and it would stay in the log for
-        // ever.
+        // Sign nothing outside of our certificate's dates: no peer would take the announce. Try again when the certificate
+        // begins, or after the life of a flight.
         if !self.turn.node.me.may_sign(signed_at) {
             let later = self.turn.at.now.saturating_add(FLIGHT_LIFE);
             let begins = self.turn.node.me.may_sign_at(self.turn.at.now);
@@ -185,8 +185,8 @@ impl FlightsDoor<'_, '_> {
                 }
                 self.turn.write_sent(signed);
             }
-            // The flight did not leave. Give up the handshake: otherwise it would wait for an answer, and hold up the next
-            // handshake.
+            // The flight did not leave. Give up a handshake that we began: otherwise it would wait for an answer to a flight
+            // that the peer never gets, and hold up the next handshake.
             None => self.turn.node.peers.entry(peer).handshake.give_up(),
         }
     }

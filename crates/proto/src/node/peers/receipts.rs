@@ -300,8 +300,8 @@ impl ReceiptsDoor<'_, '_> {
         if !behind && receipt.except.is_empty() {
             return;
         }
-        // If we answered a receipt of the peer's lately, send this receipt later: otherwise two sides would answer each other's
-        // receipts without end.
+        // If a receipt of ours left within the last second, send this one later: otherwise two sides could answer each other's
+        // receipts without a pause.
         if lately {
             session.window.owe();
         } else {

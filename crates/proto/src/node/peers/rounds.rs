@@ -185,8 +185,8 @@ impl PeersDoor<'_, '_> {
             self.turn.offers().mark_offers(peer);
             self.turn.offers().tell_offers(peer);
             match unsent {
-                // The log has the peer's flight but not our answer to it, since we stopped between the two log lines: send the
-                // answer now.
+                // The log has the peer's flight but not our answer to it: we stopped between the two log lines, or could not
+                // sign. Send the answer now, since the peer only repeats its flight.
                 Some(Method::Verify) => self.turn.flights().send_verify(peer),
                 Some(_) => self.turn.flights().send_trust(peer),
                 None => self.turn.flights().renew_grant(peer),

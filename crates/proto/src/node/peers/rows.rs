@@ -187,7 +187,7 @@ impl Peers {
         // has to be the last one.
         sessions.sort_by_key(|(_, row)| row.place);
         for ((peer, _), SessionRow { mut session, .. }) in sessions {
-            // The initiator has not spoken in this session yet, and may lack flight 4: send flight 4 again.
+            // An initiator that has not spoken in the session yet may lack our flight 4: send flight 4 again until it speaks.
             let waits = session.role == Role::Responder && !session.confirmed;
             session.retry = waits.then(|| Retry::from(session.began));
             let sessions = &mut self.entry(&peer).sessions;

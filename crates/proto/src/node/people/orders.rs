@@ -145,7 +145,7 @@ impl People {
     ) -> Option<Timestamp> {
         let link = node.peers.get(peer)?;
         let due = self.orders_of(node.trust(), peer, link)?;
-        // While no carrier is up, peers can be told nothing: give no due time, or the daemon would wake again and again.
+        // While no carrier is up or nothing may be signed, peers can be told nothing: a due time would wake the daemon in vain.
         (node.peers.carriers().is_any_up() && node.me.may_sign(now)).then_some(due)
     }
 

@@ -19,13 +19,13 @@ impl Line<'_> {
     ) -> Changed {
         let agent = &certificate.agent;
         match change {
-            // A line that makes an agent known against an earlier line about that agent is never written. If a log holds such a
-            // line all the same, `audit verify` refuses the log, and here the earlier line counts.
+            // A line that contradicts an earlier line about the same agent is never written. If a log holds such a line all the
+            // same, `audit verify` refuses the log, and here the earlier line counts.
             TrustChange::Bound => {
                 let withdrawn = self.node.trust().peer(agent);
                 let withdrawn = withdrawn.is_some_and(|peer| peer.is_withdrawn());
-                // An agent that waits for an introduction, or was withdrawn, waits for our person's decision: announce to it
-                // although no mail waits.
+                // A stranger that waited for this decision, or an agent that was withdrawn, does not know of it yet: announce
+                // to it although no mail waits.
                 let approved = self.node.people.strangers.decided(certificate) || withdrawn;
                 let _ = self.change_trust(certificate, |trust| trust.bind(certificate));
                 self.node.peers.entry(agent).apply_bound(approved);

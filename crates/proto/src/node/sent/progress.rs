@@ -88,8 +88,8 @@ impl SentDoor<'_, '_> {
         }
         let progress = Progress::waiting_for_a_person();
         if let Ok(draft) = self.progress_draft(request, &progress) {
-            // Drop progress that cannot leave now: the answer will come all the same,
-            // or a refusal if the person gives the request up.
+            // Drop progress that cannot leave now: the answer will come all the same, or a failure if the person drops the
+            // request from the quarantine.
             let _ = self.leave_now(draft);
         }
     }

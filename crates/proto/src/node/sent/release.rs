@@ -40,8 +40,8 @@ impl DraftsDoor<'_, '_> {
                     continue;
                 }
             }
-            // After our clock was set back, `until` may lie too far ahead: the draft must not live longer than the life with
-            // which it was written.
+            // What a draft has waited is taken off its life: it ends at `until`. After our clock was set back, `until` may lie
+            // too far ahead: a draft never lives longer than the life with which it was written.
             draft.life = draft.life.min(waiting.until.since(now));
             if let Some(end) = end_of_task(&draft) {
                 draft.life = draft.life.min(end.since(now));
@@ -51,8 +51,8 @@ impl DraftsDoor<'_, '_> {
                 continue;
             }
             let call = draft.form.method().is_some();
-            // If this draft has to wait, later drafts wait as well: a peer gets an agent's messages in the order in which they
-            // were written.
+            // If the peer's budget has no room for this draft, later drafts wait as well: none may overtake another that waits
+            // for the same.
             if let Some(later) = self.turn.node.peers.leaves_at(now, peer, call) {
                 return self.hold(peer, later);
             }

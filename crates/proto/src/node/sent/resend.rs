@@ -27,8 +27,8 @@ impl SentDoor<'_, '_> {
             return;
         }
         let paused = self.turn.node.people.pausing().is_paused();
-        // A receipt for an expired message may still wait in our mailbox: give up no message before the mailbox is read to its
-        // end.
+        // A receipt for an expired message may still wait for us at a carrier: give up no message before what waits there is
+        // read to its end.
         let drained = self
             .turn
             .node

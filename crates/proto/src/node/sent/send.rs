@@ -214,8 +214,8 @@ impl SentDoor<'_, '_> {
                 return Err(LocalError::AnswerWaits(request));
             }
         }
-        // Do not sign a message now that a person has to approve: keep it as a draft, whose log line shows the person what they
-        // decide about.
+        // A message that a person has to approve, or to which its caller gave a key, is written down as a draft first: the
+        // draft's log line shows the person what they decide about, and keeps the key.
         let approve = node.sent().approval_root(&draft)?;
         let at_once = approve.is_none() && key.is_none();
         let slot = at_once.then(|| node.sent().slot(self.turn.at.now, peer));

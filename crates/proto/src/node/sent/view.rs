@@ -124,7 +124,7 @@ impl<'n> SentView<'n> {
         if trust.peer(peer).is_some() {
             return Err(LocalError::PeerRevoked(peer.clone()));
         }
-        // Refuse a draft to our own agent: nobody introduces us to ourselves, so the draft would wait for ever.
+        // Refuse a draft to our own agent: nobody introduces us to ourselves, so the draft could never leave.
         if peer == node.me.identity().agent() {
             return Err(LocalError::PeerUnknown(peer.clone()));
         }

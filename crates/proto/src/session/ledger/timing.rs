@@ -38,8 +38,8 @@ impl Ledger {
             let free = waiting.next_way(ways);
             let parked = free.is_none();
             let presses = waiting.presses.take_if(|at| now >= *at).is_some();
-            // Resend a message that some carrier does not hold yet when its delay is over. Send a copy of a message that all
-            // carriers hold to ask the peer for its receipt, or at the message's own time (`presses_at`).
+            // A message that some carrier does not hold yet goes out when its delay is over. One that all carriers hold goes
+            // out as a copy, to get its receipt: when it is among the `copies` of this turn, or at its own time (`presses_at`).
             if (now >= waiting.resend && !parked)
                 || (parked && now < end && (copies > 0 || presses))
             {
