@@ -247,7 +247,7 @@ impl AlarmsDoor<'_, '_> {
     pub(super) fn suspect_copy_by_session(&mut self, message: &Message) -> bool {
         let headers = &message.headers;
         // Skip receipts: peers send them in old sessions too, which we may have forgotten, so a receipt is no sign of a second
-        // copy of this agent.
+        // copy of us.
         if message.form.method() == Some(Method::Receipt) {
             return false;
         }

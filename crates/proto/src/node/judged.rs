@@ -54,8 +54,8 @@ impl Judged {
     /// their sender are hashed (SHA-256 of the bytes), and will be counted like every stranger's
     /// that is over the budget. What any peer sent is judged in full.
     pub fn of_peers(bytes: &[u8], view: &TrustView) -> Self {
-        // Only messages of known peers are worth parsing here. `may_be_a_peers` turns most other messages away by a cheap look;
-        // if it lets one pass, the parser reads which sender the message names.
+        // Under a flood of strangers only messages of known peers are worth parsing. `may_be_a_peers` turns most other messages
+        // away by a cheap look; if it lets one pass, the parser reads which sender the message names.
         let parsed = may_be_a_peers(bytes, view)
             .then(|| Unverified::parse_from(bytes, |sender| view.peer(sender).is_some()))
             .flatten();

@@ -226,7 +226,8 @@ impl Line<'_> {
         hash: Digest,
         reason: Reason,
     ) {
-        // Do not note a refused flight as seen: if it comes again, it is judged again, and the strangers' budget pays for that.
+        // Do not note a refused flight as seen: the peer sends the same bytes again, and they may fit the handshake by then
+        // (V08).
         if method.is_some_and(Method::is_handshake) {
             return;
         }

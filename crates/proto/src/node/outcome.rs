@@ -153,7 +153,7 @@ impl Outcome {
             })
         } else if paid == Paid::Withheld || message.bares_secrets() {
             // Keep only the headers: content in clear that had to be sealed must not be in the log, and a peer that is over its
-            // budget is given no room for content.
+            // budget for refused messages is given no room for content.
             Evidence::Headers(Arc::clone(message))
         } else {
             Evidence::Whole(Arc::clone(message))

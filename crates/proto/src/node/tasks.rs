@@ -201,7 +201,8 @@ impl Tasks {
         };
         match &line.change {
             TaskChange::Offered(given) => {
-                // Keep a task for a while after its mandate has ended, so that no mandate is ever taken twice.
+                // Keep a task until its mandate has ended, so that the mandate is not taken twice, and a week more (`KEPT`), in
+                // which a report may still come.
                 shelf.retain(|_, task| now <= task.not_after().saturating_add(KEPT));
                 if line.direction == Direction::Out {
                     make_room(shelf, &line.peer);

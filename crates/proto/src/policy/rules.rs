@@ -137,8 +137,8 @@ pub fn explain<'a>(
     let live = terms.live;
     let of_tier = |(most, by)| Finding::Tier { tier, most, by };
     let of_grant = |grant: &Grant| of_tier((grant.tier, By::Session));
-    // Pings and reports on tasks need no grant, since only daemons send them. A report is checked in another way: its sender
-    // has to hold the task.
+    // Pings and reports on tasks need no grant: the daemon answers a ping by itself, and a report is checked in another way,
+    // since its sender has to hold the task.
     let named = capability.filter(|name| ![PING, TASK].contains(&name.as_str()));
     let by_session = named.zip(terms.session).map(|(name, grant)| {
         let granted = live || grant.capabilities.contains(name);

@@ -140,7 +140,7 @@ impl Window {
         // The floor is the lowest number that the peer still sends. Take its newest floor even if that is lower than the last
         // one: the peer may have restored an older copy of its log.
         self.peer_floor = floor.unwrap_or(self.peer_floor);
-        // Skip a range that runs backwards: it names no number, but a peer may send one all the same.
+        // Skip a range that runs backwards: it names no number, but would take one of the `EXCEPTIONS` places.
         let ranges = given_up.iter().filter(|(from, to)| from <= to);
         self.asked = ranges.take(EXCEPTIONS).copied().collect();
         let (asked, floor) = (&self.asked, self.peer_floor);

@@ -17,8 +17,8 @@ use crate::time::Timestamp;
 /// The peers by their next times.
 #[derive(Debug, Default)]
 pub(in crate::node) struct Agenda {
-    // Keep two sets, because their times cannot be sorted together: `clocked` has times of the wall clock, which may be set,
-    // and `paced` times of the monotonic clock.
+    // Keep `clocked` and `paced` apart, because their times cannot be sorted together: `clocked` has times of the wall clock,
+    // which may be set, and `paced` times of the monotonic clock.
     clocked: BTreeSet<(Timestamp, AgentId)>,
     paced: BTreeSet<(Duration, AgentId)>,
     orders: BTreeSet<(Timestamp, AgentId)>,

@@ -88,8 +88,8 @@ impl Bytes {
     pub(in crate::node) fn pay(&mut self, paid: Paid, lines: &[Entry]) {
         let meter = match paid {
             Paid::AsStrangers => return,
-            // Each message of the peer's that is taken needs a receipt of ours: give the cost of one receipt back to the budget
-            // for our receipts.
+            // Each message of the peer's that is taken needs a receipt of ours: give the cost of one receipt back to `told`,
+            // the budget for our receipts, so that a busy peer does not use it up.
             Paid::Mail => return self.told.give_back(RECEIPT),
             Paid::Refused => return self.refused.spend(weight(lines)),
             Paid::Withheld => return self.withheld.spend(weight(lines)),
@@ -111,8 +111,8 @@ impl Bytes {
             Some(KeptIn::Receipts) => self.told.spend(weight([line])),
             Some(KeptIn::Handshake) => self.flights.spend(weight([line])),
             Some(KeptIn::Orders) => {}
-            // The peer will send a receipt for this message: give the cost of one receipt back to the budget for the peer's
-            // receipts.
+            // The peer has to send a receipt for this message: give the cost of one receipt back to the budget for the peer's
+            // receipts, so that we do not refuse what we asked for.
             Some(KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Nowhere) | None => {
                 self.receipts.give_back(RECEIPT);
             }

@@ -268,7 +268,7 @@ impl ReceiptsDoor<'_, '_> {
         if due > at.elapsed {
             return;
         }
-        // Put off the next try, so that the receipt is not sent again before the carrier has answered this try.
+        // Put off the next try: the carrier has not answered this one yet, and its answer sets the next time or ends the tries.
         refused.due = Some(at.elapsed.saturating_add(LONGEST));
         let ways = carriers.ways_to(name);
         if let Some(carrier) = ways.next(Some(&refused.by), |_| false) {

@@ -103,7 +103,7 @@ fn dates_of(node: &Node, at: &At, name: &AgentId) -> Dates {
     let own = node.me.identity();
     let mail_waits = node.sent.drafts().next(name).is_some();
     let receipt = peer.receipt_from(at.now, own);
-    // A receipt that is due also waits for room in the budget: the later of the two times is the one to wake at.
+    // A receipt leaves only when it is due and the budget has room for it: so wake at the later of the two times.
     let room = receipt.and_then(|from| {
         peer.receipts_have_room_at()
             .filter(|room| *room > at.when(from))

@@ -78,7 +78,8 @@ impl<'n> SentView<'n> {
     /// `for_answer` says whether that is an answer.
     pub fn end_of(self, message_id: MessageId, for_answer: bool) -> Option<SentEnd> {
         let out = self.status(message_id)?;
-        // During a pause no program gets an answer that has come: the caller hears only that its request is answered.
+        // During a pause no program gets an answer that has come: the caller hears only that its request is answered, and not
+        // what the answer says.
         if out.state == State::Answered && !self.node.people.pausing().is_paused() {
             return Some(self.answer_to(message_id, out));
         }

@@ -166,8 +166,7 @@ impl<'n> SentView<'n> {
     /// Whether a draft says something that our person wants to decide about first.
     fn asks_person(self, draft: &Draft) -> bool {
         let named = draft.capability.as_ref().map(|name| name.as_str());
-        // Neither an empty draft, such as an error, nor a ping carries words of our agent's: so no person has to approve
-        // either.
+        // An empty draft, such as an error, and a ping carry no words of our agent's: so no person has to approve them.
         let bare = draft.is_empty() || named == Some(PING);
         self.node.me.policy().approve.contains(&draft.data_tier) && !bare
     }
