@@ -150,8 +150,8 @@ impl Anchor {
             written.map_err(at(&self.path))?;
             self.trees += 1;
         }
-        // Synced records alternate between two slots: a power cut tears only the slot that is being written, and the
-        // other slot keeps the record before.
+        // Synced records alternate between two slots: a power cut tears only the slot that is being written, and the other slot
+        // keeps the synced record before.
         self.write(record, self.synced % (SLOTS - 1))?;
         let synced = self.disk.sync_data(&self.file, &self.path);
         synced.map_err(unsynced(&self.path))?;

@@ -74,8 +74,8 @@ impl LineFrame {
             prev: digest(&members, "prev")?,
             kind: text(&members, "kind")?.to_owned(),
         };
-        // The JSON parser accepts members in any order and spacing, but a log spells a frame in one way only: compare
-        // the bytes.
+        // The JSON parser accepts members in any order and spacing, but a log spells a frame in one way only, and `scan` reads
+        // no other: compare the bytes.
         let rest = raw.strip_prefix(preamble(version, frame.seq, frame.ts, &frame.prev).as_bytes());
         match rest.is_some_and(|rest| rest.starts_with(b"\"kind\":\"")) {
             true => Ok((frame, members)),

@@ -99,8 +99,8 @@ impl DraftDecisions {
     ) -> Result<(), &'static str> {
         self.take_control(authority.is_own_control(&line.approval.control))?;
         let control = line.approval.control.serial;
-        // Once an order under a newer control certificate was obeyed, an approval under an older control certificate counts no
-        // more: that is a fault.
+        // A new control certificate puts the older ones out of force: once a pause or resume under the new one was obeyed, an
+        // approval under an older one is a fault.
         if self.obeyed.is_some_and(|(serial, _)| control < serial) {
             return Err(OUTRANKED);
         }
