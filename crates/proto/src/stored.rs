@@ -93,7 +93,7 @@ where
 impl<'de> serde::Deserialize<'de> for Layers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let layers = Vec::<u8>::deserialize(deserializer).ok();
-        // `Layers::of` would drop numbers above 15 silently: refuse a row that has one.
+        // `Layers::of` would drop numbers above 15 silently: refuse a list that holds one.
         let layers = layers.filter(|layers| layers.iter().all(|layer| *layer < 16));
         let fault = || D::Error::custom("a list of numbers from 0 to 15 is expected");
         layers.map(|layers| Self::of(&layers)).ok_or_else(fault)

@@ -172,7 +172,8 @@ fn fraction_nanos(fraction: &[u8]) -> Option<i64> {
 }
 
 fn nanos(span: Duration) -> i64 {
-    // A span that is too long for i64 becomes the longest one: it leads beyond the last year in any case.
+    // A span that is too long for i64 becomes the longest one: added or subtracted, it leads beyond the last or the
+    // first year, where `clamped` ends in any case.
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 

@@ -158,7 +158,8 @@ impl TrustStore {
         revoked: Revoked,
     ) {
         let mut known = principals;
-        // Our own principal comes from our keys and not from the stored trust: if the stored trust lacks it, put it back.
+        // `new` made our own principal known from our certificate. If the stored trust lacks it, keep it: otherwise
+        // somebody else could become known under its name.
         let own = self.view.principals.get(&self.view.own).cloned();
         if let (Some(own), false) = (own, known.contains_key(&self.view.own)) {
             known.insert(self.view.own.clone(), own);

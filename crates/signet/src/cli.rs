@@ -57,7 +57,8 @@ fn parse() -> Result<SignetCli, clap::Error> {
 
 fn run(cli: SignetCli) -> Result<(), CliError> {
     let home = cli.home;
-    // Set up the hints first: every error from here on prints a hint.
+    // Give `hint` the home and the commands first: every error from here on prints a hint, and
+    // without these two no hint could name this home.
     hint::read_at(
         read_at(home.as_deref(), &cli.command),
         verbs(&SignetCli::command()),

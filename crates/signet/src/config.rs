@@ -149,7 +149,8 @@ impl Config {
     pub fn load(home: &Home) -> Result<Self, ConfigError> {
         let text = Self::text(home)?;
         let config = Self::parse(&text, home, std::env::var("NATS_URL").ok().as_deref())?;
-        // Open the secret files now, and not when NATS connects: a file that others can read then makes the whole reload fail.
+        // Open the secret files now, and not when NATS connects: a file that others can
+        // read then makes the start or the reload fail.
         for secret in config.nats.secret_files() {
             private::open(secret)?;
         }
@@ -354,7 +355,7 @@ fn usual_sign(home: &Home, control: &Access, agent: Option<&AgentSocket>) -> Sig
     // For a socket without a configured group, take the group of the home's directory and not that of this process: so root,
     // who may look at the home, gets the same answer as the daemon.
     let own = std::fs::metadata(home.path()).map(|facts| facts.gid());
-    // A home that does not exist yet will get the group of the process that makes it.
+    // A home that does not exist yet will be made by this process, and get its group.
     let own = own.unwrap_or_else(|_| rustix::process::getegid().as_raw());
     let number = |group: &Option<String>| match group {
         None => Some(own),

@@ -155,7 +155,8 @@ fn read_one(item: &Value) -> Option<Reached> {
     let addresses = members.get("addresses")?.as_array()?;
     let addresses = addresses.iter().map(|address| {
         let address = address.as_str()?;
-        // Refuse an address with `@`, which could hold a login, or with control characters, which could drive a terminal.
+        // Take visible ASCII alone (protocol.md, Invitations): control characters could drive a terminal. Refuse `@` as
+        // well: what stands before it could be a login.
         let plain = |c: char| c.is_ascii_graphic() && c != '@';
         let fits = (1..=256).contains(&address.len()) && address.chars().all(plain);
         fits.then(|| address.to_owned())

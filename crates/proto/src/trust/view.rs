@@ -195,8 +195,9 @@ impl TrustView {
             && pinned.root != certificate.root
             && !pinned.is_succeeded_by(&certificate.root)
         {
-            // After a root key's succession, an agent stays known by its newest certificate, even if the older root key signed
-            // that, until it brings a new one. Refuse every other certificate of the older root key.
+            // The certificate's root key is neither the known one nor its named successor. It may be the
+            // one that was succeeded: the agent then stays known by its newest certificate until it
+            // brings a new one. Refuse every other certificate.
             return match peer.filter(|peer| peer.newest() == Some(certificate)) {
                 Some(peer) if peer.withdrawn => Standing::Withdrawn,
                 Some(_) if self.is_revoked(certificate) => Standing::Revoked,
@@ -214,16 +215,16 @@ impl TrustView {
                 Standing::Unbound
             };
         };
-        // The agent belongs to one principal for good: a certificate with another principal-id could take the name of a person
-        // whom we do not know yet.
+        // An agent-id belongs to one principal for good: otherwise anybody could certify a known agent-id under another
+        // principal-id, with a root key of their own, and pass for that agent.
         if peer.principal() != Some(&certificate.principal) {
             return Standing::Taken;
         }
         if self.is_revoked(certificate) {
             return Standing::Revoked;
         }
-        // Of two certificates with the same serial, take only the one that is known: otherwise the sender could switch between
-        // the two with each message.
+        // A lower serial would lead back to a certificate that was replaced. With the same serial, take only the newest
+        // certificate itself: otherwise the sender could switch between two with each message.
         let newest = peer.newest().map_or(0, |newest| newest.serial);
         let same = peer.newest() == Some(certificate);
         // Serials start anew under the successor of a root key: so do not compare them for a certificate of the successor.

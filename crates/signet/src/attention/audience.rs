@@ -39,8 +39,8 @@ impl Audience {
 
     /// Tells everybody. One that does not keep up is cut off, and asks anew what stands.
     pub(crate) fn tell(&mut self, attention: Attention, notice: Option<&Notice>) {
-        // Where the system's journal took the entry, write no line: the daemon's output goes to
-        // the journal too, which would then have the text twice.
+        // If the system's journal took the entry, write no line to the daemon's output: the output goes to the
+        // journal too, which would then have the text twice.
         let is_noted = self
             .journal
             .as_ref()

@@ -128,8 +128,8 @@ impl SharedHook {
         let mut state = self.state();
         let until = state.failure.as_ref().map(|failure| failure.until);
         let next = match until.filter(|until| now < *until) {
-            // The command has failed and pauses. Where no record waits, the end of the pause brings nothing to tell:
-            // sleep until a record comes.
+            // The command failed and is not tried again before `until`. If no record waits, there would be
+            // nothing to tell then: sleep until a record comes.
             Some(_) if state.pace.is_empty() => PaceStep::Nothing,
             Some(until) => PaceStep::Later(until),
             None => state.pace.take(now),
@@ -141,8 +141,8 @@ impl SharedHook {
     fn note(&self, command: &NotifyCommand, attention: Attention, ended: Result<(), String>) {
         let mut state = self.state();
         if state.command.as_ref() != Some(command) {
-            // The configuration names another command by now. If the old command failed, put its record back, so
-            // that the new command tells it.
+            // The configuration names another command by now, or none. If the old command failed, put its record back for the
+            // new one. Without a command, drop it: a later one is told anew of everything that needs attention then.
             if ended.is_err() && state.command.is_some() {
                 state.pace.put_back(attention);
             }
@@ -225,7 +225,8 @@ impl Runner {
 
     fn prepared(&self, command: &NotifyCommand) -> Command {
         let mut prepared = Command::new(&command.program);
-        // Clear the environment, then pass variables on by name: a variable that a later systemd adds could hold a secret.
+        // Pass on only the variables that `KEPT` names: a list of those to leave out would miss one that a
+        // later systemd adds and that leads to a secret.
         prepared.args(&command.arguments).env_clear();
         let kept = KEPT
             .iter()

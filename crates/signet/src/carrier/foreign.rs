@@ -65,8 +65,8 @@ pub enum NotTaken {
 
 /// A carrier of that name; whoever attaches reaches as far as its socket.
 pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, Reading) {
-    // The channel needs no bound of its own: a message in it holds a permit of `room`, which counts messages, and permits of
-    // `kib`, which count kibibytes, and both are limited.
+    // The channel needs no bound of its own: each message in it holds a permit of `room`, which counts messages, and permits
+    // of `kib`, which count kibibytes. All other news are few: a program counts as up once a second at most.
     let (news, posted) = mpsc::unbounded_channel();
     let shared = SharedForeign {
         id: id.clone(),
@@ -333,8 +333,8 @@ impl Carrier for Foreign {
         waited.boxed()
     }
 
-    // The watchdog asks here whether a task of the daemon hangs. No task of the daemon moves these messages: a program outside
-    // of it carries them.
+    // The watchdog asks here whether a task of the daemon hangs. A program outside of the daemon carries these messages, so no
+    // task of the daemon can hang over them: always answer yes.
     fn probe(&self) -> BoxFuture<'_, Result<(), CarrierError>> {
         ready(Ok(())).boxed()
     }

@@ -103,8 +103,8 @@ impl CarrierSource for NatsInbox {
 const fn settlement_of(ruled: Disposition) -> Settlement {
     match ruled {
         Disposition::Accepted => Settlement::Ack,
-        // `Term` tells NATS to forget the message. After a `Nak` NATS would bring it again, and it would be refused again, for
-        // ever.
+        // `Term` tells NATS to forget the message. After a `Nak` NATS would bring it again: a refused message would be refused
+        // again, for ever. What was only counted and is needed again, its sender sends again.
         Disposition::Refused | Disposition::Counted => Settlement::Term,
     }
 }

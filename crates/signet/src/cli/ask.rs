@@ -68,8 +68,8 @@ pub(super) fn change<R: Request>(client: &mut Client, request: &R) -> Result<R::
 /// Tells the daemon that an answer is read: until then it waits in the inbox.
 pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), CliError> {
     match client.call(&Acknowledge::of(vec![message.name()])) {
-        // A refusal means that the message has already left the inbox, for instance by `signet inbox --take`: that is as good
-        // as success.
+        // The daemon refuses when the message has already left the inbox, for instance by `signet inbox --take`: that is as
+        // good as success. After any other refusal, such as `disk-full`, the message stays in the inbox and is shown again.
         Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -132,7 +132,8 @@ fn verify_logs(args: &VerifyArgs) -> Result<(), CliError> {
         false => Exit::Done,
     };
     conclude(args.json, &report.to_json(), &report, verdict)?;
-    // The report names everything that it could not read; the exit code and the hint are those of the first such error.
+    // The report names everything that it could not read. A command has only one exit code and one
+    // hint: end with those of the first such error.
     match report.unreadable.into_iter().next() {
         Some(error) => Err(unreadable(error)),
         None => Ok(()),

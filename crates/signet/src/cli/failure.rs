@@ -383,8 +383,8 @@ impl From<ClientError> for CliError {
 /// The daemon's own refusal: its stable name, what is wrong, and what to do about it.
 fn refused_by(exit: Exit, error: &ApiError) -> CliError {
     let next = error.refusal().and_then(|refusal| refusal.next.as_deref());
-    // The text of a refusal has the form `what is wrong; what to do`: without a hint of its own, take what follows the last
-    // semicolon for the hint.
+    // A refusal without a hint may name the next step in its text, as in `what is wrong; what to do`: so take
+    // what follows the last semicolon for the hint.
     let text = error.message.trim_end_matches('.');
     let (what, next) = match (next, text.rsplit_once("; ")) {
         (Some(next), _) => (text, next),

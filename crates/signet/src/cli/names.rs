@@ -190,7 +190,8 @@ pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate
 
 fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, CliError> {
     let config = Config::load(&Home::find(home)?)?;
-    // If the log cannot be listed, search no files: before the first start there is no log, and nothing was sent.
+    // If the log cannot be listed, go on with the messages that the daemon named: this user may be one whom the
+    // socket's group lets in, and the log's group does not.
     let mut files = log_files(&config.audit_dir).unwrap_or_default();
     files.sort();
     let newest = files.iter().rev().take(MONTHS);

@@ -170,8 +170,8 @@ pub(super) async fn serve(
 ) -> Result<(), ConnectionEnd> {
     let program = Program {
         connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
-        // The kernel knows the user at the other end of every connected unix socket, so an error here means that the client is
-        // gone: close its connection.
+        // The kernel knows the user at the other end of every connected unix socket. If it does not say, serve no client: the
+        // user decides whose programs may take over an offer.
         user: stream.peer_cred()?.uid(),
     };
     let (reader, writer) = stream.into_split();

@@ -126,8 +126,8 @@ impl SocketSlots {
 
 /// Which of the places is freed for a client of `process`.
 fn first_to_leave(taken: &[Arc<SocketSlot>], process: Option<i32>) -> Option<usize> {
-    // Count the new connection as held by its process: if that process would then hold the most
-    // places, one of its own is freed.
+    // Count the new connection as held by its process. Of the idle clients, or of the busy ones if none is idle, one of the
+    // process that then holds the most places has to leave.
     let mut held = HashMap::from([(process, 1_usize)]);
     for place in taken {
         *held.entry(place.process).or_default() += 1;
@@ -156,8 +156,8 @@ impl SocketSlot {
     /// Notes how many of the client's lines wait for their answers.
     pub(super) fn waits_for(&self, lines: usize) {
         self.with(|state| {
-            // When all places are taken, the client that was idle longest is closed first. Its idle time begins anew only when
-            // it becomes busy or idle, not with each further line.
+            // Of clients that are alike otherwise, `first_to_leave` takes the one that has been idle longest. Its idle time
+            // begins anew only when it becomes busy or idle, not with each further line.
             if (state.waits == 0) != (lines == 0) {
                 state.since = Instant::now();
             }

@@ -222,7 +222,8 @@ fn told_that_the_place_is_needed(streams: &[UnixStream]) -> usize {
         String::from_utf8_lossy(&said[..read]).contains("place-needed")
     };
     let told = || streams.iter().filter(|stream| is_told(stream)).count();
-    // On a busy machine the line may be late, so look up to 100 times; a second line would have come with the first.
+    // On a busy machine the `place-needed` line may be late, so look up to 100 times; a line to a
+    // second client would have come at the same time.
     let first = (0..100).map(|_| told()).find(|told| *told > 0);
     first.unwrap_or_default() + told()
 }

@@ -63,8 +63,8 @@ impl DeliveredBatch {
             Disposition::Refused => &mut counted.refused,
             Disposition::Counted => &mut counted.counted,
         } += 1;
-        // A poll asks for the messages that are kept for its sender. The answer to a call has one list of kept messages, so
-        // only the first poll is answered; a gateway hands each poll that it answers in by a call of its own.
+        // A poll asks for the messages that are kept for its sender. The answer to a call has room for one list of them, so
+        // only the first poll of the batch is answered: a gateway delivers each poll by a call of its own.
         if counting.polled.is_none() {
             counting.polled = settled.polled;
         }

@@ -39,7 +39,7 @@ impl ForeignState {
     pub(super) fn hand_out(&mut self, id: &CarrierId) {
         self.under_way
             .retain(|_, parcel| parcel.since.elapsed() <= REPORTED_WITHIN);
-        // Add the bytes up anew each time: there are at most 64 parcels, and a sum that is kept beside them could drift.
+        // Some parcels may just have been dropped above: count the bytes of the rest, which are at most 64 parcels.
         self.under_way_bytes = self.under_way.values().map(|parcel| parcel.bytes).sum();
         while self.under_way.len() < PARCELS_UNDER_WAY && self.under_way_bytes < UNDER_WAY_BYTES {
             let Some(Queued { parcel, held }) = self.queue.pop_front() else {
@@ -47,7 +47,7 @@ impl ForeignState {
             };
             let bytes = parcel.bytes().len();
             self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
-            // Number the parcels on when another program attaches: if the numbers began again, a late report by the earlier
+            // Go on counting when another program attaches: if the numbers began again, a late report by the earlier
             // program would name a parcel of the later one.
             self.handed_out += 1;
             let told = CarriedParcel {
@@ -60,8 +60,8 @@ impl ForeignState {
             let told = serde_json::to_value(told).unwrap_or_default();
             let holder = self.holder.as_ref();
             if holder.is_none_or(|holder| holder.notify(CARRIER_PARCEL, &told).is_err()) {
-                // Nobody can take the parcel, because the program has disconnected or does not read: drop the parcel here.
-                // Without a receipt, the node sends it again later.
+                // No program is attached, or it does not read: drop the parcel. The dropped `held` tells the daemon that it is
+                // not stored, and the node sends a message that gets no receipt again.
                 continue;
             }
             let since = Instant::now();

@@ -32,7 +32,8 @@ async fn a_parcel_is_taken_when_those_that_nobody_reported_have_made_room() {
     let (foreign, _reading) = foreign(CarrierId::HTTP, &"agent-alice-001".parse().unwrap(), &reach);
     let (shared, parcel) = (&foreign.0, parcel());
     shared.up.send_replace(true);
-    // The holder has all that it may have at once, and reports none of it.
+    // The attached program has as many parcels as it may have at once and reports none
+    // of them, so all further parcels have to queue.
     for id in 0..PARCELS_UNDER_WAY as u64 {
         let (held, _) = oneshot::channel();
         let since = Instant::now();

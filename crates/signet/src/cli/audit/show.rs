@@ -157,12 +157,12 @@ fn time(text: &str) -> Result<Timestamp, TimeError> {
 /// Waits, and tells whether meanwhile nobody reads standard output any more.
 fn is_closed_within(time: &Timespec) -> bool {
     let stdout = io::stdout();
-    // Ask for no event: poll(2) reports errors and hang-ups in any case.
+    // Ask for no event: only errors and hang-ups matter here, and poll(2) reports these in any case.
     let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
     match poll(&mut watched, Some(time)) {
         Ok(told) => told > 0,
-        // A signal may interrupt the wait (INTR), which says nothing about the reader: any other error counts as a closed
-        // output.
+        // An interrupted wait (`INTR`) says nothing about the reader. After any other error this function could not wait
+        // again, and `--follow` would go round without a pause: end as for a closed output.
         Err(error) => error != rustix::io::Errno::INTR,
     }
 }

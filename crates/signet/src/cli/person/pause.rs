@@ -27,8 +27,8 @@ pub(crate) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Re
     let (control, key) = control_of(state.control.as_ref(), &args.control, home.clone())?;
     let now = clock::now();
     let since_epoch = u64::try_from(now.as_millis() / 1000).unwrap_or_default();
-    // An order counts only if its serial is higher than those of all earlier orders. An order that this agent has not heard of
-    // took its serial from the clock: so use the clock's seconds where they are the higher number.
+    // A pause or resume counts only if its serial is higher than that of the last one. One that this agent has not heard of
+    // took its serial from the clock, too: so use the clock's seconds where they are the higher number.
     let serial = since_epoch.max(state.serial.saturating_add(1));
     let signed = PauseStatement::sign(paused, serial, now, &control, &key);
     let signed = signed.map_err(|_| foreign_key())?;

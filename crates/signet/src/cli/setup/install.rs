@@ -104,7 +104,8 @@ fn install(
         home::make(machine, name, &installed, root, &broker, new.as_ref())?;
     }
     let unit = name.unit();
-    // A daemon reads its login and its files only when it starts: if they have changed since, it has to be restarted.
+    // A running daemon has to be restarted if it was started before its login was made, or before root's files in its home
+    // were given to its user: it reads both only when it starts.
     let is_stale = home::settle(machine, name)?
         || is_home && (new.is_some() || machine.runs_longer_than(&unit, &name.nats_seed()));
     if broker == ServerChoice::Ours {

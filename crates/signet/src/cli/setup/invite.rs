@@ -160,8 +160,8 @@ pub(crate) fn bind_both(one: &Home, other: &Home) -> Result<(), CliError> {
     let (ours, theirs) = (certificate(one)?, certificate(other)?);
     for (home, beside, peer) in [(one, other, &theirs), (other, one, &ours)] {
         let lent = Some(beside.key_file(CONTROL));
-        // Agents of one person share the control key, and only one of the homes may have it: so lend the other
-        // home's key to this one.
+        // Agents of one person share the control key, and often only one of the two homes holds
+        // it: so lend the other home's key to this one.
         let lent = lent.filter(|lent| !home.key_file(CONTROL).exists() && lent.exists());
         let adding = AddPeer {
             certificate: peer.to_value(),

@@ -120,7 +120,7 @@ mod tests {
         let CliError::Told { next, .. } = agent_socket(&home).unwrap_err() else {
             panic!("it is told what to do");
         };
-        // A reload leaves [agent-socket] as it was.
+        // A reload leaves [agent-socket] as it was, so the hint has to name the restart.
         let restart = DaemonKeeper::of(&path).restart();
         assert!(
             next.ends_with(&restart) && !next.contains("reload"),

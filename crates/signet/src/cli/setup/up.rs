@@ -94,8 +94,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         false => Units::of(&agent),
     };
     begin::needs_room(&home, &config)?;
-    // Listen for signals before the first process is started: from now on, Ctrl-C also ends the processes
-    // that this command starts.
+    // Listen for signals before the NATS server is started: Ctrl-C then also ends a server that this command has started.
     let interrupts = Interrupts::listen()?;
     let broker = FoundServer {
         home: &home,

@@ -236,8 +236,8 @@ fn no_answer(args: &SendArgs, place: &MessageReport<'_>) -> CliError {
 
 fn tell_answer(args: &SendArgs, answer: &Message, took: Duration) -> Result<(), CliError> {
     if let Some(error) = &answer.error {
-        // The message of an error is never sealed. So where the answer is sealed, it does not hold the words with which the
-        // peer declined: those came sealed, and the daemon hands them over as the summary.
+        // The text of an error is never sealed. So if the peer sealed the words with which it declined, they are not in that
+        // text: the daemon hands them over as the summary.
         let what = refusal::refused_by(&args.peer, error, answer.summary.as_deref());
         let next = refusal::next(&args.peer, error);
         return Err(CliError::refused(what, next));

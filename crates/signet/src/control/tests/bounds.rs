@@ -10,8 +10,8 @@ fn a_client_that_never_reads_is_closed_and_holds_up_nobody() {
         .write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"count\",\"params\":[1000000],\"id\":1}\n")
         .unwrap();
     daemon.lives();
-    // The client did not read, so its queue of notifications is full by now: the daemon has to close the connection, or `lines`
-    // would never end.
+    // Wait until the queue of notifications is full, since the client does not read: the daemon has to close
+    // the connection then, or `lines` would never end.
     std::thread::sleep(Duration::from_millis(200));
     let lines: std::io::Result<Vec<String>> = BufReader::new(stream).lines().collect();
     assert!(lines.unwrap().len() < 1_000_000);
@@ -113,7 +113,7 @@ fn clients_that_ask_nothing_lock_nobody_out() {
     }
     daemon.lives();
     assert_eq!(told_that_the_place_is_needed(&streams), 1);
-    // Every slot has to be free again: a slot that was lost would be missed by one of as many new clients as there are slots.
+    // Each of these clients has to give its place back when it leaves: otherwise the last of them would find none.
     for _ in 0..CLIENTS {
         daemon.lives();
     }

@@ -150,8 +150,8 @@ pub(super) fn recover(args: &RecoverArgs, home: &Home) -> Result<(), CliError> {
             "It is another agent than before: hand signet peer export to your peers."
         },
         old.agent,
-        // Revoke all serials below the new one, and at least the serial of the exported certificate: the agent may have been
-        // certified again after the export.
+        // The agent may have been certified again after the export: so revoke all serials below the new one, and at
+        // least the serial of the exported certificate.
         certificate.serial.saturating_sub(1).max(old.serial),
     ))
 }

@@ -46,8 +46,8 @@ pub(super) fn run(args: RevokeArgs, home: Option<PathBuf>) -> Result<(), CliErro
         (_, agent, serial) => {
             let (config, keys) = open(&Home::find(home)?)?;
             let own = keys.certificate;
-            // Refuse any root key but that of the agent's certificate: peers heed no revocation that
-            // another root key has signed.
+            // Refuse any root key but that of the agent's certificate, which peers know: a revocation by a key that they do
+            // not know would revoke nothing, and the person would believe that it did.
             if *root.public() != own.root {
                 let path = args.root;
                 return Err(crate::keystore::KeystoreError::OtherRoot(path).into());

@@ -104,7 +104,8 @@ fn ended(mut child: Child) -> Result<(), String> {
             Ok(Some(status)) => return Err(status.to_string()),
             Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
             Ok(None) | Err(_) => {
-                // An error of `kill` means that the program has just ended by itself, as it should: so the error is ignored.
+                // Ignore an error of `kill`: the program has then ended meanwhile. It took
+                // too long all the same, which is reported below.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err("it did not end within 10 s".to_owned());

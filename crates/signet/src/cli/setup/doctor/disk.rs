@@ -12,7 +12,7 @@ pub(super) fn space(scene: &Scene) -> CheckResult {
     let dirs = [scene.home.path(), scene.config.audit_dir.as_path()];
     let check = DoctorCheck::of("disk", "the room on the disks of the home and of the log");
     let rooms = dirs.into_iter().filter_map(DiskSpace::at);
-    // A disk without free files is full however many bytes are free: count each free file as one block of 4 KiB.
+    // A disk without free inodes takes no new file, however many bytes are free: count room for one file as 4 KiB.
     let Some(least) = rooms.min_by_key(|room| room.bytes.min(room.files.saturating_mul(4096)))
     else {
         let next = format!("df {}", hint::word(scene.home.path()));

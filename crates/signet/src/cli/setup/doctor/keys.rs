@@ -21,8 +21,8 @@ use crate::keystore::{AgentKeys, CONTROL, ROOT};
 pub(super) fn home(home: &Home) -> CheckResult {
     let path = home.path();
     let check = DoctorCheck::of("home", path.display());
-    // A home that this user may not enter still shows its own mode, so ask for the facts of `keys/` in it as well: that request
-    // fails if the user may not look inside.
+    // A home that this user may not enter still shows its own mode. So read the metadata of `keys/` in it as
+    // well: that fails if the user may not look inside.
     let facts = path.metadata().and_then(|facts| {
         let keys = home.join("keys");
         match keys.metadata() {

@@ -86,7 +86,8 @@ fn month(scene: &Scene) -> CheckResult {
         "log-month",
         "the chain and the checkpoints of the log's newest month",
     );
-    // Check the newest file alone: a running daemon checks finished months itself, once a day.
+    // Check the newest file alone: a running daemon checks the finished months itself, once a day, and the hint
+    // below names the command that checks all of them.
     let Some(newest) = files(scene).pop() else {
         return check.well("there is no log yet");
     };

@@ -126,7 +126,8 @@ fn give_in(directory: BorrowedFd<'_>, owner: FileOwner, deep: u8) -> io::Result<
             continue;
         }
         let seen = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // The user of the directory may change it meanwhile: skip a file that was removed since it was listed.
+        // `O_PATH` needs no right to the file itself. So if it cannot be opened, the user of the
+        // directory has removed it since it was listed: skip it.
         let Ok(file) = rustix::fs::openat(directory, name, seen, Mode::empty()) else {
             continue;
         };

@@ -77,7 +77,8 @@ pub(super) fn add_key(machine: &Machine, name: &Instance, key: &NewUser) -> Resu
         return machine.say(&format!("{}/nats.nk", name.home()), "made");
     }
     let seed = Home::at(machine.at(&name.home())).nats_seed();
-    // With O_EXCL no link is followed and nothing overwritten: the agent, who owns the home, may have put a link there.
+    // `create_new` follows no link and overwrites nothing: the home belongs to
+    // the agent's user, who may have put a link there.
     let opened = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -28,8 +28,8 @@ pub(super) fn carriers_of(
         };
         for text in texts {
             let is_known = routes.iter().any(|known| known == text);
-            // Take each address once, and `MOST_ROUTES` at most. Leave out an address of a kind that this release does not
-            // know: the other addresses are still good.
+            // `routes_of` below refuses a list with an address twice, or with more than `MOST_ROUTES`. Leave out an address
+            // that `Route::parse` does not understand: the other addresses are still good.
             if !is_known && routes.len() < MOST_ROUTES && Route::parse(text, peer).is_ok() {
                 routes.push(text.to_owned());
             }

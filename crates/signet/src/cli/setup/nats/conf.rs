@@ -44,8 +44,8 @@ impl ServerConf<'_> {
             format!("pid_file: \"{pid}\"\nlog_file: \"{log}\"\nlogfile_size_limit: 8MB\n")
         });
         CONFIGURATION
-            // Each mailbox reserves one share, a gigabyte of disk. Add one share for what the server keeps beside the
-            // mailboxes.
+            // Each mailbox may reserve one share, a gigabyte of disk, though it reserves less unless `signet nats setup
+            // --mailbox-mib` asks for more. Add one share for what the server keeps beside the mailboxes.
             .replace("SHARES", &(self.shares + 1).to_string())
             .replace("LISTEN", self.listen)
             .replace("STORE", self.store)

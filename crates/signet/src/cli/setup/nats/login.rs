@@ -133,7 +133,7 @@ fn read_context(name: &str) -> Result<Value, CliError> {
             "nats context ls shows the names; or give --server and --nkey",
         )
     };
-    // Refuse a path: the environment variable has to name a context, and must not lead to any other file.
+    // `--context` and NATS_CONTEXT name a context. Refuse a path: it could lead to a file outside the folder of the contexts.
     if name.contains(['/', '\\']) || name.starts_with('.') {
         return Err(unusable(format!("{name:?} is no name of a context")));
     }

@@ -61,7 +61,7 @@ fn own_home(
     match config::Config::load(&home) {
         Ok(config) => Ok(Some((home, config))),
         Err(error) if is_named => Err(error.into()),
-        // Without a home, the login comes from the arguments alone: the person who runs a household's server may have no agent.
+        // There is no home at the usual place, and none is needed: the person who runs a household's server may have no agent.
         Err(_) if !home.config_file().exists() => Ok(None),
         Err(error) => Err(error.into()),
     }

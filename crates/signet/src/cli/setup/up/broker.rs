@@ -118,7 +118,8 @@ impl FoundServer<'_> {
     pub(super) fn beside(&self, other: &Home) -> Result<(), CliError> {
         let config = load(other)?;
         let Some(own) = OwnServer::of(other) else {
-            // Somebody else runs the other home's server, and only that person can let this agent in: so no login is made here.
+            // The other home has no server of its own. The server that it uses lets in whom its
+            // administrator chooses: so no login is made here.
             return self.named(&config.nats.servers.join(","), "");
         };
         // This command changes the other home's server, so hold that home's lock: its own `up` and `down` must wait meanwhile.
@@ -167,7 +168,8 @@ impl FoundServer<'_> {
             let next = "ask for one for this agent, which `invite --login ID` makes on the server's machine";
             return Err(CliError::refused(what, next));
         }
-        // Write the server addresses first, because that can fail: the home then still has its old login, which works.
+        // Write the server addresses first: that fails if the configuration, as a person edited it, has no place for them. The
+        // home then still has its old login, which works.
         set_servers(home, &login.servers)?;
         let seed = home.nats_seed();
         match seed.exists() {

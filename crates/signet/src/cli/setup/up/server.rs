@@ -142,7 +142,8 @@ impl OwnServer {
     ) -> Result<LoginResult, CliError> {
         let mut facts = self.facts()?;
         let before = facts.users.insert(agent.clone(), nkey.to_owned());
-        // The store was made for `SHARES` mailboxes, each of which reserves its room: one more would not fit.
+        // The store has room for `SHARES` mailboxes of a gigabyte each, which `signet nats setup --mailbox-mib` may give them,
+        // and a running server takes over no greater limit.
         if facts.users.len() > SHARES {
             let what =
                 format!("this server has room for {SHARES} agents, and all of it is given away");

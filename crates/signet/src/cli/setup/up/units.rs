@@ -57,7 +57,8 @@ impl Units {
         done(&["daemon-reload"])?;
         for unit in &units {
             done(&["enable", unit])?;
-            // Use `start` and not `restart`: `start` leaves a running unit alone, and starts a stopped unit with its new text.
+            // Use `start` and not `restart`: a repeated `signet up` must not interrupt a daemon or a server that runs. Such a
+            // unit goes on with its old text until its next start; a stopped one starts with the new text.
             done(&["start", unit])?;
         }
         Ok(())
