@@ -130,7 +130,8 @@ impl AgentKeys {
         now: Timestamp,
     ) -> Result<Self, KeystoreError> {
         match adopt(lock, agent, now) {
-            // `adopt` has destroyed a staged change that does not fit, so the daemon goes on with the keys that it has.
+            // `adopt` has destroyed a staged change that does not fit: go on with the present keys, which it has left as they
+            // were.
             Err(error @ KeystoreError::Unfit { .. }) => tracing::warn!(%error, "not adopted"),
             adopted => drop(adopted?),
         }
@@ -253,7 +254,7 @@ fn fresh_secret() -> Result<Zeroizing<[u8; 32]>, KeystoreError> {
 fn signing_or_sealing(path: &Path) -> Result<(Algorithm, Zeroizing<[u8; 32]>), KeystoreError> {
     match pem::read(path, Algorithm::Ed25519) {
         Ok(seed) => Ok((Algorithm::Ed25519, seed)),
-        // Try the other algorithm only where the file holds another kind of key: a file that others can read stays refused.
+        // Try the other algorithm only where the file is no key of the first: a file that others can read stays refused.
         Err(error @ KeystoreError::Pem { .. }) => pem::read(path, Algorithm::X25519)
             .map(|secret| (Algorithm::X25519, secret))
             .map_err(|_| error),

@@ -200,8 +200,8 @@ impl Memory {
             let custody = custody(home, config)?.knowing(stored.map(|(position, _)| position));
             Ok(signet_audit::foresee(&config.audit_dir, agent, custody)?)
         };
-        // Look once more where the first look fails: a daemon that starts may write between the reads
-        // of two files. It writes all of them without a pause, so they fit together at the second look.
+        // Look once more where the first look fails: a daemon that starts meanwhile may have written between the reads of two
+        // files. It writes all of them at one go, so they fit together at the second look.
         look().or_else(|_: MemoryError| look())
     }
 

@@ -236,8 +236,8 @@ impl Effects {
         }
         let message = accepted.message();
         let item = render::item(message, accepted.opened());
-        // Drop a follower that cannot take this message: it does not read fast enough. The messages that it misses wait in the
-        // inbox.
+        // Drop a follower that has gone, or whose queue is full because it does not read fast enough: the messages that it
+        // misses wait in the inbox.
         self.followers.retain(|follower| {
             !follower.reach.sees_message(message) || follower.tell(ARRIVED, &item)
         });

@@ -35,8 +35,8 @@ pub(super) async fn watch(
         if probes.send(probe).await.is_err() {
             return;
         }
-        // If the probe is dropped unanswered, send no beat, and report nothing: the manager itself acts when no beat comes in
-        // time.
+        // Send no beat if a part does not answer its probe, and do nothing else: when no beat comes in time, the service
+        // manager ends the daemon and starts it again.
         if answered.await.is_ok() && carriers.probe().await.is_ok() {
             manager.beat();
         }

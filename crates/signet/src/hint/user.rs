@@ -27,7 +27,8 @@ pub(crate) fn kept_from_root(home: &Path) -> Option<u32> {
     // The owner is taken from the folder, and not from SUDO_UID: only `sudo` says who called it, while `su`, `doas`
     // and `pkexec` do not.
     let whole = std::path::absolute(home).ok()?;
-    // The home does not exist yet: the owner of the nearest folder above it is the user who is to have it.
+    // The home does not exist yet. It is made for the user who owns the nearest folder above it: files of root's in it would
+    // lock that user out.
     let above = whole.ancestors().skip(1).find_map(owner_of)?;
     Some(above).filter(|owner| *owner != ROOT)
 }

@@ -207,8 +207,8 @@ fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
                     && asked.is_of_nobody_trusted(&said.message)
                     && !taken.contains(&name)
                 {
-                    // Its sender is no longer trusted: keep the message aside until a later line says that the agent took it,
-                    // since only then may the agent see it.
+                    // The sender of this message is no longer trusted: keep the message aside until a later line says that the
+                    // agent took it, since only then may the agent see it.
                     true => drop(untaken.insert(name, said)),
                     false => drop(of_month.insert(said.line, said)),
                 }

@@ -42,7 +42,7 @@ impl Admission<'_> {
     fn admit_peer(&self, peer: &str) -> Result<(), ApiError> {
         let agent = peer_named(self.node, self.reach, peer)?;
         self.admit_agent(&agent).map_err(|beyond| {
-            // `known_near` suggests only agents that the caller may speak with, so the suggestion reveals no other agent.
+            // `known_near` suggests only agents within the caller's limits, so the suggestion reveals no other agent.
             let Some(near) = known_near(self.node, self.reach, peer) else {
                 return beyond;
             };

@@ -25,8 +25,8 @@ impl AnswerCall for Receive {
             Ok(parsed) => parsed,
             Err(error) => return state.refuse(asker.reply, error),
         };
-        // Tie the lease to the connection: when the program disconnects, another program gets the
-        // message at once, not when the lease ends.
+        // Tie the lease to the connection: it ends when the program disconnects, so that another program need not wait for the
+        // message until the lease would end by itself.
         wanted.connection = state.consumers.watch(&asker.notifier).connection;
         let consumer = Consumer {
             wanted,

@@ -262,7 +262,8 @@ impl AwaitedSend {
             () = mailbox_suffices(is_stored, self.mailbox_after) => return Some(report.held()),
         };
         Some(match result {
-            // The answer also stays in the inbox until the caller acknowledges it, so that it is not lost with this reply.
+            // The answer to a request also stays in the inbox until the caller acknowledges it, so it is not lost with this
+            // reply. The answer to a ping is kept nowhere else: whoever misses it can ping again.
             Ok(Ok(SendResult::Answered(answer))) => report.answered(shown_to(&self.reach, &answer)),
             Ok(Ok(SendResult::Settled { state, offers })) => Sent {
                 offers: state.needs_capability().then(|| render::names(&offers)),
