@@ -81,7 +81,7 @@ pub(super) fn call(state: &mut DaemonState, raw: RawCall) -> Batch {
     // A call that came before `narrow` keeps its wider reach. Calls are served in order, so apply the narrowing here, where the
     // call is served, and not when it comes.
     let caller = narrowing.of(caller);
-    // On a full disk no line can be written: refuse every call but `status`, whose answer depends on no line.
+    // On a full disk no line can be written: refuse every call but `status`, which has to say what is wrong, and writes none.
     if state.log.full_since().is_some() {
         reply.send(match Call::parse(&method, params) {
             Ok(Call::ShowStatus(_)) => value_of::<ShowStatus>(&status::status(state, &caller)),
