@@ -196,7 +196,7 @@ fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, CliE
     files.sort();
     let newest = files.iter().rev().take(MONTHS);
     let lines = newest.filter_map(|file| read_file(file).ok());
-    // Leave handshakes and receipts out: nobody types the id of one.
+    // Leave out messages of class `control`, such as handshakes and receipts: nobody types the id of one.
     let filter = Filter {
         without_control: true,
         ..Filter::default()

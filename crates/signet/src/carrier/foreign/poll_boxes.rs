@@ -138,8 +138,8 @@ impl PollBox {
     fn first(&self) -> Vec<Arc<[u8]>> {
         let mut bytes = 0;
         let fits = |message: &&Arc<Message>| {
-            // Give a message that is larger than the limit alone: otherwise it, and all messages
-            // after it, would never be given to the peer.
+            // Give at least one message, whatever its size: if none were given, the peer would ask again and again. (No
+            // message is larger than `GIVEN_BYTES` today.)
             let is_first = bytes == 0;
             bytes += message.canonical().len();
             is_first || bytes <= GIVEN_BYTES

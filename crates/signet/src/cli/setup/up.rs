@@ -102,7 +102,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         interrupts: &interrupts,
     };
     find_server(args, &home, &broker)?;
-    // Read the configuration again: the steps above wrote the server's address into it.
+    // Read the configuration again: the step above may have written the server's address into it.
     let config = config::load(&home)?;
     let runs = daemon::status_of(&config).is_some();
     if !args.offers.is_empty() {

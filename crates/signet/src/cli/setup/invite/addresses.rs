@@ -31,7 +31,8 @@ pub(super) fn meets(invitation: &Invitation, own: &[String]) -> bool {
 pub(super) fn is_loopback(address: &str) -> bool {
     let host = host_of(address);
     let ip = host.parse::<std::net::IpAddr>();
-    // The address 0.0.0.0 is meant for servers. A client that dials it reaches its own machine, so here it counts as loopback.
+    // The addresses 0.0.0.0 and :: are meant for servers. A client that dials one of them reaches
+    // its own machine, so here they count as loopback.
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
 }
 

@@ -32,8 +32,8 @@ pub(super) fn free(listen: &str) -> Result<String, CliError> {
                     is there: signet up --nats URL";
         CliError::refused(what, next)
     };
-    // Close the listener at once, so that the server can take the port. If another program takes the port
-    // first, the server reports it.
+    // The listener is closed when this function ends, so that the server can take the port. If another
+    // program takes the port first, the server reports it.
     let listener = TcpListener::bind(listen).map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
     match listen.strip_suffix(":0") {
