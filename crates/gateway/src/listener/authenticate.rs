@@ -38,7 +38,8 @@ pub(super) async fn authenticate(
             let standing = request.extensions().get::<ConnectionActivity>();
             let held = (place, standing.map(ConnectionActivity::of_caller));
             request.extensions_mut().insert(caller);
-            // If the token is revoked, end its request even in the middle of an answer: otherwise its streams would go on.
+            // If the token is revoked or changed, or expires, end its request even in the middle of an answer: otherwise its
+            // streams would go on.
             let mut response = tokio::select! {
                 response = next.run(request) => guarded(response, gone, held),
                 () = gone.cancelled() => return unknown(kind),

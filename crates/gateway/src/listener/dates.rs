@@ -43,8 +43,8 @@ fn notice(leaf: &CertificateDer<'_>) -> Duration {
             UnixTime::since_unix_epoch(Duration::from_secs(seconds)),
         )
     };
-    // The verifier tells a certificate's dates only when it refuses the certificate as too early or too late. So verify it at
-    // the first and at the last second of all time, to be told both dates.
+    // The verifier tells a certificate's dates only when it refuses the certificate as too early or too late. So verify it as
+    // of 1970, and as of the last second that a certificate can name, to be told both dates.
     let life = match (ever(0), ever(END_OF_TIME)) {
         (Outside::Before(from), Outside::After(end)) => {
             end.as_secs().saturating_sub(from.as_secs())

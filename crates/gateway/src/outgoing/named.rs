@@ -94,7 +94,7 @@ impl Endpoint {
             (true, Some(ca)) => Some(Roots::only(ca).map_err(|_| EndpointFault::Ca)?),
             (true, None) => Some(Roots::load(None).map_err(|_| EndpointFault::Tls)?),
         };
-        // Refuse the endpoint at the start: without root certificates every single call would fail later.
+        // Refuse the endpoint when its configuration is read: without root certificates every single call would fail later.
         if roots.as_ref().is_some_and(Roots::are_none) {
             return Err(EndpointFault::NoRoots);
         }

@@ -53,7 +53,8 @@ impl Roots {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(all);
-        // A machine without root certificates is no error: servers with a pinned certificate can still be called.
+        // Having no root certificates is no error here: servers with a pinned certificate can still be called. A caller that
+        // needs roots asks `are_none`.
         let by_roots = match store.is_empty() {
             true => None,
             false => Some(Arc::new(by_roots(&provider, store)?)),

@@ -127,8 +127,8 @@ pub(crate) async fn carry_parcels<F: Future<Output = Result<bool, ClientError>>>
             held: carried.await?,
         };
         match link.call(&report, RULING).await {
-            // The daemon refuses the result of a parcel that it has given up meanwhile. That is no fault of the connection, so
-            // go on.
+            // The daemon may have given the parcel up meanwhile (`known` is false), or refuse the report. Neither is a fault of
+            // the connection, so go on.
             Ok(_) | Err(ClientError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }

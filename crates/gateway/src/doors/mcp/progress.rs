@@ -49,7 +49,8 @@ impl ClientProgress {
             message: Some(id.to_owned()),
             conversation: None,
         };
-        // Take a slot for progress only while more than half of them are free: calls that wait for answers need them more.
+        // Progress may as well be left out: take a slot for it only while more than half of them are free. The rest is for what
+        // cannot be left out, such as receiving messages.
         let Some(mut link) = daemon.spare_link().await else {
             return;
         };

@@ -334,7 +334,7 @@ impl Record {
             Working => A2aTaskState::Working,
             InputRequired => A2aTaskState::InputRequired,
         };
-        // After a reconnect the daemon repeats the newest progress: ignore a note that the status already shows.
+        // Each look at a message (follow.rs) brings its newest progress again: ignore a note that the status already shows.
         let told = self.task.status.message.as_ref();
         let told = told.and_then(|message| message.parts.first());
         let is_told = |note: &String| told == Some(&A2aPart::text(note.as_str()));
