@@ -256,7 +256,7 @@ impl<'t, 'n> Arrival<'t, 'n> {
             Reason::SequenceReuse => self.turn.alarms().alarm_of_reuse(message),
             Reason::MessageIdReuse => {}
             Reason::SequenceBelowWindow | Reason::SessionEnded | Reason::HandshakeRequired => {}
-            // A peer that is over its budget for refusals gets no error: the next receipt names the refusal.
+            // A peer that is over its budget for refused messages gets no error: the next receipt names the refusal.
             _ if paid == Paid::Withheld => {}
             _ if message.form.method().is_some_and(Method::is_call) => {
                 let form = failure(fault);
@@ -265,8 +265,8 @@ impl<'t, 'n> Arrival<'t, 'n> {
                 let answer = Draft::answer(form, message, id, None);
                 let _ = self.turn.sent().dispatch(answer, None);
             }
-            // JSON-RPC answers calls alone: send no error about any other message. The next receipt names a refused
-            // notification or response; flights, receipts and orders hear nothing.
+            // JSON-RPC answers calls alone: send no error about any other message. The next receipt names a refused message
+            // that has a number; flights, receipts and orders, which have none, get no answer.
             _ => {}
         }
     }

@@ -241,7 +241,7 @@ impl LeasesDoor<'_, '_> {
         while let Some(message) = self.next_for(wanted) {
             let headers = &message.headers;
             let name = (headers.agent_id.clone(), headers.message_id);
-            // `begin` gives no error here: `next_for` has found the message in the inbox.
+            // `begin` gives no error here: `next_for` has found the message in the inbox, and under no lease.
             let Ok(tries) = self.turn.inbox().begin(&name.0, name.1) else {
                 break;
             };
@@ -398,8 +398,8 @@ impl LeasesDoor<'_, '_> {
                 && !self.is_answered_by_draft(peer, name)
         });
         let next = free.next();
-        // Begin the next look after this message. A message that was passed over is not lost: when it becomes free, `Supply`
-        // changes, and the consumer looks from the first message again.
+        // Begin the next look after this message. A message that was passed over since it was leased, or waits after a failed
+        // try, is not lost: when that ends, `Supply` changes, and the consumer looks from the first message again.
         wanted.looked = match &next {
             Some(item) => item.number,
             None => inbox.arrivals(),

@@ -202,8 +202,8 @@ impl InboxDoor<'_, '_> {
     /// When no such message waits in the inbox.
     pub fn keep(&mut self, peer: &AgentId, message_id: MessageId) -> Result<Outcome, LocalError> {
         let tries = self.turn.node.inbox.tries_of(peer, message_id)?;
-        // If the agent handled the message without starting a try, `begun` is 0. The log counts tries from 1: so write at least
-        // 1.
+        // If the agent handled the message without starting a try, `begun` is 0. In the log only a `failed` line may have the
+        // number 0 (protocol.md, section 12): so write at least 1 here.
         self.write_try(peer, message_id, Did::Kept, tries.begun.max(1), None);
         Ok(self.turn.take())
     }

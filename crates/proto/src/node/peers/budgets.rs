@@ -127,8 +127,8 @@ impl PeersDoor<'_, '_> {
     pub(in crate::node) fn count_call(&mut self, message: &Message, ruling: Ruling) {
         let counts = match ruling {
             Ruling::Accepted => true,
-            // Of the refused calls count those that check V12 of docs/protocol.md refused, the check that gives
-            // `BudgetExceeded`. A call that an earlier check refused does not count (protocol.md, Budgets).
+            // Of the refused calls, only those count that check V12 of docs/protocol.md refused, which is the check of
+            // `BudgetExceeded` (protocol.md, Budgets).
             Ruling::Rejected(reason) => reason.check() == Reason::BudgetExceeded.check(),
             Ruling::Sent => false,
         };

@@ -85,8 +85,8 @@ impl Peer {
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
     pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
-        // Only the newest session keeps what the peer offers: people are shown the offers of that session alone. So drop the
-        // offers of the older sessions.
+        // Only the newest session keeps what the peer offers (protocol.md, Capabilities and their schemas): the flight that
+        // made it says anew all that the peer offers. Drop the offers of the older sessions.
         for old in &mut self.sessions {
             old.offered = Vec::new();
         }

@@ -30,10 +30,10 @@ impl Node {
                 _ => tables.add(table, key, value),
             }
         }
-        // Restore the trust first, because the parts below refer to known peers.
         trust::put_back(&mut node.trust, &mut tables)?;
         node.people.put_back_strangers(&mut tables)?;
         node.alarms.put_back(&mut tables)?;
+        // Take the row `written` out before `peers` reads this table, whose other rows are handshakes of ours.
         if let Some(written) = tables.take_one(PASSING, "written")? {
             node.clock.put_back(written);
         }
