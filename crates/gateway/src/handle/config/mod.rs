@@ -75,8 +75,8 @@ impl Handlers {
         }
         let said: usize = sections.iter().map(|one| usize::from(one.parallel())).sum();
         let unsaid = sections.iter().filter(|one| one.parallel() == 0).count();
-        // The daemon has places for `MOST_WORKERS` workers: handlers without `parallel` share evenly what the other handlers
-        // leave of these places.
+        // The agent's socket has places for `MOST_WORKERS` workers beside other programs: handlers without `parallel` share
+        // evenly what the other handlers leave of these places.
         let left = MOST_WORKERS.saturating_sub(said) / unsaid.max(1);
         let left = u8::try_from(left).unwrap_or(u8::MAX);
         sections.iter_mut().for_each(|one| one.take_share(left));

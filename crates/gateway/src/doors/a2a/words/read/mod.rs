@@ -22,8 +22,8 @@ pub(crate) fn message(
         Some(_) => return Err(fields.fault("parts", "is not a list")),
         None => return Err(fields.fault("parts", "is missing")),
     };
-    // Clients older than A2A 0.3 write `type` where 0.3 writes `kind`, and send no `messageId`: from them alone a message
-    // without an id is taken, and gets one here.
+    // Clients older than A2A 0.3 write `type` where 0.3 writes `kind`, and send no `messageId`: their messages get an id here,
+    // and any other message without an id is refused.
     let is_oldest = items
         .iter()
         .all(|part| part.get("type").is_some() && part.get("kind").is_none());
