@@ -189,7 +189,7 @@ impl LineKind for ApprovalLine {
         let members = LineMembers(&line);
         let value = members.value("approval")?;
         // `Approval::parse` verifies the signature by the control key that the line itself brings. Whether that key is our
-        // person's is asked when they decide (`is_our_control`), and by an audit.
+        // person's is asked when the approval is handed in (`is_our_control`), and by an audit.
         let approval = Approval::parse(value, &control(&members)?);
         Ok(Self {
             peer: members.parsed("peer")?,

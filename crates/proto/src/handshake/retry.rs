@@ -41,8 +41,8 @@ impl Retry {
 
     /// Whether to send now; moves to the next time.
     pub(crate) fn strike(&mut self, now: Timestamp) -> bool {
-        // After our clock was set back, `until` and `next` may lie too far ahead: cap each at the latest time that may be set
-        // at this moment.
+        // After our clock was set back, `until` and `next` may lie too far ahead: cap each at the latest value that it could be
+        // given now.
         self.until = self.until.min(now.saturating_add(HALF_OPEN));
         self.next = self.next.min(now.saturating_add(self.delay));
         if now < self.next || now >= self.until {

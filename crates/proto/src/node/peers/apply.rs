@@ -324,7 +324,8 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         ledger: Ledger::default(),
         last_flight: LastFlight::of(&established.last_flight),
         answers: established.answers,
-        // Only B, the responder, sends flight 4: so only B may have to send a flight again, and needs a time for that.
+        // B's flight 4 may be lost: `retry` tells B, the responder, when to send it again. A has the session only once flight
+        // 4 came, and has no flight to send again.
         retry: (!initiator).then(|| Retry::from(clock)),
         asked: None,
     }
