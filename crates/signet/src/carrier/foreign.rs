@@ -167,7 +167,8 @@ impl Foreign {
         // Send only now that there is room for all messages: the answer to the call could not say that a part of them was
         // taken.
         for news in news {
-            // The receiver is gone when the daemon stops. The batch is then dropped, and its caller gets no answer.
+            // The receiver is gone when the daemon stops. The batch is then dropped, and with it `done`,
+            // whose dropped reply answers that the daemon stops.
             let _ = shared.news.send(news);
         }
         Ok(())

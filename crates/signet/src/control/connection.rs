@@ -331,7 +331,7 @@ impl ClientConnection<'_> {
     fn say_that_the_place_is_needed(&self) {
         let error = ApiError::place_needed();
         let line = format!("{}\n", Id::null().answer(&Err(error)));
-        // The client is being disconnected, perhaps because it does not read: nothing here may wait for it.
+        // The client has to leave at once and may be one that does not read: so do not wait for it here.
         let _ = self.writer.try_write(line.as_bytes());
     }
 

@@ -79,7 +79,8 @@ pub(super) fn install(home: &Home, file: &Path) -> Result<(), CliError> {
     })?;
     let change = keystore::install(home, &keys, &answer, clock::now())?;
     let keys = apply(home, &config, &change)?;
-    // Clear the request last: if this command is interrupted before, the same answer can be installed once more.
+    // Clear the request last: it holds the new secrets. If this command is interrupted before the new keys are in
+    // use, the same answer can be installed once more.
     keystore::clear_request(home)?;
     print(&format!(
         "the new signing key is {}\n  certified with serial {} until {}\n",

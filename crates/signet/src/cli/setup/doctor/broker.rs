@@ -150,8 +150,8 @@ impl ServerKeeper {
     fn of(home: &Home, config: &Config) -> Self {
         let servers = &config.nats.servers;
         let own = OwnServer::of(home).and_then(|own| own.url().ok());
-        // The server that doctor inspected is the home's own only if the configuration names this server alone: otherwise
-        // somebody else may have to mend it.
+        // The NATS server is this home's own only if the configuration names that server
+        // alone: otherwise somebody else may have to mend it.
         if own.is_some_and(|own| *servers == [own]) {
             return Self::Home(match DaemonKeeper::of(home.path()) {
                 DaemonKeeper::UserUnit(_) => "signet up",

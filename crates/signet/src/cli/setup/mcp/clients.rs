@@ -168,7 +168,8 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     replace(
         &file,
         &beside,
-        // Leave the mode to the umask, as for any file that this user makes: the file holds no secret.
+        // A new file gets the mode that the umask leaves, as any file that this user makes: it
+        // holds no secret. An existing file keeps its mode.
         0o666,
         text.as_bytes(),
         |new| match fs::metadata(&file) {
