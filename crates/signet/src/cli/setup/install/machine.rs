@@ -245,8 +245,8 @@ impl Machine {
         // A unit without a process says `MainPID=0`, and no process has that number, so `age` is then `None`.
         let said = String::from_utf8_lossy(&said.stdout);
         let age = said.trim().strip_prefix("MainPID=").and_then(age_of);
-        // The ages of process and file are rounded: without the 50 ms, a daemon that was started right after its file was
-        // written could count as older than the file.
+        // The age of the process is known to hundredths of a second alone: without the 50 ms, a daemon that was started right
+        // after its file was written could count as older than the file.
         matches!((age, changed), (Some(age), Some(changed)) if age > changed + Duration::from_millis(50))
     }
 
