@@ -237,8 +237,8 @@ impl Reconciliation {
             }
         }
         for mut heads in by_session.into_values() {
-            // Sort the messages by number, in which order the peer signed them: they may have arrived in any order, and only in
-            // the order of signing must the lines they name never go back.
+            // Sort the messages by number: that is the order in which the peer signed them, and they may have arrived in another.
+            // Each names the same line of the peer's log as the message signed before it, or a later line.
             heads.sort_unstable_by_key(|(number, line, _)| (*number, *line));
             let mut highest = 0;
             for (_, line, claim) in heads {

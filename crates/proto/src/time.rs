@@ -172,8 +172,8 @@ fn fraction_nanos(fraction: &[u8]) -> Option<i64> {
 }
 
 fn nanos(span: Duration) -> i64 {
-    // A span that is too long for i64 becomes the longest one: added or subtracted, it leads beyond the last or the
-    // first year, where `clamped` ends in any case.
+    // A span that is too long for i64 becomes i64::MAX, which is 292 years. Added or subtracted, either leads out of the years
+    // that there are, and `clamped`, which the callers call, gives the last or the first moment.
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 

@@ -241,7 +241,7 @@ impl Turn<'_> {
     /// Our agent may have what waits in the inbox: it came during a pause, or is tried again.
     pub(super) fn hand_over_waiting(&mut self, peer: &AgentId, name: MessageId) {
         if let Some(message) = self.node.inbox.find(peer, name).cloned() {
-            // Open a sealed message each time that it is handed over: neither the inbox nor its rows keep the content in clear.
+            // Open a sealed message each time that it is handed over: neither the inbox nor the state keeps its content in clear.
             let opened = self.node.opened(&message);
             self.hand_over(Accepted::kept(message, opened));
         }

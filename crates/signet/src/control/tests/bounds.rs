@@ -113,7 +113,8 @@ fn clients_that_ask_nothing_lock_nobody_out() {
     }
     daemon.lives();
     assert_eq!(told_that_the_place_is_needed(&streams), 1);
-    // Each of these clients has to give its place back when it leaves: otherwise the last of them would find none.
+    // `lives` connects a new client each time. Each has to give its place back when it leaves: otherwise the last of them would
+    // find none.
     for _ in 0..CLIENTS {
         daemon.lives();
     }
