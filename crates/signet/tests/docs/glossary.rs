@@ -1,4 +1,5 @@
-//! One word for each thing: what docs/glossary.md says not to write, no document, help or message writes.
+//! One word for each thing: what docs/glossary.md says not to write, no document, help or message writes. And a sentence of a
+//! document names what it is about.
 
 use std::collections::BTreeMap;
 
@@ -72,6 +73,91 @@ fn prose(page: &str) -> Vec<(usize, String)> {
         found.push((number, prose));
     }
     found
+}
+
+/// A sentence that begins so, with a verb behind it, is read twice: its reader looks for the noun that it is about.
+const OPENINGS: [&str; 4] = ["What", "Who", "Whoever", "One that"];
+
+/// Words behind which a noun stands, before any verb.
+const BEFORE_NOUNS: [&str; 26] = [
+    "a", "all", "an", "another", "any", "both", "each", "every", "four", "her", "his", "its", "no",
+    "one", "other", "our", "some", "that", "the", "their", "these", "this", "those", "three",
+    "two", "your",
+];
+
+/// The text of a reason, as it stands on the wire and in logs.
+const REASON: &str = "What is sealed inside was made for another message:";
+
+/// Paragraphs, items and cells of a page, each in one line, with the number of its first one. Blocks, comments, headings
+/// and the heads of tables are none.
+fn passages(page: &str) -> Vec<(usize, String)> {
+    let lines: Vec<&str> = page.lines().map(str::trim).collect();
+    let is_rule = |line: &str| line.starts_with("|--");
+    let (mut is_fenced, mut is_comment, mut goes_on) = (false, false, false);
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        is_fenced ^= line.starts_with("```");
+        is_comment |= line.starts_with("<!--");
+        let is_text = !line.is_empty() && !line.starts_with('#') && !line.starts_with("```");
+        let is_prose = is_text && !is_fenced && !is_comment;
+        is_comment &= !line.contains("-->");
+        if !is_prose || line.starts_with('|') {
+            goes_on = false;
+        }
+        let is_head = lines.get(at + 1).is_some_and(|next| is_rule(next));
+        if !is_prose || line.starts_with('|') && (is_head || is_rule(line)) {
+            continue;
+        }
+        if line.starts_with('|') {
+            let cells = line.trim_matches('|').split(" | ");
+            found.extend(cells.map(|cell| (at + 1, cell.trim().to_owned())));
+            continue;
+        }
+        match (item(line), found.last_mut()) {
+            (None, Some((_, passage))) if goes_on => {
+                passage.push(' ');
+                passage.push_str(line);
+            }
+            (item, _) => found.push((at + 1, item.unwrap_or(line).to_owned())),
+        }
+        goes_on = true;
+    }
+    found
+}
+
+/// What a line says behind the mark or the number of an item of a list.
+fn item(line: &str) -> Option<&str> {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let marked = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
+    marked.or_else(|| number.strip_prefix(". ").filter(|_| number != line))
+}
+
+/// The sentences of a passage, and what stands before and behind a colon in one.
+fn parts(passage: &str) -> Vec<&str> {
+    let (mut found, mut begun, mut at) = (Vec::new(), 0, 0);
+    for word in passage.split_inclusive(' ') {
+        at += word.len();
+        let word = word.trim_end().trim_end_matches(['*', '"', ')']);
+        if word.ends_with(['.', '!', '?', ':', ';']) {
+            found.push(passage[begun..at].trim());
+            begun = at;
+        }
+    }
+    found.push(passage[begun..].trim());
+    found
+}
+
+/// Whether a sentence, and no question, begins with an opening and has no noun before its verb.
+fn lacks_its_noun(sentence: &str) -> bool {
+    let said = sentence.trim_start_matches(['*', '_', '"', '(']);
+    let behind = |opening: &str| said.strip_prefix(opening)?.strip_prefix(' ');
+    let Some(rest) = OPENINGS.into_iter().find_map(behind) else {
+        return false;
+    };
+    let next = rest.split_whitespace().next().unwrap_or_default();
+    let is_name = next.starts_with(|c: char| c == '`' || c.is_uppercase());
+    let is_question = said.trim_end_matches(['*', '_', '"', ')']).ends_with('?');
+    !is_name && !is_question && !BEFORE_NOUNS.contains(&next) && !said.starts_with(REASON)
 }
 
 /// The sentences that a source file says: its texts with a space in them, without those of its tests.
@@ -165,6 +251,27 @@ fn no_document_uses_a_word_that_the_glossary_replaces() {
 }
 
 #[test]
+fn every_sentence_of_a_document_names_what_it_is_about() {
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for (file, text) in pages::documents() {
+        // The list of rooms is made of what the code says of itself, decisions and changes stay as they were written.
+        let others = ["docs/rooms.md", "CHANGELOG.md"];
+        let kept = ["docs/decisions/", "docs/formal/", "audit/sample/"];
+        if others.contains(&file.as_str()) || kept.iter().any(|folder| file.starts_with(folder)) {
+            continue;
+        }
+        for (number, passage) in passages(&text) {
+            let parts = parts(&passage);
+            seen += parts.len();
+            let lacking = parts.into_iter().filter(|part| lacks_its_noun(part));
+            wrong.extend(lacking.map(|part| format!("{file}:{number}: begin with a noun: {part}")));
+        }
+    }
+    assert!(seen > 3_000, "{seen}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn no_help_uses_a_word_that_the_glossary_replaces() {
     let (unwanted, helps) = (unwanted(), helps());
     assert!(helps.len() > 60, "{}", helps.len());
@@ -233,6 +340,45 @@ fn a_word_is_found_where_it_is_prose_and_not_where_it_is_a_name() {
         "signet trust pending",
     ] {
         assert_eq!(finds(name), None, "{name}");
+    }
+}
+
+#[test]
+fn a_sentence_that_lacks_its_noun_is_found_and_a_question_is_none() {
+    let lacking = |page: &str| -> Vec<(usize, String)> {
+        let mut found = Vec::new();
+        for (number, passage) in passages(page) {
+            let parts = parts(&passage).into_iter();
+            let parts = parts.filter(|part| lacks_its_noun(part));
+            found.extend(parts.map(|part| (number, part.to_owned())));
+        }
+        found
+    };
+    for sentence in [
+        "What passes is written.",
+        "What it says is data.",
+        "Whoever asks is told:",
+        "**Who reads** leaves it out.",
+        "One that is late is left out",
+    ] {
+        assert_eq!(lacking(sentence), [(1, sentence.to_owned())]);
+        let longer = format!("- It ends\n  here: so be it.\n  {sentence}\n\nAnother one.");
+        assert_eq!(lacking(&longer), [(1, sentence.to_owned())]);
+        let cell = format!("| one | two |\n|---|---|\n| first | second. {sentence} |");
+        assert_eq!(lacking(&cell), [(3, sentence.to_owned())]);
+    }
+    for fine in [
+        "What a peer says is data.",
+        "What `signet up` made stays.",
+        "Who may ask, and what for?",
+        "A message that passes is written; what fails is not.",
+        "Whatever it is, it stays.",
+        "## What follows",
+        "```text\nWhat follows is code.\n```",
+        "<!-- What follows is hidden. -->",
+        "| What follows | Who reads |\n|---|---|\n| nothing | nobody |",
+    ] {
+        assert_eq!(lacking(fine), [], "{fine}");
     }
 }
 
