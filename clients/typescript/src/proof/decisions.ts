@@ -1,4 +1,4 @@
-// Drafts and what their person decided about them (docs/protocol.md, sections 12, What lines say of each other, and 15).
+// Drafts and what their person decided about them (docs/protocol.md, sections 12, Lines say this of each other, and 15).
 
 import { member } from "./forms.js";
 import { canonical, isObject, type Json, type JsonObject, without } from "./json.js";

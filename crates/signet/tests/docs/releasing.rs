@@ -1,6 +1,6 @@
 //! What docs/releasing.md says of versions and workflows is so.
 
-use std::path::Path;
+use std::process::Command;
 
 use super::{pages, text};
 
@@ -27,35 +27,34 @@ fn every_file_that_has_the_number_of_the_release_has_the_same() {
     }
 }
 
-/// Steps that say `uses:` in every workflow.
-fn uses() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.github/workflows");
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let workflow = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        let steps = workflow
-            .lines()
-            .filter_map(|line| line.split_once("uses: "));
-        found.extend(steps.map(|(_, action)| action.to_owned()));
-    }
-    assert!(!found.is_empty());
+/// Every workflow, by its file.
+fn workflows() -> Vec<(String, String)> {
+    let found = pages::files_in(".github/workflows", "yml");
+    assert!(found.len() >= 2, "{}", found.len());
     found
 }
 
-/// A tag can be moved to other code by whoever takes over an action; a commit cannot.
+/// A tag can be moved to other code by whoever takes over an action; a commit cannot, and a file of ours is of this one.
 fn is_pinned(action: &str) -> bool {
     let (named, version) = action.split_once(" # v").unwrap_or((action, ""));
     let hash = named.split_once('@').map_or("", |(_, hash)| hash);
-    hash.len() == 40 && hash.chars().all(|c| c.is_ascii_hexdigit()) && !version.is_empty()
+    let is_commit = hash.len() == 40 && hash.chars().all(|c| c.is_ascii_hexdigit());
+    action.starts_with("./.github/workflows/") || is_commit && !version.is_empty()
 }
 
 #[test]
 fn an_action_whose_tag_somebody_moves_runs_in_no_workflow() {
-    let loose: Vec<String> = uses()
-        .into_iter()
-        .filter(|action| !is_pinned(action))
-        .collect();
-    assert!(loose.is_empty(), "{loose:?}");
+    for (file, workflow) in workflows() {
+        let mut used = 0;
+        for (_, action) in workflow
+            .lines()
+            .filter_map(|line| line.split_once("uses: "))
+        {
+            assert!(is_pinned(action), "{file}: {action}");
+            used += 1;
+        }
+        assert!(used > 0, "{file}");
+    }
     assert!(!is_pinned("actions/checkout@v7") && !is_pinned("actions/checkout"));
     let hash = "0123456789abcdef0123456789abcdef01234567";
     assert!(!is_pinned(&format!("actions/checkout@{hash}")));
@@ -64,11 +63,72 @@ fn an_action_whose_tag_somebody_moves_runs_in_no_workflow() {
 
 #[test]
 fn a_workflow_has_no_right_but_those_that_its_jobs_name() {
-    let workflow = text(".github/workflows/test.yml");
-    assert!(workflow.contains("\npermissions: {}\n"), "{workflow}");
-    assert!(!workflow.contains(": write"), "{workflow}");
-    assert!(!workflow.contains("secrets."), "{workflow}");
-    assert!(!workflow.contains("pull_request_target"), "{workflow}");
+    for (file, workflow) in workflows() {
+        assert!(workflow.contains("\npermissions: {}\n"), "{file}");
+        for word in ["write-all", "secrets.", "secrets:", "pull_request_target"] {
+            assert!(!workflow.contains(word), "{file}: {word}");
+        }
+    }
+    let tests = text(".github/workflows/test.yml");
+    assert!(!tests.contains(": write"), "{tests}");
+}
+
+const RELEASE: &str = ".github/workflows/release.yml";
+
+/// A job of a release, from its name to the next one.
+fn jobs() -> Vec<String> {
+    let workflow = text(RELEASE);
+    let (_, jobs) = workflow.split_once("\njobs:\n").unwrap();
+    let mut found: Vec<String> = Vec::new();
+    for line in jobs.lines() {
+        let is_name = line.starts_with("  ") && line.ends_with(':') && !line.starts_with("   ");
+        if is_name {
+            found.push(String::new());
+        }
+        let job = found.last_mut().unwrap();
+        job.push_str(line);
+        job.push('\n');
+    }
+    found
+}
+
+/// A build runs programs of many authors: whatever one of them does, it signs and publishes nothing.
+#[test]
+fn a_job_of_a_release_that_runs_code_of_the_repository_may_only_read() {
+    let jobs = jobs();
+    let writing: Vec<_> = jobs.iter().filter(|job| job.contains(": write")).collect();
+    assert_eq!((jobs.len(), writing.len()), (4, 2), "{jobs:#?}");
+    for job in writing {
+        for word in ["actions/checkout", "uses: ./", "make ", "sudo "] {
+            assert!(!job.contains(word), "{word}: {job}");
+        }
+    }
+}
+
+/// The step that looks before anything is built, played in a checkout that has this `Makefile`.
+fn looks(tag: &str, makefile: &str) -> (bool, String) {
+    let jobs = jobs();
+    let mut steps = jobs.iter().flat_map(|job| job.split("\n      - "));
+    let step = steps.find(|step| step.starts_with("name: The tag names the version"));
+    let (_, script) = step.unwrap().split_once("run: |\n").unwrap();
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("Cargo.toml"), text("Cargo.toml")).unwrap();
+    std::fs::write(place.path().join("Makefile"), makefile).unwrap();
+    let mut shell = Command::new("bash");
+    let shell = shell.args(["-e", "-c", script]).current_dir(place.path());
+    let ended = shell.env("GITHUB_REF_NAME", tag).output().unwrap();
+    let said = String::from_utf8(ended.stdout).unwrap();
+    (ended.status.success(), said)
+}
+
+#[test]
+fn a_tag_of_another_version_or_a_commit_without_make_dist_releases_nothing() {
+    let tag = format!("v{}", version());
+    assert_eq!(looks(&tag, "dist: build\n"), (true, String::new()));
+    let (is_taken, said) = looks("v999.0.0", "dist: build\n");
+    assert!(!is_taken && said.contains("nothing is released"), "{said}");
+    let (is_taken, said) = looks(&tag, "deb: build\n");
+    assert!(!is_taken && said.contains("has no 'make dist'"), "{said}");
 }
 
 /// The name in this line that a registry would be asked for, and that begins as ours do.
