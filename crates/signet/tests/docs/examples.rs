@@ -3,10 +3,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
-use signet_testkit::fed;
+use signet_testkit::{fed, says};
 
 use super::text;
 
@@ -19,6 +19,12 @@ fn record() -> Value {
     let (_, shown) = page.split_once("<!-- record -->\n```json\n").unwrap();
     let (shown, _) = shown.split_once("```").unwrap();
     serde_json::from_str(shown).unwrap()
+}
+
+/// A script of the examples.
+fn command(script: &str) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(root.join("examples/notify").join(script))
 }
 
 /// A script, and programs in the place of those that it starts. They are links: a program that a test has just written
@@ -47,12 +53,16 @@ impl Tried {
     }
 
     fn run(&self, script: &str, argument: &Path, record: &Value) -> Output {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        self.read(script, argument, &format!("{record}\n"))
+    }
+
+    /// Runs a script with this on its standard input.
+    fn read(&self, script: &str, argument: &Path, input: &str) -> Output {
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", self.place.path().display());
-        let mut command = Command::new(root.join("examples/notify").join(script));
+        let mut command = command(script);
         command.arg(argument).env_clear().env("PATH", path);
-        fed(command, &format!("{record}\n"))
+        fed(command, input)
     }
 
     /// What the program was given: its arguments, and its input.
@@ -100,6 +110,52 @@ fn a_service_that_refuses_ends_the_script_with_a_failure() {
         let tried = Tried::new(0);
         let ended = tried.run(script, &argument, &json!("no record"));
         assert!(!ended.status.success(), "{script}");
+        assert_eq!(tried.given(), (String::new(), String::new()), "{script}");
+    }
+}
+
+/// That a script failed, with a sentence of its own that has this in it and not the secret.
+fn assert_named(script: &str, ended: &Output, fault: &str) {
+    let said = says(ended);
+    let begins = format!("{script}: ");
+    let mut own = said.lines().filter(|line| line.starts_with(&begins));
+    let is_named = own.any(|line| line.contains(fault));
+    assert!(!ended.status.success() && is_named, "{fault}: {ended:?}");
+    assert!(!said.contains(SECRET), "{said}");
+}
+
+#[test]
+fn each_failure_is_a_sentence_that_begins_with_the_name_of_the_script() {
+    for script in ["ntfy", "telegram", "mail"] {
+        let tried = Tried::new(22);
+        let argument = match script {
+            "mail" => PathBuf::from("alice@example.org"),
+            _ => tried.secret(0o600),
+        };
+        let ended = tried.run(script, &argument, &record());
+        assert_named(script, &ended, "has not taken it");
+        for input in [
+            "",
+            "no JSON",
+            "{}",
+            "[1]",
+            "{\"text\": \"no more than that\"}",
+        ] {
+            let ended = tried.read(script, &argument, input);
+            assert_named(script, &ended, "no record");
+        }
+        let mut without = command(script);
+        without.env_clear().env("PATH", "/nowhere");
+        let ended = without.stdin(Stdio::null()).output().unwrap();
+        assert_named(script, &ended, "there is no jq");
+    }
+    for script in ["ntfy", "telegram"] {
+        let tried = Tried::new(0);
+        let missing = tried.place.path().join("missing");
+        assert_named(script, &tried.run(script, &missing, &record()), "no file");
+        let open = tried.secret(0o644);
+        let ended = tried.run(script, &open, &record());
+        assert_named(script, &ended, "others may read");
         assert_eq!(tried.given(), (String::new(), String::new()), "{script}");
     }
 }
