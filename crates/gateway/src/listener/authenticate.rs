@@ -7,13 +7,11 @@ use axum::middleware::Next;
 use axum::response::Response;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
+use signet_listener::{ConnectionActivity, Remote, discard, only};
 
-use super::Remote;
-use super::body::discard;
-use super::gate::{KnownCaller, only};
+use super::gate::KnownCaller;
 use super::guarded::guarded;
 use super::refusal::{later, refused};
-use super::slots::ConnectionActivity;
 use crate::tokens::{Admitted, Anybody, NotAdmitted, Tokens};
 
 /// How callers prove who they are.

@@ -12,9 +12,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
+use signet_listener::{discard, host_of, is_json, media_type, name_of_host, only};
 use tokio::time::sleep;
 
-use super::body::discard;
 use super::refusal::refused;
 use crate::config::GatewayConfig;
 use crate::lock::Locked as _;
@@ -82,18 +82,8 @@ impl Gate {
 
     /// The host that the request is for, where it is one of ours.
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, GateFault> {
-        let host = only(headers, header::HOST).ok_or(GateFault::Host)?;
-        let host = host.to_ascii_lowercase();
-        // A request target in absolute form names the host once more, and that host counts before the header's (RFC 9112,
-        // section 3.2.2). Only the header is held against `hosts` below: so refuse a request whose two hosts differ.
-        let is_same = |authority: &str| authority.eq_ignore_ascii_case(&host);
-        if !uri
-            .authority()
-            .is_none_or(|authority| is_same(authority.as_str()))
-        {
-            return Err(GateFault::Host);
-        }
-        let name = without_port(&host).ok_or(GateFault::Host)?;
+        let host = host_of(uri, headers).ok_or(GateFault::Host)?;
+        let name = name_of_host(&host).ok_or(GateFault::Host)?;
         match self.hosts.iter().any(|known| known == name) {
             true => Ok(host),
             false => Err(GateFault::Host),
@@ -162,42 +152,6 @@ fn admit_content(headers: &HeaderMap) -> Result<(), GateFault> {
         true => Ok(()),
         false => Err(GateFault::ContentType),
     }
-}
-
-/// The one header of that name; `None` where there is none, are several, or it is no text: two readers may each believe another
-/// of two headers.
-pub(super) fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    let mut named = headers.get_all(name).iter();
-    match (named.next(), named.next()) {
-        (Some(value), None) => value.to_str().ok(),
-        _ => None,
-    }
-}
-
-/// The media type that a body is declared to have, in lower case and without parameters.
-pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
-    let declared = only(headers, header::CONTENT_TYPE)?;
-    let media = declared
-        .split_once(';')
-        .map_or(declared, |(media, _)| media);
-    Some(media.trim().to_ascii_lowercase())
-}
-
-/// Whether a media type is one of JSON.
-pub(crate) fn is_json(media: &str) -> bool {
-    media == "application/json" || (media.starts_with("application/") && media.ends_with("+json"))
-}
-
-fn without_port(host: &str) -> Option<&str> {
-    let name = match host.rsplit_once(':') {
-        // In `[::1]` the last colon belongs to the address and not to a port.
-        Some((name, port)) if !port.contains(']') => {
-            let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-            is_port.then_some(name)?
-        }
-        _ => host,
-    };
-    (!name.is_empty()).then_some(name)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! The listener: connections within bounds (`accept`, `slots`, `write_timeout`, `tls`), what every request has to be before a door
-//! sees it (`gate`), who sends it (`authenticate`), and what it brings (`body`).
+//! The listener: `signet-listener`, which keeps connections and bodies within bounds, with TLS (`tls`), what every request has to
+//! be before a door sees it (`gate`), and who sends it (`authenticate`).
 //!
 //! ```text
 //! accept ── TLS ── hyper ── gate: Host, Origin, content type ──┬── open doors
@@ -8,45 +8,30 @@
 //!
 //! What costs little is refused first: a body is read for those who were let in by their head.
 
-mod accept;
 mod authenticate;
-mod body;
 mod dates;
 mod gate;
 mod guarded;
 mod refusal;
-mod slots;
 mod tls;
-mod write_timeout;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use signet_listener::{Accept, Bodies, ConnectionLimits, whole};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use authenticate::Door;
-pub(crate) use body::discard_up_to;
-pub(crate) use gate::{KnownCaller, is_json, media_type};
+pub(crate) use gate::KnownCaller;
 pub(crate) use refusal::{json, later, refused};
-pub(crate) use slots::ConnectionActivity;
+pub(crate) use signet_listener::{ConnectionActivity, Remote, discard_up_to, is_json, media_type};
 
 use crate::config::GatewayConfig;
-use accept::{Accept, GatedRouter};
-use body::Bodies;
 use gate::Gate;
 use tls::Secured;
-
-/// Who is at the other end of a connection: in the extensions of every request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Remote {
-    /// Its address.
-    pub(crate) address: IpAddr,
-    /// The SHA-256 of the certificate whose key it has proved to have.
-    pub(crate) certificate: Option<[u8; 32]>,
-}
 
 /// The routes of all doors.
 pub(crate) struct Doors {
@@ -102,9 +87,12 @@ impl Listener {
     ) {
         let router = router(config, doors, door);
         let accept = Accept {
-            limits: config.limits,
+            limits: ConnectionLimits {
+                connections: config.limits.connections,
+                header_time: config.limits.header_time(),
+            },
             tls: self.tls,
-            router: GatedRouter::new(router),
+            router,
             stop,
         };
         accept.run(self.socket).await;
@@ -114,7 +102,9 @@ impl Listener {
 /// Every door behind what it relies on.
 fn router(config: &GatewayConfig, doors: Doors, door: Door) -> Router {
     let gate = Arc::new(Gate::new(config));
-    let bodies = from_fn_with_state(Arc::new(Bodies::new(config)), body::whole);
+    let (most, time) = (config.limits.body_bytes, config.limits.body_time());
+    let bodies = Bodies::new(most, time, refusal::of_body);
+    let bodies = from_fn_with_state(Arc::new(bodies), whole);
     // Only paths that a door serves ask for a token: an answer 404 for any other path gives no secret away.
     let authenticate = from_fn_with_state(Arc::new(door), authenticate::authenticate);
     // The layer that is added last sees a request first: so no body is read before its caller is authenticated.

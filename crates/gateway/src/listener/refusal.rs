@@ -5,6 +5,7 @@ use axum::response::{IntoResponse as _, Response};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
 use serde_json::json;
+use signet_listener::BodyFault;
 
 /// A refusal.
 pub(crate) fn refused(status: StatusCode, reason: &str, message: &str, next: &str) -> Response {
@@ -28,6 +29,39 @@ pub(crate) fn later(mut response: Response, seconds: u64) -> Response {
         .headers_mut()
         .insert(header::RETRY_AFTER, seconds.into());
     response
+}
+
+/// Why a body is not taken.
+pub(super) fn of_body(fault: BodyFault) -> Response {
+    match fault {
+        BodyFault::TooLarge => refused(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too-large",
+            "the body is longer than this listener takes",
+            "send less; `body-bytes` under [limits] of gateway.toml is the limit",
+        ),
+        BodyFault::Slow => refused(
+            StatusCode::REQUEST_TIMEOUT,
+            "too-slow",
+            "the body did not come in time",
+            "send the request again, in one piece",
+        ),
+        BodyFault::Broken => refused(
+            StatusCode::BAD_REQUEST,
+            "broken-body",
+            "the body ended too soon or is no body of HTTP",
+            "send the request again",
+        ),
+        BodyFault::Full => {
+            let busy = refused(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "busy",
+                "too many bodies are under way",
+                "send the request again a little later",
+            );
+            later(busy, 1)
+        }
+    }
 }
 
 /// No door has the address.

@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
+use sha2::{Digest as _, Sha256};
+use signet_listener::Secures;
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::dates;
 use crate::config::{GatewayConfig, Tls};
@@ -66,7 +70,7 @@ impl Secured {
 
     /// What accepts the next connection. Files that do not fit together, as between the two writes of a renewal, change
     /// nothing until they do.
-    pub(super) fn acceptor(&self) -> TlsAcceptor {
+    fn acceptor(&self) -> TlsAcceptor {
         let mut now = self.now.locked();
         if now.looked.elapsed() >= BEAT {
             now.looked = Instant::now();
@@ -90,6 +94,18 @@ impl Secured {
             }
         }
         now.shown.acceptor.clone()
+    }
+}
+
+impl Secures for Secured {
+    type Stream = TlsStream<TcpStream>;
+
+    async fn secure(&self, stream: TcpStream) -> Option<(Self::Stream, Option<[u8; 32]>)> {
+        let stream = self.acceptor().accept(stream).await.ok()?;
+        let shown = stream.get_ref().1.peer_certificates();
+        let certificate = shown.and_then(|shown| shown.first());
+        let certificate = certificate.map(|shown| Sha256::digest(shown.as_ref()).into());
+        Some((stream, certificate))
     }
 }
 

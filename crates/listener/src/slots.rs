@@ -6,14 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::lock::Locked as _;
 use tokio_util::sync::CancellationToken;
 
 /// How a connection stands: in the extensions of each of its requests.
 #[derive(Clone)]
-pub(crate) struct ConnectionActivity(Arc<Activity>);
+pub struct ConnectionActivity(Arc<Activity>);
 
 struct Activity {
     /// Whether somebody known has sent a request by it.
@@ -25,18 +24,18 @@ struct Activity {
 }
 
 /// A request that is being worked on, until it is dropped.
-pub(crate) struct RequestUnderWay(Arc<Activity>);
+pub struct RequestUnderWay(Arc<Activity>);
 
 impl ConnectionActivity {
-    /// A request of a caller who is known by a token or a certificate.
-    pub(super) fn of_caller(&self) -> RequestUnderWay {
+    /// A request of a caller who has shown to be known, such as by a token, a certificate or a session.
+    pub fn of_caller(&self) -> RequestUnderWay {
         self.0.is_known.store(true, Ordering::Relaxed);
         self.at_work()
     }
 
     /// Marks a request as worked on whose sender need not be known, and whose body is complete. While a body is still
     /// awaited its connection is not protected: a slow sender would keep its slot for ever.
-    pub(crate) fn at_work(&self) -> RequestUnderWay {
+    pub fn at_work(&self) -> RequestUnderWay {
         self.0.under_way.fetch_add(1, Ordering::Relaxed);
         RequestUnderWay(Arc::clone(&self.0))
     }
@@ -53,7 +52,7 @@ impl Drop for RequestUnderWay {
 }
 
 /// So many places.
-pub(super) struct ListenerSlots {
+pub(crate) struct ListenerSlots {
     most: usize,
     clock: Arc<AtomicU64>,
     taken: Arc<Mutex<Taken>>,
@@ -61,8 +60,13 @@ pub(super) struct ListenerSlots {
 
 type Taken = BTreeMap<u64, (Arc<Activity>, CancellationToken)>;
 
+/// The table, also after a panic of a thread that held it: each of its changes is whole.
+fn locked(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
+    taken.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The place of one connection, free again when dropped.
-pub(super) struct ListenerSlot {
+pub(crate) struct ListenerSlot {
     number: u64,
     activity: Arc<Activity>,
     given_up: CancellationToken,
@@ -70,7 +74,7 @@ pub(super) struct ListenerSlot {
 }
 
 impl ListenerSlots {
-    pub(super) fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
             clock: Arc::default(),
@@ -80,7 +84,7 @@ impl ListenerSlots {
 
     /// A place, for which another connection is given up where there is none. Where every connection is at work, the new
     /// one is given up itself.
-    pub(super) fn take(&self) -> ListenerSlot {
+    pub(crate) fn take(&self) -> ListenerSlot {
         let number = self.clock.fetch_add(1, Ordering::Relaxed);
         let activity = Arc::new(Activity {
             is_known: AtomicBool::new(false),
@@ -90,7 +94,7 @@ impl ListenerSlots {
         });
         let given_up = CancellationToken::new();
         let is_full = {
-            let mut taken = self.taken.locked();
+            let mut taken = locked(&self.taken);
             let is_full = taken.len() >= self.most;
             taken.insert(number, (Arc::clone(&activity), given_up.clone()));
             is_full
@@ -107,8 +111,8 @@ impl ListenerSlots {
     }
 
     /// Gives up the connection that has the least claim to its place, but not that one. Whether there was any.
-    pub(super) fn free_one(&self, but: Option<u64>) -> bool {
-        let mut taken = self.taken.locked();
+    pub(crate) fn free_one(&self, but: Option<u64>) -> bool {
+        let mut taken = locked(&self.taken);
         let idle = taken.iter().filter(|(number, (activity, _))| {
             Some(**number) != but && activity.under_way.load(Ordering::Relaxed) == 0
         });
@@ -128,19 +132,19 @@ impl ListenerSlots {
 }
 
 impl ListenerSlot {
-    pub(super) fn standing(&self) -> ConnectionActivity {
+    pub(crate) fn standing(&self) -> ConnectionActivity {
         ConnectionActivity(Arc::clone(&self.activity))
     }
 
     /// Cancelled when the connection has to go.
-    pub(super) fn given_up(&self) -> CancellationToken {
+    pub(crate) fn given_up(&self) -> CancellationToken {
         self.given_up.clone()
     }
 }
 
 impl Drop for ListenerSlot {
     fn drop(&mut self) {
-        let mut taken = self.taken.locked();
+        let mut taken = locked(&self.taken);
         taken.remove(&self.number);
     }
 }

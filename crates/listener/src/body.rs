@@ -10,32 +10,26 @@ use axum::middleware::Next;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
-use hyper::StatusCode;
 use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::refusal::{later, refused};
-use crate::config::GatewayConfig;
-
 /// What a body is held against.
-pub(super) struct Bodies {
+pub struct Bodies {
     most: usize,
     time: Duration,
     /// KiB of all bodies that are being read or handled.
     room: Arc<Semaphore>,
+    /// What whoever sent one that is not taken is told.
+    refusal: fn(BodyFault) -> Response,
 }
 
-/// Reads the body whole for its door, or says why not.
-pub(super) async fn whole(
-    State(bodies): State<Arc<Bodies>>,
-    request: Request,
-    next: Next,
-) -> Response {
+/// Reads the body whole for its door, or says why not: a middleware of axum.
+pub async fn whole(State(bodies): State<Arc<Bodies>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     let (body, room) = match bodies.read(body).await {
         Ok(read) => read,
-        Err(fault) => return fault.response(),
+        Err(fault) => return (bodies.refusal)(fault),
     };
     if let Some(room) = room {
         head.extensions.insert(room);
@@ -45,14 +39,14 @@ pub(super) async fn whole(
 
 /// Takes what is left of a refused request off the connection, as far as that is little and comes soon: where bytes are
 /// left over, the system resets the connection, and the refusal with it.
-pub(super) async fn discard(body: Body) {
+pub async fn discard(body: Body) {
     // Limit the bytes and the time of this reading: otherwise a client whose request is refused could send without an end, and
     // keep its connection.
     discard_up_to(body, DISCARDED, DISCARD_TIME).await;
 }
 
 /// The same up to so many bytes, which come within that time.
-pub(crate) async fn discard_up_to(body: Body, most: usize, time: Duration) {
+pub async fn discard_up_to(body: Body, most: usize, time: Duration) {
     let taken = async {
         let (mut body, mut left) = (body, most);
         while let Some(Ok(frame)) = body.frame().await {
@@ -68,11 +62,12 @@ pub(crate) async fn discard_up_to(body: Body, most: usize, time: Duration) {
 }
 
 impl Bodies {
-    pub(super) fn new(config: &GatewayConfig) -> Self {
-        let most = config.limits.body_bytes;
+    /// Bodies of at most so many bytes, each of which comes within that time.
+    pub fn new(most: usize, time: Duration, refusal: fn(BodyFault) -> Response) -> Self {
         Self {
             most,
-            time: config.limits.body_time(),
+            time,
+            refusal,
             // Leave room for one body of the largest size: otherwise nobody could ever send it.
             room: Arc::new(Semaphore::new(ROOM.max(most / KIB + 1))),
         }
@@ -122,46 +117,17 @@ impl Bodies {
 #[derive(Clone)]
 struct HeldBytes(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
 
+/// Why a body is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BodyFault {
+pub enum BodyFault {
+    /// It is longer than the limit.
     TooLarge,
+    /// It did not come in time.
     Slow,
+    /// It ended too soon, or is no body of HTTP.
     Broken,
+    /// Too many bodies are being read or handled.
     Full,
-}
-
-impl BodyFault {
-    fn response(self) -> Response {
-        match self {
-            Self::TooLarge => refused(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too-large",
-                "the body is longer than this listener takes",
-                "send less; `body-bytes` under [limits] of gateway.toml is the limit",
-            ),
-            Self::Slow => refused(
-                StatusCode::REQUEST_TIMEOUT,
-                "too-slow",
-                "the body did not come in time",
-                "send the request again, in one piece",
-            ),
-            Self::Broken => refused(
-                StatusCode::BAD_REQUEST,
-                "broken-body",
-                "the body ended too soon or is no body of HTTP",
-                "send the request again",
-            ),
-            Self::Full => {
-                let busy = refused(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "busy",
-                    "too many bodies are under way",
-                    "send the request again a little later",
-                );
-                later(busy, 1)
-            }
-        }
-    }
 }
 
 const KIB: usize = 1024;
@@ -178,9 +144,7 @@ mod tests {
     use super::*;
 
     fn bodies(most: usize) -> Bodies {
-        let mut config = GatewayConfig::default();
-        config.limits.body_bytes = most;
-        Bodies::new(&config)
+        Bodies::new(most, Duration::from_secs(30), |_| Response::default())
     }
 
     /// A body that does not say how long it is.

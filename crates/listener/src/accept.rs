@@ -1,7 +1,8 @@
 //! Connections: accepted, each with little time and memory, and served.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -22,26 +22,73 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::Remote;
-use super::slots::{ConnectionActivity, ListenerSlot, ListenerSlots};
-use super::tls::Secured;
-use super::write_timeout::Patient;
-use crate::config::CallerLimits;
+use crate::slots::{ConnectionActivity, ListenerSlot, ListenerSlots};
+use crate::write_timeout::Patient;
 
-/// What accepts connections.
-pub(super) struct Accept {
-    pub(super) limits: CallerLimits,
-    pub(super) tls: Option<Secured>,
-    pub(super) router: GatedRouter,
-    pub(super) stop: CancellationToken,
+/// Who is at the other end of a connection: in the extensions of every request.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its port, by which the kernel knows whose the connection is.
+    pub port: u16,
+    /// The SHA-256 of the certificate whose key it has proved to have.
+    pub certificate: Option<[u8; 32]>,
 }
 
-impl Accept {
-    /// Serves whoever connects until it is told to stop.
-    pub(super) async fn run(self, socket: TcpListener) {
+/// How much connections may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// Connections at once. One more takes the place of the one that has been idle for the longest time.
+    pub connections: usize,
+    /// The time for the head of a request, and between two requests.
+    pub header_time: Duration,
+}
+
+/// What makes a connection one over TLS.
+pub trait Secures: Send + Sync + 'static {
+    /// The connection then.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// Makes it one, and tells the SHA-256 of the certificate that was shown; `None` where the other end does not speak TLS.
+    fn secure(
+        &self,
+        stream: TcpStream,
+    ) -> impl Future<Output = Option<(Self::Stream, Option<[u8; 32]>)>> + Send;
+}
+
+/// No TLS, for a listener that only this machine reaches.
+#[derive(Debug)]
+pub enum NoTls {}
+
+impl Secures for NoTls {
+    type Stream = TcpStream;
+
+    async fn secure(&self, _: TcpStream) -> Option<(TcpStream, Option<[u8; 32]>)> {
+        match *self {}
+    }
+}
+
+/// What accepts connections.
+pub struct Accept<S> {
+    /// How much they may cost.
+    pub limits: ConnectionLimits,
+    /// What secures them, where they are secured.
+    pub tls: Option<S>,
+    /// What serves every request.
+    pub router: Router,
+    /// Tells it to stop.
+    pub stop: CancellationToken,
+}
+
+impl<S: Secures> Accept<S> {
+    /// Serves whoever connects until it is told to stop; what is under way then has a moment to end.
+    pub async fn run(self, socket: TcpListener) {
         let (limits, stop) = (self.limits, self.stop.clone());
         let places = Arc::new(ListenerSlots::new(limits.connections));
-        let shared = Arc::new(self);
+        // Fix the router's state once: otherwise each request would build the router's tables anew.
+        let router = self.router.clone().with_state(());
+        let shared = Arc::new(Self { router, ..self });
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
@@ -62,7 +109,7 @@ impl Accept {
             connections.spawn(async move {
                 let given_up = place.given_up();
                 tokio::select! {
-                    () = shared.connection(stream, remote.ip(), &place) => {}
+                    () = shared.connection(stream, remote, &place) => {}
                     () = given_up.cancelled() => {}
                 }
             });
@@ -74,11 +121,12 @@ impl Accept {
         let _ = timeout(GRACE, ended).await;
     }
 
-    async fn connection(&self, stream: TcpStream, address: IpAddr, place: &ListenerSlot) {
+    async fn connection(&self, stream: TcpStream, from: SocketAddr, place: &ListenerSlot) {
         // Most answers are small: send each at once instead of waiting for more bytes.
         let _ = stream.set_nodelay(true);
         let remote = |certificate| Remote {
-            address,
+            address: from.ip(),
+            port: from.port(),
             certificate,
         };
         let Some(tls) = &self.tls else {
@@ -86,19 +134,16 @@ impl Accept {
         };
         // Limit the TLS handshake by the time for a request's head: a client that connects and says nothing
         // must not keep its slot.
-        let secured = timeout(self.limits.header_time(), tls.acceptor().accept(stream));
-        let Ok(Ok(stream)) = secured.await else {
+        let secured = timeout(self.limits.header_time, tls.secure(stream));
+        let Ok(Some((stream, certificate))) = secured.await else {
             return;
         };
-        let shown = stream.get_ref().1.peer_certificates();
-        let certificate = shown.and_then(|shown| shown.first());
-        let certificate = certificate.map(|shown| Sha256::digest(shown.as_ref()).into());
         self.converse(stream, remote(certificate), place).await;
     }
 
-    async fn converse<S>(&self, stream: S, remote: Remote, place: &ListenerSlot)
+    async fn converse<T>(&self, stream: T, remote: Remote, place: &ListenerSlot)
     where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let io = TokioIo::new(Patient::new(stream, WRITE_TIME));
         let service = Rooms {
@@ -109,7 +154,7 @@ impl Accept {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             // hyper also counts the time between two requests, so this limit closes idle connections as well.
-            .header_read_timeout(self.limits.header_time())
+            .header_read_timeout(self.limits.header_time)
             .max_headers(MOST_HEADERS)
             .max_buf_size(LONGEST_HEAD)
             .serve_connection(io, service);
@@ -123,19 +168,9 @@ impl Accept {
     }
 }
 
-/// The doors behind their gate.
-#[derive(Clone)]
-pub(super) struct GatedRouter(Router);
-
-impl GatedRouter {
-    pub(super) fn new(router: Router) -> Self {
-        Self(router.with_state(()))
-    }
-}
-
 /// Serves the requests of one connection, each of which knows whose it is.
 struct Rooms {
-    router: GatedRouter,
+    router: Router,
     remote: Remote,
     standing: ConnectionActivity,
 }
@@ -146,7 +181,7 @@ impl Service<Request<Incoming>> for Rooms {
     type Future = BoxFuture<'static, Result<Response, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let router = self.router.0.clone();
+        let router = self.router.clone();
         let mut request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(self.remote);
         request.extensions_mut().insert(self.standing.clone());
