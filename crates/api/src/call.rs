@@ -135,6 +135,7 @@ calls! {
     "offer"             OfferCapability -> Offered, Agent Changes, |call| vec![Named::tier(call.tier)];
     "subscribe"         Subscribe -> Subscribed, Agent Shows, |call| call.message.iter().map(|id| Named::Ours(id)).collect();
     "narrow"            Narrow -> Narrowed, Agent Shows, |_| vec![];
+    "look"              Look -> Looking, Person Shows, |_| vec![];
     "history"           ListHistory -> History, Agent Shows, |call| call.peer.iter().map(|peer| Named::Peer(peer)).collect();
     "inbox.list"        ListInbox -> Inbox, Agent Shows, |_| vec![];
     "inbox.follow"      FollowInbox -> Option<Inbox>, Agent Shows, |_| vec![];

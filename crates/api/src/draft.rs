@@ -56,6 +56,9 @@ pub struct Draft {
     pub summary: Option<String>,
     /// What it says.
     pub body: Value,
+    /// How many bytes that has, where its words are withheld from whoever only looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
     /// What a person decides about, where one must.
     pub draft: Option<Value>,
     /// The hash of that, which is signed.

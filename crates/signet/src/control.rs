@@ -9,6 +9,7 @@
 //! ```
 
 mod address;
+mod caller;
 mod connection;
 mod reply;
 pub mod server;
@@ -17,7 +18,8 @@ mod slots;
 mod tests;
 
 pub use address::{Address, ServerError};
-pub use connection::{Narrowing, Notifier, RawCall, SocketCaller};
+pub use caller::{Narrowing, SocketCaller};
+pub use connection::{Notifier, RawCall};
 pub use reply::ReplySender;
 pub use server::ControlServer;
 pub use signet_api::{ApiError, Client, ClientError};

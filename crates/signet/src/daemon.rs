@@ -359,10 +359,7 @@ fn listen(config: &Config, lock: &HomeLock) -> Result<Vec<ControlServer>, Server
     let addresses = all.map(|(role, path, access, reach)| Address {
         path: path.clone(),
         access: access.clone(),
-        caller: SocketCaller {
-            role,
-            reach: Arc::new(reach),
-        },
+        caller: SocketCaller::new(role, reach),
     });
     addresses
         .map(|address| ControlServer::bind(address, lock))

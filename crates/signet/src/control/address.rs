@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use signet_api::Role;
 
-use super::connection::SocketCaller;
+use super::caller::SocketCaller;
 use crate::config::Access;
 use crate::hint;
 

@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::BytesMut;
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use signet_api::ApiError;
 use signet_api::rpc::{self, Asked, Id, Incoming, Item};
-use signet_api::{ApiError, Role};
 use signet_json::Value;
 use signet_proto::node::Program;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
@@ -19,8 +19,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::reach::Reach;
-
+use super::caller::{Narrowing, SocketCaller};
 use super::reply::ReplySender;
 use super::slots::SocketSlot;
 
@@ -38,39 +37,6 @@ pub struct RawCall {
     pub notifier: Notifier,
     /// How far its connection is narrowed.
     pub narrowing: Narrowing,
-}
-
-/// How far one connection reaches, where its client narrowed it: less than its socket does, never more.
-#[derive(Clone, Debug, Default)]
-pub struct Narrowing(Arc<Mutex<Option<Arc<Reach>>>>);
-
-impl Narrowing {
-    /// The caller of that connection, as far as it reaches now.
-    pub fn of(&self, caller: SocketCaller) -> SocketCaller {
-        let narrowed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*narrowed {
-            Some(reach) => SocketCaller {
-                reach: Arc::clone(reach),
-                ..caller
-            },
-            None => caller,
-        }
-    }
-
-    /// Narrows the connection to this reach, from the next call on.
-    pub fn set(&self, reach: Reach) {
-        let mut narrowed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *narrowed = Some(Arc::new(reach));
-    }
-}
-
-/// Who asks by a socket: told by the socket alone, never by the call.
-#[derive(Clone, Debug)]
-pub struct SocketCaller {
-    /// Whose socket it is.
-    pub role: Role,
-    /// How far its callers reach.
-    pub reach: Arc<Reach>,
 }
 
 impl fmt::Debug for RawCall {

@@ -12,7 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::address::{Address, ServerError, name_of, remove_stale};
-use super::connection::{self, ClientLimits, RawCall, SocketCaller};
+use super::caller::SocketCaller;
+use super::connection::{self, ClientLimits, RawCall};
 use super::slots::{SocketSlot, SocketSlots};
 use crate::group;
 use crate::lock::HomeLock;

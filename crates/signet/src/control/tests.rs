@@ -2,7 +2,6 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -16,6 +15,7 @@ use super::*;
 use crate::config::Access;
 use crate::home::Home;
 use crate::lock::HomeLock;
+use crate::reach::Reach;
 
 mod answers;
 mod bounds;
@@ -98,10 +98,7 @@ fn address(path: PathBuf) -> Address {
             mode: 0o660,
             group: None,
         },
-        caller: SocketCaller {
-            role: Role::Person,
-            reach: Arc::default(),
-        },
+        caller: SocketCaller::new(Role::Person, Reach::default()),
     }
 }
 

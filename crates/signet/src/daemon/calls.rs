@@ -111,7 +111,7 @@ fn admit(
     params: Value,
 ) -> Result<Call, ApiError> {
     let (at, node) = (state.at(), &mut state.node);
-    let beyond = |line: &&Method| !caller.role.may_use(line.whose);
+    let beyond = |line: &&Method| !caller.may_use(line);
     // Check whether the caller may use the method before its parameters are read, so that an
     // attempt with malformed parameters is noted too.
     if let Some(line) = Call::named(method).filter(beyond) {
@@ -135,9 +135,15 @@ fn admit(
 /// A refusal that says whose call it is.
 fn not_for_this_socket(caller: &SocketCaller, line: &Method) -> ApiError {
     let (role, whose, method) = (caller.role.as_str(), line.whose.as_str(), line.name);
-    let text = format!(
-        "{method} is the {whose}'s call, and this is the {role}'s socket; only the {whose} decides that"
-    );
+    let text = match caller.role.may_use(line.whose) {
+        // What the socket would allow is refused because this connection was lowered.
+        true => format!(
+            "{method} is not among the calls of a connection that only looks; nothing widens it again"
+        ),
+        false => format!(
+            "{method} is the {whose}'s call, and this is the {role}'s socket; only the {whose} decides that"
+        ),
+    };
     let refusal = ApiError::refused(Reason::NotForThisSocket, text);
     refusal.with(|refusal| refusal.whose = Some(line.whose))
 }

@@ -30,6 +30,7 @@ mod handlers_user;
 mod handoff;
 mod key_rotation;
 mod lifecycle;
+mod looking;
 mod mailbox;
 mod marker;
 mod mounted;

@@ -4,7 +4,7 @@ use signet_api::{
     ApiError, DecideDraft, Decided, Decision, Draft, Drafts, DropDraft, Dropped, ListDrafts,
     Pausing, ShowPause, State, TellPause,
 };
-use signet_json::Value;
+use signet_json::{Value, canonical};
 use signet_proto::certificate::ControlCertificate;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Effect, Node, Turn, Waiter, hash_of_draft};
@@ -20,13 +20,13 @@ use super::serve::{Handled, Serve, named, refused, shown};
 use crate::reach::Reach;
 
 impl Serve for ListDrafts {
-    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let named = |waiter: &Waiter<'_>| {
             let name = waiter.draft.message_id.to_string();
             name.starts_with(&self.name)
         };
         let drafts = turn.node().sent().drafts().filter(named).skip(self.skip);
-        let drafts = drafts.map(|waiter| draft(turn.node(), &waiter));
+        let drafts = drafts.map(|waiter| draft(turn.node(), &waiter, reach));
         shown(Drafts {
             drafts: page(drafts, MESSAGES),
             waiting: turn.node().sent().drafts().count(),
@@ -92,7 +92,24 @@ impl Serve for ShowPause {
     }
 }
 
-fn draft(node: &Node, waiter: &Waiter<'_>) -> Draft {
+fn draft(node: &Node, waiter: &Waiter<'_>, reach: &Reach) -> Draft {
+    let shown = whole_draft(node, waiter);
+    match reach.sees(waiter.peer, shown.data_tier) {
+        true => shown,
+        // Leave out the sealed box and its hash, too: whoever only looks has no use for what is signed.
+        false => Draft {
+            size: Some(canonical(&shown.body).len() as u64),
+            capability: None,
+            summary: None,
+            body: Value::Null,
+            draft: None,
+            hash: None,
+            ..shown
+        },
+    }
+}
+
+fn whole_draft(node: &Node, waiter: &Waiter<'_>) -> Draft {
     let draft = waiter.draft;
     Draft {
         peer: waiter.peer.to_string(),
@@ -105,6 +122,7 @@ fn draft(node: &Node, waiter: &Waiter<'_>) -> Draft {
         capability: draft.capability.as_ref().map(ToString::to_string),
         summary: draft.summary.clone(),
         body: draft.body.clone().unwrap_or_default(),
+        size: None,
         draft: waiter.value.cloned(),
         hash: waiter.value.map(|value| hash_of_draft(value).to_string()),
     }

@@ -50,8 +50,10 @@ impl AnswerCall for FollowInbox {
 
 /// What revoked agents sent and our agent had not taken: for the person.
 impl Serve for ListAside {
-    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
-        let items = turn.node().inbox().aside().skip(self.skip);
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
+        let items = turn.node().inbox().aside();
+        let items = items.filter(|message| reach.sees_message(message));
+        let items = items.skip(self.skip);
         let items =
             items.map(|message| render::item(message, turn.node().opened(message).as_ref()));
         shown(SetAside {

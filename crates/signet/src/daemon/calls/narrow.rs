@@ -1,10 +1,12 @@
-//! `narrow`: a program that serves others, each with less than the socket allows, has the daemon hold them to it.
+//! `narrow`: a program that serves others, each with less than the socket allows, has the daemon hold them to it; and `look`: a
+//! connection that is handed to a program which is not to be believed.
 
 use std::sync::Arc;
 
-use signet_api::{ApiError, May, Narrow, Narrowed};
+use signet_api::{ApiError, Look, Looking, May, Narrow, Narrowed, ONLOOKERS_TIER};
 use signet_proto::ids::AgentId;
 
+use crate::control::SocketCaller;
 use crate::reach::Reach;
 
 use super::serve::named;
@@ -14,10 +16,36 @@ impl AnswerCall for Narrow {
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
         let narrowed = narrowed(&self, &asker.caller.reach).map(|reach| {
             let tier = reach.tier;
-            asker.narrowing.set(reach);
+            asker.narrowing.set(SocketCaller {
+                reach: Arc::new(reach),
+                ..asker.caller.clone()
+            });
             Narrowed { tier }
         });
         state.show::<Self>(narrowed, asker.reply)
+    }
+}
+
+impl AnswerCall for Look {
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let onlooker = looking(asker.caller);
+        let tier = onlooker.reach.tier;
+        asker.narrowing.set(onlooker);
+        state.show::<Self>(Ok(Looking { tier }), asker.reply)
+    }
+}
+
+/// The same caller with nothing left but looking. No call that it has gives any of it back.
+fn looking(caller: &SocketCaller) -> SocketCaller {
+    let ceiling = Reach {
+        peers: None,
+        tier: ONLOOKERS_TIER,
+        may: May::Read,
+    };
+    SocketCaller {
+        role: caller.role,
+        reach: Arc::new(caller.reach.within(ceiling)),
+        looks: true,
     }
 }
 
@@ -38,6 +66,24 @@ fn narrowed(asked: &Narrow, so_far: &Reach) -> Result<Reach, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn looking_is_never_more_than_the_connection_had_before() {
+        let caller = |tier, may| SocketCaller {
+            role: signet_api::Role::Person,
+            reach: Arc::new(Reach {
+                peers: None,
+                tier,
+                may,
+            }),
+            looks: false,
+        };
+        let onlooker = looking(&caller(4, May::Send));
+        assert_eq!((onlooker.reach.tier, onlooker.reach.may), (2, May::Read));
+        assert!(onlooker.looks);
+        assert_eq!(looking(&caller(1, May::Send)).reach.tier, 1);
+        assert_eq!(*looking(&onlooker).reach, *onlooker.reach);
+    }
 
     #[test]
     fn a_narrow_connection_stays_narrow_whatever_it_asks() {

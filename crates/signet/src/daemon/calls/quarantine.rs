@@ -12,17 +12,22 @@ use crate::render;
 
 use super::listing::{MESSAGES, page};
 use super::serve::{Handled, Serve, maybe_named, named, refused, shown};
-use crate::reach::Reach;
+use crate::reach::{Reach, Sees as _};
 
 /// Lists the quarantine: with each message why its last try failed, and since when it is there.
 impl Serve for ListQuarantine {
-    fn serve(self, turn: &mut Turn<'_>, _: &Reach) -> Result<Handled<Self>, ApiError> {
+    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
         let quarantine = turn.node().inbox().quarantine();
-        let listed = quarantine.iter().skip(self.skip);
+        let seen = || {
+            quarantine
+                .iter()
+                .filter(|shelved| reach.sees_message(&shelved.message))
+        };
+        let listed = seen().skip(self.skip);
         let listed = listed.map(|shelved| shown_shelved(turn.node(), shelved));
         shown(Quarantine {
             messages: page(listed, MESSAGES),
-            waiting: quarantine.iter().count(),
+            waiting: seen().count(),
         })
     }
 }

@@ -46,11 +46,11 @@ pub(super) fn status(state: &DaemonState, caller: &SocketCaller) -> Status {
         clock: clock_outside(node, now),
         paused: node.people().pausing().is_paused(),
         peers: peers(node, now, &caller.reach),
-        private: private.then(|| of_person(state, now)),
+        private: private.then(|| of_person(state, now, caller)),
     }
 }
 
-fn of_person(state: &DaemonState, now: Timestamp) -> Private {
+fn of_person(state: &DaemonState, now: Timestamp, caller: &SocketCaller) -> Private {
     let node = &state.node;
     let stands = StandingCounts::of(node, now);
     Private {
@@ -67,7 +67,8 @@ fn of_person(state: &DaemonState, now: Timestamp) -> Private {
             seq: head.seq,
             head: head.hash.to_hex(),
         }),
-        notify: state.person.notify(),
+        // The command that tells the person is a path of the person's, and no onlooker's.
+        notify: state.person.notify().filter(|_| !caller.looks),
     }
 }
 
