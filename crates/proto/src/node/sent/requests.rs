@@ -165,7 +165,7 @@ impl Requests {
         if known.is_some_and(|known| known.since > headers.timestamp) {
             return;
         }
-        let told = told.filter(|_| message.has_body() && !headers.data_tier.is_sealed());
+        let told = told.filter(|_| !headers.data_tier.is_sealed());
         open.progress = Some(Progressed {
             since: headers.timestamp,
             message_id: headers.message_id,
