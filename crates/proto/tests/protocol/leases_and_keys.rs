@@ -18,8 +18,8 @@ use signet_proto::node::{
 };
 use signet_proto::policy::{Capability, Policy};
 
-const ALICE: usize = 0;
-const BOB: usize = 1;
+pub(crate) const ALICE: usize = 0;
+pub(crate) const BOB: usize = 1;
 
 fn speaking(name: &'static str, principal: &'static str, policy: Policy) -> Agent {
     Agent::with(move || {
@@ -31,7 +31,7 @@ fn speaking(name: &'static str, principal: &'static str, policy: Policy) -> Agen
 }
 
 /// Alice and Bob, who have met; Bob offers lamps and doors.
-fn met() -> Net {
+pub(crate) fn met() -> Net {
     let offered =
         ["lamp", "door"].map(|name| Capability::new(name.parse().unwrap(), Tier::Restricted));
     let policy = Policy {
@@ -51,7 +51,7 @@ fn met() -> Net {
     net
 }
 
-fn anything(connection: u64) -> Wanted {
+pub(crate) fn anything(connection: u64) -> Wanted {
     Wanted {
         capabilities: None,
         tier: 4,
@@ -62,7 +62,7 @@ fn anything(connection: u64) -> Wanted {
     }
 }
 
-fn receive(net: &mut Net, wanted: &Wanted) -> Option<HandedOut> {
+pub(crate) fn receive(net: &mut Net, wanted: &Wanted) -> Option<HandedOut> {
     wait_on(net, &mut wanted.clone())
 }
 
@@ -75,7 +75,7 @@ fn wait_on(net: &mut Net, wanted: &mut Wanted) -> Option<HandedOut> {
     handed
 }
 
-fn ask_for(net: &mut Net, capability: &str) -> MessageId {
+pub(crate) fn ask_for(net: &mut Net, capability: &str) -> MessageId {
     let content = Content {
         capability: Some(capability.parse().unwrap()),
         ..Content::default()

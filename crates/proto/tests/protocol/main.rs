@@ -52,6 +52,7 @@ mod forgotten;
 mod generated;
 mod handoff;
 mod handshake;
+mod holders;
 #[path = "../household/mod.rs"]
 mod household;
 mod ids;
@@ -97,6 +98,7 @@ mod transcript;
 mod trust;
 mod trust_views;
 mod two_readers;
+mod two_tasks;
 mod where_messages_are;
 mod windows;
 mod withdrawal;
