@@ -21,7 +21,7 @@ use signet_proto::policy::{BodySchema, Capability, Policy};
 
 const LINGER: i64 = 300_000;
 
-fn lamps() -> Policy {
+pub(crate) fn lamps() -> Policy {
     Policy {
         offerable: vec!["lamp.*".parse().unwrap()],
         offer_linger: Duration::from_millis(LINGER.unsigned_abs()),
@@ -53,7 +53,7 @@ fn state(net: &Net, request: MessageId) -> State {
 }
 
 /// How often Bob told anybody of offers.
-fn told(net: &Net) -> usize {
+pub(crate) fn told(net: &Net) -> usize {
     let from_bob = net.sent.iter().filter(|(_, from, _)| *from == BOB);
     let offers =
         from_bob.filter(|(_, _, bytes)| message_of(bytes).form == Form::Call(Method::Offer));
@@ -67,7 +67,7 @@ fn waiting(net: &Net) -> usize {
     for_it.count()
 }
 
-fn change(net: &mut Net, policy: Policy) {
+pub(crate) fn change(net: &mut Net, policy: Policy) {
     let at = net.at(BOB);
     let (outcome, _) = net.agents[BOB].node.turn(at).me().change_policy(policy);
     let effects = net.agents[BOB].keep(at, outcome);
@@ -259,6 +259,26 @@ fn a_name_that_nobody_serves_may_be_taken_over_and_one_that_is_served_may_not() 
         late,
         LocalError::OfferRefused(_, OfferFault::Held)
     ));
+}
+
+#[test]
+fn a_program_that_takes_over_what_another_left_is_told_of_in_its_own_words() {
+    let mut net = with_a_lamp();
+    offer_end(&mut net, BOB, PROGRAM.connection);
+    let next = Program {
+        connection: 2,
+        ..PROGRAM
+    };
+    let worded = Capability {
+        description: Some("Switches the new lamp".into()),
+        ..particular_lamp()
+    };
+    offer(&mut net, BOB, next, worded).unwrap();
+    net.run_for(2_000);
+    let (bob, now) = (net.agents[BOB].id(), net.at(ALICE).now);
+    let session = net.agents[ALICE].node.peers().session(&bob, now).unwrap();
+    let told = session.offered[0].description.as_deref();
+    assert_eq!(told, Some("Switches the new lamp"));
 }
 
 #[test]
