@@ -1,11 +1,13 @@
 //! Answers that a peer refused because our clock was ahead: signed anew when it was put back, once each, and
 //! never so that both forms are taken.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use signet_proto::handoff::TaskState;
 use signet_proto::headers::Tier;
-use signet_proto::ids::MessageId;
+use signet_proto::ids::{MessageId, Version};
 use signet_proto::node::{Sending, State};
 use signet_proto::policy::Policy;
 use signet_proto::reject::Reason;
@@ -13,7 +15,8 @@ use signet_proto::reject::Reason;
 use crate::household::forger::{hear, talking};
 use crate::household::net::{Net, message_of, times_taken};
 use crate::household::people::{does, remembered};
-use crate::household::{sealing, tasks};
+use crate::household::{Agent, identity_with, sealing, tasks};
+use crate::progress_and_offers::speaking;
 
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -256,4 +259,47 @@ fn a_refused_answer_goes_into_its_own_session_though_there_is_a_newer_one() {
         .collect();
     let (first, last) = (places.first().unwrap(), places.last().unwrap());
     assert!(first.1 != last.1 && first.0 == last.0, "{places:?}");
+}
+
+/// Its session is of the version that both spoke when it began.
+#[test]
+fn a_refused_answer_goes_into_its_own_session_though_the_newest_is_of_a_newer_version() {
+    let versions = Rc::new(RefCell::new((1, vec![Version::CURRENT])));
+    let shared = Rc::clone(&versions);
+    let alice = Agent::with(move || {
+        let identity = identity_with("agent-alice", "alice", 1, |request| {
+            (request.serial, request.versions) = shared.borrow().clone();
+        });
+        (identity, Policy::default())
+    });
+    let bob = speaking("agent-bob", "bob", &Version::SPOKEN, Policy::default());
+    let mut agents = vec![alice, bob];
+    sealing::introduce(&mut agents);
+    let mut net = Net::new(agents, 1);
+    let asked = net.ask(ALICE, BOB);
+    net.run_for(10 * SECOND);
+    net.cut = Some((BOB, ALICE));
+    net.skew[BOB] = HOUR;
+    net.run_for(SECOND);
+    net.reply(BOB, asked);
+    net.run_for(SECOND);
+    net.skew[BOB] = 0;
+    net.run_for(SECOND);
+    net.cut = None;
+    let spoken = |net: &Net| {
+        let (alice, now) = (net.agents[ALICE].id(), net.at(BOB).now);
+        let session = net.agents[BOB].node.peers().session(&alice, now);
+        session.unwrap().version
+    };
+    assert_eq!(spoken(&net), Version::CURRENT);
+    *versions.borrow_mut() = (2, Version::SPOKEN.to_vec());
+    net.restart(ALICE);
+    net.run_for(MINUTE);
+    assert_eq!(spoken(&net), Version::PROGRESS);
+    assert_eq!(state(&net, ALICE, asked), State::Answered);
+    let refused = net.agents[ALICE].refusals();
+    assert!(
+        refused.iter().all(|why| *why == "timestamp-in-future"),
+        "{refused:?}"
+    );
 }

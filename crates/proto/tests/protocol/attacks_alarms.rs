@@ -82,6 +82,27 @@ fn rekeyed(net: &Net) -> Identity {
 }
 
 #[test]
+fn what_is_wrong_with_our_own_log_rings_about_ourselves_until_a_person_clears_it() {
+    let mut net = strangers();
+    for told in [1, 0] {
+        let now = net.at(ALICE);
+        let outcome = net.agents[ALICE]
+            .node
+            .turn(now)
+            .alarms()
+            .ring_own(Alarm::LogChanged);
+        let effects = net.agents[ALICE].keep(now, outcome);
+        assert_eq!(notices(&effects).len(), told);
+    }
+    let ours = [(Alarm::LogChanged, "agent-alice".to_owned())];
+    assert_eq!(rung(&net), ours);
+    net.restart(ALICE);
+    assert_eq!(rung(&net), ours);
+    does(&mut net, ALICE, |node, at| node.turn(at).alarms().clear());
+    assert_eq!(rung(&net), []);
+}
+
+#[test]
 fn an_unsolicited_flight_holds_back_what_is_for_its_sender_and_nobody_else() {
     for method in [Method::Verify, Method::Trust] {
         let mut net = strangers();

@@ -10,7 +10,7 @@ use signet_proto::envelope::{Form, Method};
 use signet_proto::handoff::{Chain, Report, TaskState};
 use signet_proto::headers::Tier;
 use signet_proto::ids::AgentId;
-use signet_proto::node::{Content, Node, Sending, WaitsFor, Wanted};
+use signet_proto::node::{Content, LocalError, Node, Sending, WaitsFor, Wanted};
 use signet_proto::policy::Policy;
 use signet_proto::progress::Progress;
 
@@ -142,6 +142,34 @@ fn a_flood_is_told_of_within_a_second_although_the_clock_was_put_back_an_hour() 
     let log = net.agents[0].log.iter();
     let floods = log.filter(|(_, entry)| matches!(entry, Entry::Flood(_)));
     assert_eq!(floods.count(), 1);
+}
+
+#[test]
+fn a_clean_stop_writes_down_how_much_of_strangers_was_only_counted() {
+    let mut net = talking();
+    for n in 0..1_300 {
+        hear(&mut net, 0, format!("{{junk {n}").as_bytes());
+    }
+    let stopped = net.agents[0].node.handle_stop();
+    let floods = stopped.entries.iter();
+    let floods = floods.filter(|entry| matches!(entry, Entry::Flood(_)));
+    assert_eq!(floods.count(), 1);
+}
+
+#[test]
+fn a_callers_key_stands_for_the_work_that_was_handed_under_it_and_for_no_other() {
+    let mut net = household();
+    let (at, bob, key) = (net.at(ALICE), net.agents[BOB].id(), "order-1");
+    let mut gives = |goal: &str| {
+        let work = Sending::Handoff(Box::new(handing(goal)));
+        let mut turn = net.agents[ALICE].node.turn(at);
+        let sent = turn.sent().send_once(&bob, work, &key.parse().unwrap());
+        sent.map(|sent| (sent.id, sent.again))
+    };
+    let (first, again) = gives("Find an evening").unwrap();
+    assert!(!again);
+    assert_eq!(gives("Find an evening"), Ok((first, true)));
+    assert_eq!(gives("Book a table"), Err(LocalError::KeyReused(first)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use signet_proto::carrier::CarrierId;
+use signet_proto::carrier::{CarrierId, Route, Routes};
 use signet_proto::certificate::{KEYS_LIFE, KeyStatement};
 use signet_proto::draft::Identity;
 use signet_proto::envelope::Method;
@@ -14,7 +14,7 @@ use signet_proto::policy::Policy;
 use crate::carriers::Pair;
 use crate::household::allowed::try_send;
 use crate::household::forger::{name, talking};
-use crate::household::net::{Net, message_of};
+use crate::household::net::{Net, message_of, times_taken};
 use crate::household::people::{acquainted, does, pause};
 use crate::household::{Agent, alice_and_bob, at, identity, identity_with};
 
@@ -283,6 +283,75 @@ fn what_comes_after_a_certificates_end_is_receipted_once_the_peer_has_the_next()
     net.run_for(10 * MINUTE);
     assert_eq!(state(&net, BOB, sent), State::Received);
     assert_eq!(net.agents[BOB].refusals(), Vec::<&str>::new());
+}
+
+/// Bob has said to Alice who he is now, and does not know that she heard his last flight: without that she would refuse
+/// what the certificate signs.
+#[test]
+fn what_comes_after_a_certificates_end_is_not_receipted_in_the_middle_of_a_handshake() {
+    let make = || {
+        let identity = identity_with("agent-bob", "bob", 1, |request| {
+            request.not_after = at(MINUTE).now;
+        });
+        (identity, Policy::default())
+    };
+    let (mut alice, mut bob) = (Agent::new("agent-alice", "alice"), Agent::with(make));
+    alice.knows(&bob);
+    bob.knows(&alice);
+    let mut net = Net::new(vec![alice, bob], 1);
+    net.ask(ALICE, BOB);
+    net.run_until(MINUTE - SECOND);
+    net.loss = 100;
+    let sent = net.send(ALICE, BOB, word());
+    net.run_until(MINUTE + SECOND);
+    let from = net.now;
+    net.ask(ALICE, BOB);
+    assert_eq!(said(&net, ALICE, from, Method::Announce), 1);
+    net.loss = 0;
+    let next = identity_with("agent-bob", "bob", 1, |request| request.serial = 2);
+    adopt(&mut net, BOB, next);
+    while said(&net, ALICE, from, Method::Capability) == 0 {
+        net.run_for(1);
+        assert!(net.now < 2 * MINUTE, "no flight 3");
+    }
+    net.cut = Some((BOB, ALICE));
+    net.run_for(MINUTE);
+    assert_ne!(said(&net, BOB, from, Method::Trust), 0);
+    assert_eq!(times_taken(&net.agents[BOB], sent), 1);
+    assert_eq!(said(&net, BOB, from, Method::Receipt), 0);
+    net.cut = None;
+    net.run_for(10 * MINUTE);
+    assert_eq!(state(&net, ALICE, sent), State::Received);
+}
+
+/// The net gives up where an agent is due at one moment again and again.
+#[test]
+fn a_receipt_that_a_carrier_refused_goes_out_again_at_the_very_moment_that_it_is_due() {
+    let mut net = talking();
+    let alice = net.agents[ALICE].id();
+    let mut routes = Routes::default();
+    let route = Route {
+        carrier: post(),
+        address: "post:agent-alice".into(),
+    };
+    routes.set(alice.clone(), vec![route]);
+    net.agents[BOB].node.set_routes(routes);
+    net.send(ALICE, BOB, word());
+    net.run_for(SECOND);
+    let sent = net.sent.iter().rev().filter(|(_, who, _)| *who == BOB);
+    let mut sent = sent.map(|(_, _, bytes)| message_of(bytes));
+    let receipt = sent.find(|message| message.form.method() == Some(Method::Receipt));
+    let receipt = receipt.unwrap().headers.message_id;
+    drop(sent);
+    let from = net.now;
+    let node = &mut net.agents[BOB].node;
+    node.handle_unconfirmed(&post(), &alice, receipt);
+    net.run_for(10 * SECOND);
+    let again = net.sent.iter().filter(|(ms, who, bytes)| {
+        *ms >= from && *who == BOB && message_of(bytes).headers.message_id == receipt
+    });
+    let again: Vec<_> = again.map(|(ms, _, _)| *ms - from).collect();
+    assert_eq!(again, [SECOND]);
 }
 
 /// An alarm about a second copy of us counts sessions that nobody's decision explains.

@@ -1,12 +1,13 @@
 //! The log is the truth: a node told its own log again is the node that wrote it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use signet_proto::entry::{Direction, Entry, Ruling};
 use signet_proto::envelope::Method;
 use signet_proto::ids::MessageId;
 use signet_proto::keys::{KeyTables, TableBudget};
-use signet_proto::node::{Judged, Node, Sending};
+use signet_proto::node::{Content, Judged, Node, Sending};
 use signet_proto::policy::Policy;
 
 use crate::household::forger::{call, hear, talking};
@@ -139,6 +140,26 @@ fn an_accepted_ping_is_answered_once_after_a_crash() {
         net.restart(0);
         assert_eq!(answers(&net.agents[0]), 1, "{}", tale(&net.agents[0]));
     }
+}
+
+/// Lines that change nothing in a node are not told to it, and their times count all the same.
+#[test]
+fn what_is_written_behind_a_line_that_says_nothing_lives_from_that_lines_time_on() {
+    let (mut alice, bob) = alice_and_bob();
+    let hour = 3_600_000;
+    alice.node.pass_time(at(hour).now);
+    let content = Content {
+        life: Some(Duration::from_secs(60)),
+        ..Content::default()
+    };
+    let mut turn = alice.node.turn(at(0));
+    let sent = turn
+        .sent()
+        .send(&bob.id(), Sending::Notification(content))
+        .unwrap();
+    let mut drafts = alice.node.sent().drafts();
+    let waits = drafts.find(|waiter| waiter.draft.message_id == sent.id);
+    assert_eq!(waits.unwrap().until, at(hour + 60_000).now);
 }
 
 #[test]

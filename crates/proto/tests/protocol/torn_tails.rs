@@ -1,7 +1,7 @@
 //! What a torn tail leaves half said: a start ends it, or goes by the half that stands.
 
 use signet_proto::carrier::CarrierId;
-use signet_proto::entry::{Did, Direction, Entry, OutcomeLine};
+use signet_proto::entry::{Did, Direction, Entry, OutcomeLine, TrustChange, TrustLine};
 use signet_proto::envelope::Form;
 use signet_proto::handoff::TaskState;
 use signet_proto::headers::Tier;
@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use crate::household::forger::talking;
 use crate::household::net::{Net, message_of};
-use crate::household::people::{announce, does, notices, states};
+use crate::household::people::{acquainted, announce, does, notices, states};
 use crate::household::tasks::{self, accept, given, hand, handing, household};
 use crate::household::{Agent, at, identity, published};
 
 const ALICE: usize = 0;
 const BOB: usize = 1;
+const CAROL: usize = 2;
 
 /// All of the log behind the first such line is lost.
 fn cut_behind(agent: &mut Agent, is_last: impl Fn(&Entry) -> bool) {
@@ -154,6 +155,75 @@ fn a_ping_whose_answer_failed_is_not_answered_behind_a_start() {
             .filter(|(_, bytes)| message_of(bytes).headers.in_reply_to == Some(ping))
             .count();
         assert_eq!(answers, usize::from(!failed));
+    }
+}
+
+#[test]
+fn a_ping_is_answered_behind_a_start_unless_our_person_trusts_its_sender_no_more() {
+    for withdrawn in [BOB, CAROL] {
+        let mut net = acquainted(&[
+            ("agent-alice", "alice"),
+            ("agent-bob", "bob"),
+            ("agent-carol", "carol"),
+        ]);
+        let ping = net.send(BOB, ALICE, Sending::Ping);
+        net.run_for(100);
+        let certificate = net.agents[withdrawn].certificate();
+        let at = net.at(ALICE);
+        let alice = &mut net.agents[ALICE];
+        cut_behind(alice, |entry| match entry {
+            Entry::Message(verdict) => {
+                let message = verdict.message();
+                message.is_some_and(|message| message.headers.message_id == ping)
+            }
+            _ => false,
+        });
+        let line = TrustLine {
+            change: TrustChange::Withdrawn,
+            certificate,
+        };
+        alice.log.push((at.now, Entry::Trust(line)));
+        // Told by its log again, and read back from its rows.
+        for mut node in [alice.retold(), alice.restored(alice.log.len())] {
+            let outcome = node.turn(at).resume();
+            let answers = published(&outcome.effects)
+                .into_iter()
+                .filter(|(_, bytes)| message_of(bytes).headers.in_reply_to == Some(ping))
+                .count();
+            assert_eq!(answers, usize::from(withdrawn == CAROL));
+            let is_over = |entry: &Entry| matches!(entry, Entry::Outcome(line) if line.what == Did::AnswerFailed);
+            assert!(!outcome.entries.iter().any(is_over), "nobody waits for it");
+        }
+    }
+}
+
+/// A receipt may wait in what has not been read.
+#[test]
+fn a_carrier_that_says_once_more_that_it_is_up_has_not_been_read_by_that() {
+    for drained in [false, true] {
+        let mut net = talking();
+        net.cut = Some((ALICE, BOB));
+        let nats = CarrierId::NATS;
+        net.agents[ALICE].node.handle_disconnected(&nats);
+        let content = Content {
+            life: Some(Duration::from_secs(60)),
+            ..Content::default()
+        };
+        let name = net.send(ALICE, BOB, Sending::Notification(content));
+        does(&mut net, ALICE, |node, at| {
+            node.turn(at).carriers().connected(&nats)
+        });
+        if drained {
+            does(&mut net, ALICE, |node, at| {
+                node.turn(at).carriers().drained(&nats)
+            });
+        }
+        does(&mut net, ALICE, |node, at| {
+            node.turn(at).carriers().connected(&nats)
+        });
+        net.run_for(1_800_000);
+        let ended = drained.then_some(State::Expired);
+        assert_eq!(states(&net, ALICE, name), Vec::from_iter(ended));
     }
 }
 
