@@ -209,6 +209,12 @@ impl Draft {
         self.summary.is_none() && self.body.is_none()
     }
 
+    /// Whether it shows everybody that it says nothing beyond its headers.
+    pub(crate) fn is_silent(&self) -> bool {
+        let says_nothing = self.body.as_ref().is_none_or(Value::is_null);
+        self.summary.is_none() && says_nothing && !self.wants_seal()
+    }
+
     /// Signs it, when it may travel in clear.
     ///
     /// # Errors

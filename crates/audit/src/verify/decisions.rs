@@ -192,9 +192,13 @@ impl DraftDecisions {
             | None => true,
             Some(_) => false,
         };
+        let says_nothing = message.body().is_none_or(Value::is_null);
+        let is_silent = message.summary.is_none() && says_nothing && message.sealed.is_none();
+        let is_bare = is_silent && !message.has_body();
         let named = message.headers.capability.as_ref();
-        let is_ping = named.is_some_and(|name| name.as_str() == PING);
-        let is_bare = message.summary.is_none() && !message.has_body() && message.sealed.is_none();
+        // The daemon pings and answers pings by itself. A ping that says something carries words of the agent.
+        let is_ping = named.is_some_and(|name| name.as_str() == PING)
+            && (message.form.method().is_none() || is_silent);
         let is_asked = self.asked.contains(&message.headers.data_tier.number());
         if is_agents && !is_ping && !is_bare && is_asked {
             self.unasked += 1;

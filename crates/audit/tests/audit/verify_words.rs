@@ -183,8 +183,8 @@ fn what_leaves_unasked_is_counted_where_a_person_could_have_been_asked_about_it(
     assert_eq!(changed(&named("evenings.read")), 1);
     assert_eq!(
         changed(&named("signet.ping")),
-        0,
-        "daemons ping by themselves"
+        1,
+        "words under the name of a ping"
     );
     let other_tier = |value: &mut Value| value["params"]["headers"]["data-tier"] = 1.into();
     assert_eq!(changed(&other_tier), 0, "no draft of that tier asked");

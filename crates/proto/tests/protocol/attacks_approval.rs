@@ -19,11 +19,16 @@ use crate::household::{Agent, at, control, identity, identity_under, key};
 
 /// Alice (0), whose person wants to see tier 4, and Bob (1).
 fn acquainted() -> Net {
-    let policy = || Policy {
-        approve: vec![Tier::Restricted],
+    acquainted_by(vec![Tier::Restricted])
+}
+
+/// The same, where Alice's person wants to see these tiers.
+fn acquainted_by(approve: Vec<Tier>) -> Net {
+    let policy = Policy {
+        approve,
         ..Policy::default()
     };
-    let mut alice = Agent::with(move || (identity("agent-alice", "alice"), policy()));
+    let mut alice = Agent::with(move || (identity("agent-alice", "alice"), policy.clone()));
     let mut bob = Agent::new("agent-bob", "bob");
     alice.knows(&bob);
     bob.knows(&alice);
@@ -339,6 +344,54 @@ fn an_answer_of_that_tier_waits_as_well() {
     decides(&mut net, &approval).unwrap();
     net.run_for(5_000);
     assert_eq!(times_taken(&net.agents[1], draft), 1);
+    remembered(&net);
+}
+
+/// The daemon answers a ping by itself, so a ping and its answer need no approval. The agent chooses which capability its
+/// messages name: under the ping's name its words must not leave unseen.
+#[test]
+fn words_under_the_name_of_a_ping_wait_for_the_person_all_the_same() {
+    let named = |summary: Option<&str>, body| Content {
+        body,
+        summary: summary.map(str::to_owned),
+        capability: "signet.ping".parse().ok(),
+        data_tier: Some(Tier::Restricted),
+        ..Content::default()
+    };
+    let body = || json!("the number of the safe");
+    for sending in [
+        Sending::Request(named(None, body())),
+        Sending::Request(named(Some("the number of the safe"), json!(null))),
+        Sending::Notification(named(None, body())),
+    ] {
+        let mut net = talking();
+        let draft = net.send(0, 1, sending);
+        stays(&mut net, draft);
+        let approval = approved(&net, draft);
+        decides(&mut net, &approval).unwrap();
+        net.run_for(5_000);
+        assert_eq!(times_taken(&net.agents[1], draft), 1);
+        remembered(&net);
+    }
+}
+
+#[test]
+fn a_ping_that_says_nothing_and_the_answer_to_a_ping_need_no_approval() {
+    let mut net = acquainted_by(vec![Tier::Public, Tier::Restricted]);
+    let ping = net.send(0, 1, Sending::Ping);
+    net.run_for(10_000);
+    assert_eq!(times_taken(&net.agents[1], ping), 1);
+    let asked = Content {
+        capability: "signet.ping".parse().ok(),
+        data_tier: Some(Tier::Restricted),
+        ..Content::default()
+    };
+    let asked = net.send(1, 0, Sending::Request(asked));
+    net.run_for(5_000);
+    assert_eq!(times_taken(&net.agents[0], asked), 1);
+    assert_eq!(net.agents[0].node.sent().drafts().count(), 0);
+    let status = net.agents[1].node.sent().status(asked).unwrap();
+    assert_eq!(status.state, State::Answered);
     remembered(&net);
 }
 

@@ -1,6 +1,7 @@
 //! What we said, seen beside the rest of the node: where a message may go, and what keeps it.
 
 use crate::draft::{Draft, Stamp};
+use crate::envelope::Form;
 use crate::headers::{CapabilityName, Tier};
 use crate::ids::{AgentId, KeyId, MessageId, SessionId, Version};
 use crate::keys::SealKey;
@@ -165,9 +166,14 @@ impl<'n> SentView<'n> {
 
     /// Whether a draft says something that our person wants to decide about first.
     fn asks_person(self, draft: &Draft) -> bool {
-        let named = draft.capability.as_ref().map(|name| name.as_str());
-        // An empty draft, such as an error, and a ping carry no words of our agent's: so no person has to approve them.
-        let bare = draft.is_empty() || named == Some(PING);
+        // The daemon answers every ping by itself, so the answer carries no words of our agent's. A ping carries none where the log
+        // shows that it says nothing; the agent may send words under that name, and its person is asked about those.
+        let is_ping = draft
+            .capability
+            .as_ref()
+            .is_some_and(|name| name.as_str() == PING);
+        let is_answer = matches!(draft.form, Form::Success | Form::Failure { .. });
+        let bare = draft.is_empty() || is_ping && (is_answer || draft.is_silent());
         self.node.me.policy().approve.contains(&draft.data_tier) && !bare
     }
 
