@@ -31,6 +31,7 @@ mod log;
 mod merkle;
 mod month_file;
 mod months;
+mod newest_keys;
 mod note;
 mod open;
 mod opening;

@@ -1,7 +1,6 @@
 //! One of two logs that are read together: what it says, and the other has not said yet.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::hash::Hash;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use signet_proto::entry::Ruling;
 use signet_proto::ids::{AgentId, Digest, MessageId, SessionId};
@@ -11,6 +10,7 @@ use super::SEQUENCE_REUSE;
 use super::side::Side;
 use crate::chain::Head;
 use crate::claim::{Claim, Learned, Told};
+use crate::newest_keys::NewestKeys;
 
 /// The two logs do not simply agree.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,9 @@ pub(super) struct Half {
     /// The names of what it sent.
     ids: HashSet<MessageId>,
     /// What it sent that stands in both logs: the newest by hash and by name, and by number with whether it was accepted.
-    matched: MatchedRing<Digest, ()>,
-    matched_ids: MatchedRing<MessageId, ()>,
-    matched_places: MatchedRing<(SessionId, u64), bool>,
+    matched: NewestKeys<Digest, ()>,
+    matched_ids: NewestKeys<MessageId, ()>,
+    matched_places: NewestKeys<(SessionId, u64), bool>,
     /// Numbers that a receipt refuses, and of which no message was found in both logs yet.
     refused: HashSet<(SessionId, u64)>,
     heads: HashMap<SessionId, HeadOrder>,
@@ -68,9 +68,9 @@ impl Half {
             sent: HashMap::new(),
             came: HashMap::new(),
             ids: HashSet::new(),
-            matched: MatchedRing::default(),
-            matched_ids: MatchedRing::default(),
-            matched_places: MatchedRing::default(),
+            matched: NewestKeys::new(NEWEST),
+            matched_ids: NewestKeys::new(NEWEST),
+            matched_places: NewestKeys::new(NEWEST),
             refused: HashSet::new(),
             heads: HashMap::new(),
             confirmed: None,
@@ -224,38 +224,6 @@ impl Half {
             }
         }
         Ok(())
-    }
-}
-
-/// The newest things, and what is known of each.
-struct MatchedRing<K, V> {
-    order: VecDeque<K>,
-    known: HashMap<K, V>,
-}
-
-impl<K, V> Default for MatchedRing<K, V> {
-    fn default() -> Self {
-        Self {
-            order: VecDeque::new(),
-            known: HashMap::new(),
-        }
-    }
-}
-
-impl<K: Clone + Eq + Hash, V> MatchedRing<K, V> {
-    fn push(&mut self, key: K, value: V) {
-        if self.known.insert(key.clone(), value).is_none() {
-            self.order.push_back(key);
-        }
-        if self.order.len() > NEWEST
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
-        }
-    }
-
-    fn get(&self, key: &K) -> Option<&V> {
-        self.known.get(key)
     }
 }
 

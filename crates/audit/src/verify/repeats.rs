@@ -14,16 +14,27 @@ use signet_proto::envelope::{Form, Message};
 use signet_proto::ids::{Digest, MessageId, SessionId};
 use signet_proto::policy::is_report;
 
+use crate::newest_keys::NewestKeys;
+
 /// The messages that the log has sent and accepted so far, to find one that is there twice.
-#[derive(Default)]
 pub(super) struct Repeats {
     sent: SessionNumbers,
     accepted: SessionNumbers,
-    order: VecDeque<(bool, MessageId)>,
     /// The message-ids of the newest messages; with the content of those that may be sent once more.
-    known: HashMap<(bool, MessageId), Option<Digest>>,
+    known: NewestKeys<(bool, MessageId), Option<Digest>>,
     /// The newest line that a message of the log's own named as its head.
     head: u64,
+}
+
+impl Default for Repeats {
+    fn default() -> Self {
+        Self {
+            sent: SessionNumbers::default(),
+            accepted: SessionNumbers::default(),
+            known: NewestKeys::new(IDS),
+            head: 0,
+        }
+    }
 }
 
 impl Repeats {
@@ -80,13 +91,7 @@ impl Repeats {
             // message finds nothing to match.
             return said.take().is_some_and(|said| Some(said) == again);
         }
-        self.known.insert(name, again);
-        self.order.push_back(name);
-        if self.order.len() > IDS
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
-        }
+        self.known.push(name, again);
         true
     }
 }
@@ -256,7 +261,7 @@ mod tests {
         }
         assert!(!repeats.remember(true, id(0), None), "it was sent before");
         assert!(repeats.remember(false, id(0), None), "it never came");
-        assert_eq!((repeats.known.len(), repeats.order.len()), (IDS, IDS));
+        assert_eq!(repeats.known.len(), IDS);
         assert!(!repeats.remember(true, id(1), None));
         assert!(repeats.remember(true, id(0), None), "forgotten");
     }

@@ -1,7 +1,7 @@
 //! Heads that other logs remember: every message names the newest durable line of its sender's log, so
 //! each peer's log is a witness.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashSet;
 
 use signet_proto::ids::{AgentId, Digest};
 use signet_proto::time::Timestamp;
@@ -9,6 +9,7 @@ use signet_proto::time::Timestamp;
 use super::report::Witness;
 use crate::chain::Head;
 use crate::claim::ClaimTeller;
+use crate::newest_keys::NewestKeys;
 
 /// A head that a message carries.
 pub(super) struct SeenHead {
@@ -136,36 +137,36 @@ impl WitnessStatement {
 }
 
 /// The newest lines of a log: what its own messages may name as its head.
-#[derive(Default)]
 pub(super) struct RecentLines {
-    order: VecDeque<Digest>,
-    known: HashMap<Digest, u64>,
+    /// With the place of each.
+    lines: NewestKeys<Digest, u64>,
     count: u64,
-    is_full: bool,
+}
+
+impl Default for RecentLines {
+    fn default() -> Self {
+        Self {
+            lines: NewestKeys::new(WINDOW),
+            count: 0,
+        }
+    }
 }
 
 impl RecentLines {
     pub(super) fn push(&mut self, line: Digest) {
-        self.order.push_back(line);
         self.count += 1;
-        self.known.insert(line, self.count);
-        if self.order.len() > WINDOW
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
-            self.is_full = true;
-        }
+        self.lines.push(line, self.count);
     }
 
     /// Which line it is, counted from the first that was given.
     pub(super) fn place(&self, head: &Digest) -> Option<u64> {
-        self.known.get(head).copied()
+        self.lines.get(head).copied()
     }
 
     /// Whether a message of our own, written now, cannot have had `head`. Of a log whose beginning was
     /// not given, only lines that were seen can be judged.
     pub(super) fn refutes(&self, head: &Digest, is_partial: bool) -> bool {
-        !self.known.contains_key(head) && (!is_partial || self.is_full)
+        self.lines.get(head).is_none() && (!is_partial || self.lines.has_forgotten())
     }
 }
 

@@ -36,13 +36,13 @@ fn a_session_without_end_costs_no_memory_without_end_and_nothing_comes_from_behi
 
 #[test]
 fn of_what_stands_in_both_logs_the_newest_is_remembered() {
-    let mut ring = MatchedRing::default();
+    let mut matched = NewestKeys::new(NEWEST);
     for number in 0..2 * NEWEST {
-        ring.push(number, ());
-        ring.push(number, ());
+        matched.push(number, ());
+        matched.push(number, ());
     }
-    assert_eq!((ring.order.len(), ring.known.len()), (NEWEST, NEWEST));
-    assert!(ring.get(&0).is_none() && ring.get(&(2 * NEWEST - 1)).is_some());
+    assert_eq!(matched.len(), NEWEST);
+    assert!(matched.get(&0).is_none() && matched.get(&(2 * NEWEST - 1)).is_some());
 }
 
 fn session() -> SessionId {
