@@ -31,12 +31,12 @@ impl LineFrame {
         let start = std::str::from_utf8(start).or_else(|error| {
             std::str::from_utf8(start.get(..error.valid_up_to()).unwrap_or_default())
         });
-        let begin = format!("{{\"v\":{},\"seq\":", version.number());
-        let text = start.ok()?.strip_prefix(&begin)?;
-        let (seq, text) = text.split_once(",\"ts\":\"")?;
-        let (ts, text) = text.split_once("\",\"prev\":\"")?;
-        let (prev, text) = text.split_once("\",\"kind\":\"")?;
-        let (kind, _) = text.split_once('"')?;
+        // `version_of` has read the version: whatever stands before the first comma is spelt as it should be.
+        let (_, text) = start.ok()?.split_once(',')?;
+        let (seq, text) = text.strip_prefix("\"seq\":")?.split_once(',')?;
+        let (ts, text) = text.strip_prefix("\"ts\":\"")?.split_once('"')?;
+        let (prev, text) = text.strip_prefix(",\"prev\":\"")?.split_once('"')?;
+        let (kind, _) = text.strip_prefix(",\"kind\":\"")?.split_once('"')?;
         let frame = Self {
             version,
             seq: seq.parse().ok()?,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
+use data_encoding::{BASE64URL_NOPAD, Encoding, HEXLOWER};
 use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid, Variant};
 
@@ -183,8 +183,8 @@ impl Digest {
     /// # Errors
     /// [`IdError::Hex`] for another length, upper case or any other character.
     pub fn from_hex(text: &str) -> Result<Self, IdError> {
-        let bytes = HEXLOWER.decode(text.as_bytes()).map_err(|_| IdError::Hex)?;
-        bytes.try_into().map(Self).map_err(|_| IdError::Hex)
+        let bytes = decoded(&HEXLOWER, text);
+        bytes.map(Self).ok_or(IdError::Hex)
     }
 }
 
@@ -328,15 +328,17 @@ pub fn decode_base64url(text: &str) -> Result<Vec<u8>, IdError> {
 /// # Errors
 /// [`IdError::Base64Url`], likewise for any other length.
 pub(crate) fn decode_array<const N: usize>(text: &str) -> Result<[u8; N], IdError> {
-    let mut bytes = [0; N];
+    decoded(&BASE64URL_NOPAD, text).ok_or(IdError::Base64Url)
+}
+
+fn decoded<const N: usize>(encoding: &Encoding, text: &str) -> Option<[u8; N]> {
     // Refuse a text of the wrong length before it is decoded: `decode_mut` panics if the lengths differ.
-    if BASE64URL_NOPAD.decode_len(text.len()) != Ok(N) {
-        return Err(IdError::Base64Url);
+    if encoding.decode_len(text.len()) != Ok(N) {
+        return None;
     }
-    match BASE64URL_NOPAD.decode_mut(text.as_bytes(), &mut bytes) {
-        Ok(_) => Ok(bytes),
-        Err(_) => Err(IdError::Base64Url),
-    }
+    let mut bytes = [0; N];
+    encoding.decode_mut(text.as_bytes(), &mut bytes).ok()?;
+    Some(bytes)
 }
 
 const NAME_MAX: usize = 63;
