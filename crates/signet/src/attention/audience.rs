@@ -58,10 +58,8 @@ impl Audience {
         let told = serde_json::to_value(&attention).unwrap_or_default();
         self.followers
             .retain(|follower| follower.notify(ATTENTION, &told).is_ok());
-        // The command of `[notify]` shows the hint as it is, so fill in program and home here. A follower such as `signet
-        // watch` gets the hint without them, because it fills in its own.
-        let next = typed(&attention.next);
-        self.hook.tell(Attention { next, ..attention });
+        // A follower such as `signet watch` gets the hint without program and home, because it fills in its own.
+        self.hook.tell(attention);
     }
 
     /// Forgets who has gone.

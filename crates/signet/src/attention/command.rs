@@ -68,7 +68,9 @@ impl NotifyHook {
     pub(crate) fn tell(&self, attention: Attention) {
         let mut state = self.shared.state();
         if state.command.is_some() {
-            state.pace.put(attention);
+            // The command shows the hint as it is, so fill in program and home here, whoever tells.
+            let next = typed(&attention.next);
+            state.pace.put(Attention { next, ..attention });
             drop(state);
             self.shared.wake.notify_one();
         }

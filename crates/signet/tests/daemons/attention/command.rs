@@ -195,8 +195,12 @@ fn a_start_says_what_still_stands_once_and_a_certificate_that_ends_soon() {
     alice.start();
     let stranger = is_told(&alice, "introduction");
     assert_eq!(
-        (&stranger["still"], &stranger["count"]),
-        (&json!(true), &json!(1))
+        (&stranger["still"], &stranger["count"], &stranger["next"]),
+        (
+            &json!(true),
+            &json!(1),
+            &json!(typed(&alice, "trust pending"))
+        )
     );
     let end = is_told(&alice, "certificate");
     assert_eq!(
