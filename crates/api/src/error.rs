@@ -183,6 +183,11 @@ impl ApiError {
         self.reason() == Some(reason)
     }
 
+    /// Whether it is about this moment alone, and no word about what was asked: the same call may be done later.
+    pub fn passes(&self) -> bool {
+        self.reason().is_some_and(Reason::passes)
+    }
+
     /// Whether the parameters are at fault.
     pub const fn is_of_params(&self) -> bool {
         self.code == INVALID_PARAMS
@@ -328,6 +333,22 @@ reasons! {
     CarrierBusy "carrier-busy";
     /// The peer has no address on it.
     CarrierUnreachable "carrier-unreachable";
+}
+
+impl Reason {
+    /// Whether it ends by itself, or when a person ends it, without any change of the call.
+    const fn passes(&self) -> bool {
+        matches!(
+            self,
+            Self::DiskFull
+                | Self::Paused
+                | Self::WrongClock
+                | Self::OutboxFull
+                | Self::TooManyRequests
+                | Self::PlaceNeeded
+                | Self::CarrierBusy
+        )
+    }
 }
 
 impl From<String> for Reason {

@@ -61,6 +61,23 @@ impl fmt::Display for TierSource {
 }
 
 impl DoorError {
+    /// The daemon's word about what was asked, where it is a refusal. One that passes, such as that of a full disk, is no
+    /// such word: it says of nothing whether it is there.
+    pub(crate) fn refusal(&self) -> Option<&ApiError> {
+        match self {
+            Self::Daemon(ClientError::Refused(error)) => Some(error).filter(|it| !it.passes()),
+            _ => None,
+        }
+    }
+
+    /// The daemon's refusal of this moment, which passes.
+    pub(crate) fn passing(&self) -> Option<&ApiError> {
+        match self {
+            Self::Daemon(ClientError::Refused(error)) => Some(error).filter(|it| it.passes()),
+            _ => None,
+        }
+    }
+
     /// The name for programs.
     pub(crate) fn name(&self) -> &str {
         match self {

@@ -6,6 +6,7 @@ mod budgets;
 mod calls;
 mod cards;
 mod client;
+mod full;
 mod life;
 mod offers;
 mod people;

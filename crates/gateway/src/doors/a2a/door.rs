@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use signet_api::{
-    Acknowledge, ClientError, ListPeers, Message, Name, Peer, ShowCard, ShowPeer, ShownCard,
-};
+use signet_api::{Acknowledge, ListPeers, Message, Name, Peer, ShowCard, ShowPeer, ShownCard};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
 
 use super::fault::{A2aError, A2aErrorKind, BUSY_REASON};
@@ -154,10 +152,7 @@ impl A2aDoor {
         let done = daemon.call(&acknowledge, Duration::ZERO).await;
         // The daemon refuses to acknowledge an answer that has left the inbox already. So count a refusal as success: in both
         // cases note that the client has got the answer.
-        if matches!(
-            done,
-            Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_)))
-        ) {
+        if done.map_or_else(|fault| fault.refusal().is_some(), |_| true) {
             let task = record.task.id.clone();
             let _ = self.store.change(task, Change::Shown).await;
         }
@@ -184,17 +179,17 @@ impl A2aDoor {
         };
         let daemon = self.context.daemon_of(caller);
         let shown = daemon.call(&show, Duration::ZERO).await;
-        shown.map_err(|fault| match fault {
-            DoorError::Daemon(ClientError::Refused(_)) => A2aError::new(
+        shown.map_err(|fault| match fault.refusal() {
+            Some(_) => A2aError::new(
                 A2aErrorKind::Unsupported,
                 "Unsupported operation: no agent of that name is known here",
             ),
-            other => of_daemon(other),
+            None => of_daemon(fault),
         })
     }
 
-    /// The card that the daemon signs, of this agent or of a peer; `None` where it has none. While the daemon is away,
-    /// this agent's is the one that it gave last.
+    /// The card that the daemon signs, of this agent or of a peer; `None` where it has none. While the daemon is away, or its
+    /// disk is full, this agent's is the one that it gave last.
     pub(crate) async fn signed_card(
         &self,
         of_peer: Option<SeenPeer<'_>>,
@@ -210,7 +205,7 @@ impl A2aDoor {
             Ok(shown) => Some(shown),
             // Take a refusal to mean that there is no signed card: the daemon's configuration has no [card], or the daemon does
             // not know this peer, or, being of an earlier release, this call.
-            Err(DoorError::Daemon(ClientError::Refused(_))) => None,
+            Err(fault) if fault.refusal().is_some() => None,
             Err(fault) => {
                 let last = self.card.locked();
                 return match of_peer.is_none() && last.is_known {
@@ -290,10 +285,15 @@ fn unasked(fault: &DoorError, so_far: &str) -> A2aError {
         OUTCOME_UNKNOWN => DAEMON_AWAY,
         name => name,
     };
-    let busy = |fault: A2aError| match name {
-        BUSY => fault.with("reason", BUSY_REASON),
-        _ => fault,
+    let passing = fault.passing();
+    let busy = |fault: A2aError| match name == BUSY || passing.is_some() {
+        true => fault.with("reason", BUSY_REASON),
+        false => fault,
     };
+    if let Some(refusal) = passing {
+        let text = format!("Internal error: {refusal} ({name}); {so_far}");
+        return busy(A2aError::internal(text));
+    }
     busy(A2aError::internal(match fault {
         DoorError::Busy => format!("Internal error: {fault}; call again a little later"),
         DoorError::Own(what) => format!("Internal error: {what}; try again"),

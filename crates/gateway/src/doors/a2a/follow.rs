@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use signet_api::{
-    Acknowledge, ClientError, Message, Moved, Name, Notification, Outgoing, Reason, ShowMessage,
-    State, Subscribe,
+    Acknowledge, Message, Moved, Name, Notification, Outgoing, Reason, ShowMessage, State,
+    Subscribe,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -188,17 +188,18 @@ impl Following<'_> {
         let show = ShowMessage {
             message_id: message.to_owned(),
         };
-        match link.call(&show, PROMPT).await {
-            Ok(out) => Ok(Some(out)),
-            Err(DoorError::Daemon(ClientError::Refused(error)))
-                if error.is(&Reason::MessageUnknown) =>
-            {
+        let fault = match link.call(&show, PROMPT).await {
+            Ok(out) => return Ok(Some(out)),
+            Err(fault) => fault,
+        };
+        match fault.refusal() {
+            Some(error) if error.is(&Reason::MessageUnknown) => {
                 self.end(message, Change::at(State::Unknown)).await?;
                 Ok(None)
             }
             // Ignore any other refusal: as an error it would end the connection, and come again on the next connection.
-            Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(None),
-            Err(fault) => Err(fault),
+            Some(_) => Ok(None),
+            None => Err(fault),
         }
     }
 
@@ -337,8 +338,8 @@ impl Following<'_> {
         let acknowledge = Acknowledge::of(vec![name]);
         match link.call(&acknowledge, PROMPT).await {
             // A refusal is no error here: as a rule somebody else has already taken the answer out of the inbox.
-            Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_))) => Ok(()),
-            Err(fault) => Err(fault),
+            Err(fault) if fault.refusal().is_none() => Err(fault),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use signet_api::{ApiError, ClientError, FindMessage, FoundMessage, Reason, Send, State as Sent};
+use signet_api::{ApiError, FindMessage, FoundMessage, Reason, Send, State as Sent};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep};
 
@@ -164,11 +164,8 @@ impl A2aDoor {
 
     /// Whether the daemon refused it because the program is away for which it is.
     async fn is_away(&self, request: &Send, fault: &DoorError) -> bool {
-        let DoorError::Daemon(ClientError::Refused(error)) = fault else {
-            return false;
-        };
-        match &request.capability {
-            Some(capability) if is_not_granted(error) => {
+        match (&request.capability, fault.refusal()) {
+            (Some(capability), Some(error)) if is_not_granted(error) => {
                 self.has_offered(&request.peer, capability).await
             }
             _ => false,
@@ -204,10 +201,8 @@ impl A2aDoor {
                 }) => {
                     return self.has_left(&call, record.peer, message).await;
                 }
-                Ok(_) | Err(DoorError::Daemon(ClientError::Refused(_))) => {
-                    return self.not_sent(call, INTERRUPTED.to_owned()).await;
-                }
-                Err(_) => pause = (pause * 2).min(PAUSES.1),
+                Err(fault) if fault.refusal().is_none() => pause = (pause * 2).min(PAUSES.1),
+                Ok(_) | Err(_) => return self.not_sent(call, INTERRUPTED.to_owned()).await,
             }
         }
     }
@@ -252,8 +247,8 @@ pub(super) async fn resume(room: Arc<A2aDoor>) {
 
 /// Whether the peer takes no more messages this minute.
 fn is_over_budget(fault: &DoorError) -> bool {
-    matches!(fault, DoorError::Daemon(ClientError::Refused(error))
-        if error.reason().is_some_and(|reason| reason.as_str() == OVER_BUDGET))
+    let reason = fault.refusal().and_then(ApiError::reason);
+    reason.is_some_and(|reason| reason.as_str() == OVER_BUDGET)
 }
 
 fn is_not_granted(error: &ApiError) -> bool {
@@ -263,23 +258,13 @@ fn is_not_granted(error: &ApiError) -> bool {
 
 /// Why the daemon will never take it; `None` where another try may do.
 fn refusal(fault: &DoorError) -> Option<String> {
-    let DoorError::Daemon(ClientError::Refused(error)) = fault else {
-        return matches!(fault, DoorError::PersonsSocket).then(|| fault.to_string());
-    };
-    let passes = matches!(
-        error.reason(),
-        Some(
-            Reason::OutboxFull
-                | Reason::TooManyRequests
-                | Reason::DiskFull
-                | Reason::PlaceNeeded
-                | Reason::Paused
-                | Reason::WrongClock
-        )
-    );
+    if matches!(fault, DoorError::PersonsSocket) {
+        return Some(fault.to_string());
+    }
+    let error = fault.refusal()?;
     let text = error.fault().unwrap_or(&error.message);
     let reason = error.reason().map_or("invalid", Reason::as_str);
-    (!passes).then(|| format!("not sent: {} ({reason})", visible(text)))
+    Some(format!("not sent: {} ({reason})", visible(text)))
 }
 
 const INTERRUPTED: &str = "\

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use signet_api::{ClientError, Reason, ShowPeer};
+use signet_api::{Reason, ShowPeer};
 use tokio::time::sleep;
 
 use super::door::A2aDoor;
 use crate::context::Context;
-use crate::fault::DoorError;
 use crate::say::say;
 
 /// Warns of a card whose key nobody finds, and of each agent of whom the daemon says that it knows no such. While the
-/// daemon is away, it is asked again.
+/// daemon is away or its disk is full, it is asked again.
 pub(crate) async fn warn_at_start(room: Arc<A2aDoor>) {
     // Repeat until the daemon gives the card. Nothing is done with it here: `signed_card` itself logs a warning if readers of
     // this agent's signed card would not find its key.
@@ -33,18 +32,19 @@ async fn is_unknown(context: &Context, peer: &str) -> Option<Option<String>> {
         peer: peer.to_owned(),
     };
     loop {
-        match context.daemon.call(&show, Duration::ZERO).await {
+        let fault = match context.daemon.call(&show, Duration::ZERO).await {
             Ok(_) => return None,
-            Err(DoorError::Daemon(ClientError::Refused(error)))
-                if error.is(&Reason::PeerUnknown) || error.is(&Reason::PeerResembles) =>
-            {
+            Err(fault) => fault,
+        };
+        match fault.refusal() {
+            Some(error) if error.is(&Reason::PeerUnknown) || error.is(&Reason::PeerResembles) => {
                 let refusal = error.refusal();
                 return Some(refusal.and_then(|refusal| refusal.did_you_mean.clone()));
             }
             // Any refusal but `PeerUnknown` and `PeerResembles` does not prove that there is no such agent, for instance
             // because the socket shows fewer peers than the daemon knows: so warn of nothing.
-            Err(DoorError::Daemon(ClientError::Refused(_))) => return None,
-            Err(_) => sleep(PAUSE).await,
+            Some(_) => return None,
+            None => sleep(PAUSE).await,
         }
     }
 }
