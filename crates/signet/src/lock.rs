@@ -14,7 +14,7 @@ use crate::home::Home;
 
 /// The lock of one home, held until dropped; the operating system releases it when the daemon dies.
 ///
-/// The process id in the file is for people to read: a file left behind, or an id that some other
+/// The file names its holder for people and for `signet down`: a file left behind, or an id that some other
 /// program has by now, is never taken for a running daemon.
 #[derive(Debug)]
 pub struct HomeLock {
@@ -106,7 +106,7 @@ impl HomeLock {
     pub fn acquire(home: &Home) -> Result<Self, LockError> {
         refuse_open(home)?;
         let path = home.lock_file();
-        // NOFOLLOW: `set_len(0)` below would empty the target of a link. NONBLOCK: opening a pipe or a device in the place of
+        // NOFOLLOW: a write through a link would go into its target. NONBLOCK: opening a pipe or a device in the place of
         // the file may wait for another program.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let failed = |source: io::Error| match source.kind() {
@@ -121,7 +121,7 @@ impl HomeLock {
             .read(true)
             .write(true)
             .create(true)
-            // Do not truncate before the lock is held: the process id in the file may be that of the daemon that runs.
+            // Do not truncate: the process id in the file may be that of the daemon that runs.
             .truncate(false)
             .mode(0o600)
             .custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
@@ -143,8 +143,7 @@ impl HomeLock {
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        file.set_len(0).map_err(failed)?;
-        match writeln!(file, "{}", std::process::id()) {
+        match write_holder(&mut file) {
             // Only messages and `signet down` read the process id: where a full disk keeps the id out,
             // the lock is held all the same.
             Err(error) if error.kind() != io::ErrorKind::StorageFull => return Err(failed(error)),
@@ -207,21 +206,48 @@ pub(crate) fn refuse_foreign(home: &Home) -> Result<(), LockError> {
 
 /// How long a command holds the lock at most, unless it makes a state again from a long log.
 const OF_A_COMMAND: Duration = Duration::from_secs(2);
+/// The bytes of two numbers of at most 20 digits, and of the end of their line.
+const LONGEST: u64 = 41;
 /// The mode bits by which others than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
+/// Writes into the lock's file which process holds it: its number, and when it started.
+fn write_holder(file: &mut File) -> io::Result<()> {
+    let pid = std::process::id();
+    let started = started(&pid.to_string()).map_or_else(String::new, |ticks| ticks.to_string());
+    // Releases before this one read 20 bytes, and want nothing but the number in them.
+    let text = format!("{pid:<20}{started}\n");
+    // Write over what is there, and cut off the rest afterwards: on a full disk a file that was emptied first may get no room
+    // again.
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
+}
+
+/// The number of the process that holds the lock; "unknown" where the file does not tell it.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
-    // Messages print this number, and `signet down` signals its process: accept digits alone, and read no more than 20 bytes
-    // of whatever the file holds.
-    let read = file.take(20).read_to_string(&mut text);
-    let pid = text.trim();
+    // Messages print this number, and `signet down` signals its process: accept digits alone, and read no more bytes than a
+    // holder writes of whatever the file holds.
+    let read = file.take(LONGEST).read_to_string(&mut text);
+    let mut words = text.split_ascii_whitespace();
+    let pid = words.next().unwrap_or_default();
     let known = read.is_ok() && !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
-    if known {
-        pid.to_owned()
-    } else {
-        "unknown".to_owned()
+    // Whoever has just taken the lock has not written yet, so the file may name the holder before, whose number another
+    // process may have by now: that one started at another time. Releases before this one wrote no time.
+    let is_it = |since: &str| started(pid).is_some_and(|ticks| ticks.to_string() == since);
+    match known && words.next().is_none_or(is_it) {
+        true => pid.to_owned(),
+        false => "unknown".to_owned(),
     }
+}
+
+/// When a process started: proc_pid_stat(5) says it in hundredths of a second since the machine's start.
+pub(crate) fn started(process: &str) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The second field is the program's name in brackets. The name may itself hold brackets, so the third
+    // field begins after the last one.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(22 - 3)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -249,7 +275,36 @@ mod tests {
         std::fs::write(home.lock_file(), "1\nand what an older release wrote\n").unwrap();
         let lock = HomeLock::acquire(&home).unwrap();
         let text = std::fs::read_to_string(lock.home().lock_file()).unwrap();
-        assert_eq!(text, format!("{}\n", std::process::id()));
+        let (pid, since) = text.split_at(20);
+        assert_eq!(pid.trim_end(), std::process::id().to_string());
+        assert_eq!(since.trim_end(), started("self").unwrap().to_string());
+    }
+
+    /// Between taking the lock and writing the number, the file names the holder before.
+    #[test]
+    fn a_process_that_has_the_number_of_an_earlier_holder_is_not_taken_for_the_one_that_holds_the_lock()
+     {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        let own = std::process::id();
+        let since = started("self").unwrap();
+        for (text, named) in [
+            (format!("{own:<20}{since}\n"), own.to_string()),
+            // As releases before this one wrote it.
+            (format!("{own}\n"), own.to_string()),
+            (format!("{own:<20}{}\n", since - 1), "unknown".to_owned()),
+            (format!("{own:<20}{since}0\n"), "unknown".to_owned()),
+            (String::new(), "unknown".to_owned()),
+        ] {
+            std::fs::write(home.lock_file(), &text).unwrap();
+            let holder = File::open(home.lock_file()).unwrap();
+            holder.try_lock().unwrap();
+            let error = HomeLock::acquire(&home).unwrap_err();
+            let LockError::Held { pid, .. } = error else {
+                panic!("{error}");
+            };
+            assert_eq!(pid, named, "{text:?}");
+        }
     }
 
     #[test]

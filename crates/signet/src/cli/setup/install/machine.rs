@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use signet_files::replace;
 
 use crate::cli::{CliError, print};
+use crate::lock;
 
 /// A user and a group, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,15 +290,11 @@ impl Machine {
     }
 }
 
-/// How long a process runs: proc_pid_stat(5) says when it started, in hundredths of a second since the machine's start, and
-/// proc_uptime(5) how long ago that was. Both count the time that a machine sleeps.
+/// How long a process runs: by when it started, in hundredths of a second since the machine's start, and by proc_uptime(5),
+/// which says how long ago that was. Both count the time that a machine sleeps.
 fn age_of(process: &str) -> Option<Duration> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let started = lock::started(process)?;
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
-    // The second field is the program's name in brackets. The name may itself hold brackets, so the third
-    // field begins after the last one.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let started: u64 = fields.split_whitespace().nth(22 - 3)?.parse().ok()?;
     let now: f64 = uptime.split_whitespace().next()?.parse().ok()?;
     let now = Duration::try_from_secs_f64(now).ok()?;
     now.checked_sub(Duration::from_millis(started.checked_mul(10)?))

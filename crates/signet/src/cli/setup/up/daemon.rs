@@ -147,14 +147,20 @@ pub(super) fn is_connected(config: &Config) -> bool {
 
 /// Ends the process that holds the home, as a service manager does; says whether there was one.
 pub(super) fn stop(home: &Home) -> Result<bool, CliError> {
-    let holder = match HomeLock::acquire(home) {
-        Err(LockError::Held { pid, .. }) => pid,
-        Err(error) => return Err(error.into()),
-        Ok(_) => return Ok(false),
+    let start = Instant::now();
+    let (holder, pid) = loop {
+        let holder = match HomeLock::acquire(home) {
+            Err(LockError::Held { pid, .. }) => pid,
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(false),
+        };
+        let pid = holder.parse::<i32>().ok().and_then(Pid::from_raw);
+        // Whoever has just taken the lock writes its number at once: ask again until the number is there.
+        if pid.is_some() || start.elapsed() > NAMING {
+            break (holder, pid);
+        }
+        std::thread::sleep(Duration::from_millis(20));
     };
-    let pid = holder.parse::<i32>().ok().and_then(Pid::from_raw);
-    // A process that gets the lock writes its own number into the lock's file, so this number is that
-    // of the process that holds it.
     let stopped = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
     let start = Instant::now();
     while stopped && start.elapsed() < LEAVE {
@@ -176,6 +182,8 @@ pub(super) fn stop(home: &Home) -> Result<bool, CliError> {
 const LOG: &str = "daemon.log";
 /// A log of millions of lines is looked through before the daemon answers.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a process may take to write its number into the lock that it has taken.
+const NAMING: Duration = Duration::from_secs(2);
 /// A clean stop drains the connection first.
 const LEAVE: Duration = Duration::from_secs(35);
 
@@ -195,6 +203,26 @@ mod tests {
                     && next == "chmod 600 /h/keys/signing.pem  # then: signet up"),
             "{failure:?}"
         );
+    }
+
+    #[test]
+    fn a_process_with_the_number_that_an_earlier_daemon_left_is_not_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+        // That daemon had this number before, and was killed.
+        std::fs::write(home.lock_file(), format!("{:<20}1\n", other.id())).unwrap();
+        let held = std::fs::File::open(home.lock_file()).unwrap();
+        held.try_lock().unwrap();
+        let next = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(held);
+        });
+        assert!(!stop(&home).unwrap(), "whoever held it is gone");
+        next.join().unwrap();
+        assert!(other.try_wait().unwrap().is_none(), "it runs still");
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 
     #[test]
