@@ -40,14 +40,17 @@ impl Record {
         // Every change writes the record of the task together with all parts that wait in it: so limit the bytes of all these
         // parts together.
         let is_full = serde_json::to_vec(&self.early).is_ok_and(|early| early.len() >= EARLY_BYTES);
-        let early = self.early.entry(name.clone()).or_default();
-        // The parts below `early.next` have gone to the client and cannot be taken back: so drop a second part with such a
-        // number. The part with the number `early.next` is taken even if the limit is reached, because it lets waiting parts go
+        let known = self.early.get(&name);
+        let (next, waiting) = known.map_or((0, 0), |early| (early.next, early.waiting.len()));
+        // The parts below `next` have gone to the client and cannot be taken back: so drop a second part with such a
+        // number. The part with the number `next` is taken even if the limit is reached, because it lets waiting parts go
         // to the client.
-        let is_full = is_full || early.waiting.len() >= EARLY_MAX;
-        if part.index < early.next || (part.index > early.next && is_full) {
+        let is_full = is_full || waiting >= EARLY_MAX;
+        if part.index < next || (part.index > next && is_full) {
             return Vec::new();
         }
+        // Note the name only now: a part that is dropped must not use up one of the names.
+        let early = self.early.entry(name.clone()).or_default();
         let parts = part.body.map(body::parts_of).unwrap_or_default();
         early.waiting.insert(part.index, (parts, part.last));
         let mut ready = Vec::new();

@@ -355,6 +355,23 @@ fn large_parts_that_come_too_early_are_bounded_and_the_missing_one_is_still_take
 }
 
 #[test]
+fn a_part_that_is_dropped_for_lack_of_room_uses_up_no_name_of_an_artifact() {
+    let (mut record, now) = (record(), Moment::at_start());
+    let body = "x".repeat(EARLY_BYTES);
+    let part = |name: &str, index: u32, body: &str| {
+        let part = json!({"index": index, "last": false, "name": name, "body": body});
+        progress(json!({"state": "working", "part": part}))
+    };
+    record.apply(part("large", 1, &body), now);
+    for number in 0..ARTIFACTS_MAX {
+        record.apply(part(&format!("dropped {number}"), 1, "x"), now);
+    }
+    let shown = record.apply(part("in order", 0, "y"), now);
+    assert_eq!(shown.len(), 1, "it is taken all the same");
+    assert_eq!(record.early.len(), 2);
+}
+
+#[test]
 fn who_is_asked_for_more_says_more_and_goes_on() {
     let (mut record, now) = (record(), Moment::at_start());
     record.apply(
