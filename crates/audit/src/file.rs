@@ -161,13 +161,7 @@ pub(crate) fn replace(
     new: &Path,
     bytes: &[u8],
 ) -> Result<File, LogError> {
-    // `symlink_metadata` does not follow a link. `exists` would call a dangling link absent, and creating the new file
-    // would then fail.
-    if let Err(error) = fs::symlink_metadata(new).and_then(|_| disk.remove(new))
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(at(new)(error));
-    }
+    remove_left(disk, new)?;
     let file = disk.create_with(new, File::options().write(true));
     let file = file.map_err(at(new))?;
     disk.write_at(&file, new, 0, bytes).map_err(at(new))?;
@@ -175,6 +169,17 @@ pub(crate) fn replace(
     disk.rename(new, path).map_err(at(new))?;
     sync_dir(disk, path.parent().unwrap_or(Path::new(".")))?;
     Ok(file)
+}
+
+/// Removes what an earlier try may have left at `path`, where a new file is about to be made.
+pub(crate) fn remove_left(disk: &Disk, path: &Path) -> Result<(), LogError> {
+    // `symlink_metadata` does not follow a link. `exists` would call a dangling link absent, and creating the new file
+    // would then fail.
+    let removed = fs::symlink_metadata(path).and_then(|_| disk.remove(path));
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(path)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Moves the bytes of `path` from `start` on into a file of their own, durable before they go.

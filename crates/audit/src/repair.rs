@@ -7,7 +7,7 @@ use crate::chain::Tip;
 use crate::checkpoint::checkpoints_of;
 use crate::disk::Disk;
 use crate::error::{LogError, at};
-use crate::file::{copy, months, set_aside, sync_dir};
+use crate::file::{copy, months, remove_left, set_aside, sync_dir};
 use crate::record::Mark;
 use crate::tail::examine;
 
@@ -99,9 +99,7 @@ pub(crate) fn rewrite(disk: &Disk, path: &Path, bytes: u64) -> Result<(), LogErr
     let dir = path.parent().unwrap_or(Path::new("."));
     let copied = dir.join(COPY);
     // A start that died may have left a half-made copy under this name, and `create` would then fail.
-    if copied.try_exists().map_err(at(&copied))? {
-        disk.remove(&copied).map_err(at(&copied))?;
-    }
+    remove_left(disk, &copied)?;
     let old = disk.open(path, File::options().read(true));
     let old = old.map_err(at(path))?;
     let new = disk.create(&copied).map_err(at(&copied))?;

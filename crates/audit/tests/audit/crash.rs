@@ -70,6 +70,20 @@ fn after_a_recovery_the_whole_log_holds_and_a_second_start_adds_nothing() {
     holds(dir.path());
 }
 
+/// Every start that writes a file anew makes a copy under this name first.
+#[test]
+fn a_link_to_nowhere_in_the_place_of_a_copy_keeps_no_log_from_starting() {
+    let dir = tempfile::tempdir().unwrap();
+    let (bytes, _) = durable_and_group(dir.path());
+    fs::write(dir.path().join(FEBRUARY), &bytes[..bytes.len() - 7]).unwrap();
+    let copy = dir.path().join("inter-agent.rewriting");
+    std::os::unix::fs::symlink("nowhere", &copy).unwrap();
+    drop(open(dir.path(), second(9)));
+    copy.symlink_metadata().unwrap_err();
+    dir.path().join("nowhere").metadata().unwrap_err();
+    holds(dir.path());
+}
+
 #[test]
 fn a_last_line_of_zeros_is_torn() {
     let dir = tempfile::tempdir().unwrap();
