@@ -1,16 +1,17 @@
 //! Messages by the beginning of their names, as people type them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use signet_api::{ListInbox, ListOutbox, ListQuarantine, ListTasks, Message};
-use signet_audit::{Filter, log_files, read_file};
+use signet_audit::{Filter, LogError, log_files, read_file};
 use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::handoff::TaskId;
 use signet_proto::ids::MessageId;
 
 use crate::cli::CliError;
 use crate::cli::ask::connect;
+use crate::cli::failure::of_log;
 use crate::config::Config;
 use crate::control::Client;
 use crate::home::Home;
@@ -184,24 +185,45 @@ pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate
             break;
         }
     }
-    found.extend(sent_before(home, name)?);
+    let config = Config::load(&Home::find(home)?)?;
+    with_those_before(found, name, &config.audit_dir)
+        .map_err(|error| CliError::new(of_log(&error), &error, error.next()))
+}
+
+/// Those that the daemon named, and those of the log that `name` begins.
+fn with_those_before(
+    mut found: Vec<Candidate>,
+    name: &str,
+    log: &Path,
+) -> Result<Vec<Candidate>, LogError> {
+    match sent_before(name, log) {
+        Ok(before) => found.extend(before),
+        // If the log cannot be read, go on with the messages that the daemon named, where one is meant: this user may be one
+        // whom the socket's group lets in, and the log's group does not. Where none is, nobody knows whether there is one.
+        Err(_) if found.iter().any(|it| it.id.starts_with(name)) => {}
+        Err(error) => return Err(error),
+    }
     Ok(found)
 }
 
-fn sent_before(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, CliError> {
-    let config = Config::load(&Home::find(home)?)?;
-    // If the log cannot be listed, go on with the messages that the daemon named: this user may be one whom the
-    // socket's group lets in, and the log's group does not.
-    let mut files = log_files(&config.audit_dir).unwrap_or_default();
+fn sent_before(name: &str, log: &Path) -> Result<Vec<Candidate>, LogError> {
+    let mut files = match log_files(log) {
+        // Nothing was ever written.
+        Err(LogError::NoLog(_)) => Vec::new(),
+        files => files?,
+    };
     files.sort();
     let newest = files.iter().rev().take(MONTHS);
-    let lines = newest.filter_map(|file| read_file(file).ok());
+    let lines: Vec<_> = newest
+        .map(|file| read_file(file))
+        .collect::<Result<_, _>>()?;
     // Leave out messages of class `control`, such as handshakes and receipts: nobody types the id of one.
     let filter = Filter {
         without_control: true,
         ..Filter::default()
     };
     let entries = lines
+        .into_iter()
         .flat_map(|lines| lines.map_while(Result::ok))
         .filter(|line| filter.admits(line))
         .filter_map(|line| line.entry);
@@ -236,6 +258,23 @@ const MONTHS: usize = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_that_cannot_be_read_is_no_word_that_nothing_was_sent() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path();
+        let known = || vec![candidate("0192f0c1")];
+        let found = with_those_before(known(), "0193", log).unwrap();
+        assert_eq!(found, known(), "nothing was ever written");
+        let gone = log.join("gone");
+        // A folder in the place of a month stops everybody, as a missing permission stops all but root.
+        std::fs::create_dir(log.join("inter-agent-2026-02.jsonl")).unwrap();
+        for log in [log, &gone] {
+            let found = with_those_before(known(), "0192f0", log);
+            assert_eq!(found.unwrap(), known(), "the one that is meant is known");
+            with_those_before(known(), "0193", log).unwrap_err();
+        }
+    }
 
     fn candidate(id: &str) -> Candidate {
         Candidate {
