@@ -31,8 +31,7 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
             let password = private::read(password_file)?;
             Login::UserPassword {
                 user: user.clone(),
-                // Editors end a file with a line feed, which is no part of the password: cut off all white space at its end.
-                password: Secret::from(password.trim_end().to_owned()),
+                password: Secret::from(without_line_end(&password).to_owned()),
             }
         }
     };
@@ -44,6 +43,11 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
         key,
     };
     Ok(nats)
+}
+
+/// Editors end a file with a line feed, which is no part of the password. A space at its end is one.
+fn without_line_end(password: &str) -> &str {
+    password.trim_end_matches(['\n', '\r'])
 }
 
 /// What to do about settings of the connection that no later try mends.
@@ -75,5 +79,17 @@ pub(crate) fn next(error: &Error) -> &'static str {
         | Error::Setup { .. }
         | Error::NoRoom { .. }
         | Error::Undrained => "correct [nats] in config.toml",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_space_at_the_end_of_a_password_belongs_to_it_and_the_end_of_its_line_does_not() {
+        for ended in [" a b ", " a b \n", " a b \r\n", " a b \n\n"] {
+            assert_eq!(without_line_end(ended), " a b ", "{ended:?}");
+        }
     }
 }
