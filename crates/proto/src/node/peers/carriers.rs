@@ -93,11 +93,10 @@ impl Carriers {
     }
 
     pub(super) fn note(&mut self, carrier: &CarrierId, up: bool, since: Duration) {
-        // `drained`: all messages that waited at the carrier were judged. It becomes false when a carrier comes up after it was
-        // down. A carrier that was up already begins no new connection, and one that nobody spoke of yet counts as read to its
-        // end.
+        // `drained`: all messages that waited at the carrier were judged. It becomes false when a carrier comes up that was
+        // down, or of which nobody spoke yet. A carrier that was up already begins no new connection.
         let before = self.known.get(carrier);
-        let drained = up && before.is_none_or(|before| before.up && before.drained);
+        let drained = up && before.is_some_and(|before| before.up && before.drained);
         let condition = Condition { up, drained, since };
         self.known.insert(carrier.clone(), condition);
     }
@@ -117,3 +116,24 @@ impl Carriers {
 /// How long a carrier that is down, or has not been read to its end, holds back what expired without a
 /// receipt while another has been read.
 const PATIENCE: Duration = Duration::from_secs(3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What waits there for us could hold the receipt of what would be given up.
+    #[test]
+    fn a_carrier_that_is_first_spoken_of_as_up_is_read_to_its_end_only_when_it_says_so() {
+        let (mut carriers, now) = (Carriers::default(), Duration::ZERO);
+        assert!(carriers.are_drained(now), "none was spoken of");
+        carriers.note(&CarrierId::NATS, true, now);
+        assert!(!carriers.are_drained(now));
+        carriers.note_drained(&CarrierId::NATS);
+        assert!(carriers.are_drained(now));
+        carriers.note(&CarrierId::NATS, true, now);
+        assert!(carriers.are_drained(now), "that is no new connection");
+        carriers.note(&CarrierId::NATS, false, now);
+        carriers.note(&CarrierId::NATS, true, now);
+        assert!(!carriers.are_drained(now));
+    }
+}
