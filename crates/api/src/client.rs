@@ -145,6 +145,23 @@ impl Client {
         }
         self.answer(deadline)
     }
+
+    /// The connection itself, to be handed to another program: nothing is under way on it.
+    ///
+    /// # Errors
+    /// `Closed` when the daemon has said more than it was asked.
+    pub fn into_stream(self) -> Result<UnixStream, ClientError> {
+        if !self.stream.buffer().is_empty() {
+            return Err(ClientError::Closed);
+        }
+        let stream = self.stream.into_inner();
+        // The times are ours: whoever gets the connection waits as long as it likes.
+        let untimed = stream.set_read_timeout(None);
+        let untimed = untimed.and_then(|()| stream.set_write_timeout(None));
+        untimed.map_err(ClientError::Io)?;
+        Ok(stream)
+    }
+
     /// What the daemon tells from now on, until the connection ends. Waits without limit.
     pub fn notifications(&mut self) -> impl Iterator<Item = Result<Notification, ClientError>> {
         std::iter::from_fn(|| match self.next_notification() {

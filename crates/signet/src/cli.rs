@@ -22,6 +22,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 pub use exit::Exit;
 pub use failure::CliError;
 pub use help::defaults;
+pub use person::decisions::{FetchedDraft, PersonsHome, SealedLine};
 
 use crate::hint;
 use audit::state;
@@ -29,7 +30,7 @@ use person::{alarms, drafts, key, pause, peer, policy, trust, watch};
 use print::{print, visible_lines};
 use setup::{
     completions, demo, doctor, init, install, invite, man, mcp, nats, reload, run, schema, serve,
-    status, up,
+    status, up, view,
 };
 use talk::{handle, handler, handoff, inbox, outbox, ping, quarantine, reply, send};
 
@@ -56,13 +57,20 @@ fn parse() -> Result<SignetCli, clap::Error> {
 }
 
 fn run(cli: SignetCli) -> Result<(), CliError> {
-    let home = cli.home;
+    let homes = cli.homes;
+    let home = homes.first().cloned();
     // Give `hint` the home and the commands first: every error from here on prints a hint, and
     // without these two no hint could name this home.
     hint::read_at(
         read_at(home.as_deref(), &cli.command),
         verbs(&SignetCli::command()),
     );
+    if homes.len() > 1 && !matches!(cli.command, SignetCommand::View(_)) {
+        return Err(CliError::usage(
+            "--home is given more than once",
+            "name one home; signet view alone shows several",
+        ));
+    }
     match cli.command {
         SignetCommand::Alarms(args) => alarms::run(&args, home),
         SignetCommand::Audit(args) => audit::run(args, home),
@@ -103,6 +111,7 @@ fn run(cli: SignetCli) -> Result<(), CliError> {
         SignetCommand::Demo(args) => demo::run(&args),
         SignetCommand::Doctor(args) => doctor::run(&args, home),
         SignetCommand::Watch(args) => watch::run(&args, home),
+        SignetCommand::View(args) => view::run(&args, homes),
     }
 }
 
@@ -131,8 +140,8 @@ fn verbs(command: &clap::Command) -> Vec<String> {
 #[command(name = "signet", version, after_help = after_help(), arg_required_else_help = true)]
 struct SignetCli {
     /// The directory of the agent [default: $SIGNET_HOME, $XDG_DATA_HOME/signet or ~/.local/share/signet]
-    #[arg(long, global = true, value_name = "DIR")]
-    home: Option<PathBuf>,
+    #[arg(long = "home", global = true, value_name = "DIR")]
+    homes: Vec<PathBuf>,
     #[command(subcommand)]
     command: SignetCommand,
 }
@@ -173,6 +182,8 @@ enum SignetCommand {
     Resume(pause::PauseArgs),
     /// Alarms, which only the person can judge: list them, clear them
     Alarms(alarms::AlarmsArgs),
+    /// Look at what happened and decide what waits, by pages in a browser
+    View(view::ViewArgs),
     /// What waits for the person: first what stands, then what comes
     Watch(watch::WatchArgs),
     /// What each peer may send to this agent and get from it, and why

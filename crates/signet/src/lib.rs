@@ -26,4 +26,5 @@ mod programs;
 pub mod random;
 pub mod reach;
 pub mod render;
+pub mod startup;
 pub mod state;

@@ -2,6 +2,7 @@
 
 pub(super) mod alarms;
 pub(super) mod control_key;
+pub(super) mod decisions;
 pub(super) mod drafts;
 pub(super) mod key;
 pub(super) mod pause;

@@ -16,3 +16,4 @@ pub(super) mod schema;
 pub(super) mod serve;
 pub(super) mod status;
 pub(super) mod up;
+pub(super) mod view;

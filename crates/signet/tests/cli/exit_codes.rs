@@ -409,6 +409,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         "handle",
         "mcp",
         "gateway",
+        "view",
         "token make",
         "token list",
         "token revoke",

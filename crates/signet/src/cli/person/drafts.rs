@@ -18,7 +18,7 @@ use crate::cli::talk::message_status::MessageReport;
 use crate::cli::{CliError, print, visible_lines};
 use crate::clock;
 use crate::files::private;
-use listed::Listed;
+pub(crate) use listed::{Listed, listed};
 
 /// See `signet drafts --help`.
 #[derive(Debug, Args)]
@@ -119,20 +119,11 @@ pub(crate) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), C
         None => listed::named(home.clone(), name)?,
     };
     let listed = listed::only(waiting, name)?;
-    let value = listed.what_is_signed()?;
-    let (control, key) = control_of(listed.control.as_ref(), &args.control, home.clone())?;
     let decision = match args.refuse {
         true => statement::Decision::Refused,
         false => statement::Decision::Approved,
     };
-    // Hash the draft itself: the hash in the list comes from the same daemon as the list, and so proves nothing.
-    let hash = hash_of_draft(value);
-    let signed = Approval::sign(hash, decision, clock::now(), &control, &key);
-    let signed = signed.map_err(|_| foreign_key())?;
-    let signed = DecideDraft {
-        statement: signed.to_value(),
-        control: control.to_value(),
-    };
+    let signed = sign(&listed, decision, &args.control, home.clone())?;
     if !args.json {
         let mut page = String::new();
         describe(&listed.draft, &mut page);
@@ -142,6 +133,25 @@ pub(crate) fn approve(args: &ApproveArgs, home: Option<PathBuf>) -> Result<(), C
         Some(file) => write_out(file, &signed),
         None => hand_in(args, home, signed),
     }
+}
+
+/// The person's signed decision about a draft, as it was listed.
+pub(crate) fn sign(
+    listed: &Listed,
+    decision: statement::Decision,
+    key: &ControlKey,
+    home: Option<PathBuf>,
+) -> Result<DecideDraft, CliError> {
+    let value = listed.what_is_signed()?;
+    let (control, key) = control_of(listed.control.as_ref(), key, home)?;
+    // Hash the draft itself: the hash in the list comes from the same daemon as the list, and so proves nothing.
+    let hash = hash_of_draft(value);
+    let signed = Approval::sign(hash, decision, clock::now(), &control, &key);
+    let signed = signed.map_err(|_| foreign_key())?;
+    Ok(DecideDraft {
+        statement: signed.to_value(),
+        control: control.to_value(),
+    })
 }
 
 fn describe(draft: &Draft, page: &mut String) {

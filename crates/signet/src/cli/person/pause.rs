@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use signet_api::{ShowPause, TellPause};
+use signet_api::{Pausing, ShowPause, TellPause};
+use signet_proto::ids::PrincipalId;
 use signet_proto::statement::PauseStatement;
 
 use crate::cli::CliError;
@@ -23,8 +24,27 @@ pub(crate) struct PauseArgs {
 }
 
 pub(crate) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Result<(), CliError> {
+    let (state, person) = tell(home, &args.control, paused)?;
+    print_as(args.json, &state, || match paused {
+        true => format!(
+            "the agents of {person} pause: none is handed a message, and none sends one\n  \
+               those that this agent knows are told as soon as they are reached\n  next: signet resume  # when they are to go on\n",
+        ),
+        false => format!(
+            "the agents of {person} go on; messages that wait in this inbox: {}\n",
+            state.waiting
+        ),
+    })
+}
+
+/// Signs the order and hands it in: how it stands then, and whose agents it is about.
+pub(crate) fn tell(
+    home: Option<PathBuf>,
+    key: &ControlKey,
+    paused: bool,
+) -> Result<(Pausing, PrincipalId), CliError> {
     let state = decide(home.clone(), ShowPause {})?;
-    let (control, key) = control_of(state.control.as_ref(), &args.control, home.clone())?;
+    let (control, key) = control_of(state.control.as_ref(), key, home.clone())?;
     let now = clock::now();
     let since_epoch = u64::try_from(now.as_millis() / 1000).unwrap_or_default();
     // A pause or resume counts only if its serial is higher than that of the last one. One that this agent has not heard of
@@ -36,16 +56,5 @@ pub(crate) fn pause(args: &PauseArgs, home: Option<PathBuf>, paused: bool) -> Re
         statement: signed.to_value(),
         control: control.to_value(),
     };
-    let state = decide(home, told)?;
-    print_as(args.json, &state, || match paused {
-        true => format!(
-            "the agents of {} pause: none is handed a message, and none sends one\n  \
-               those that this agent knows are told as soon as they are reached\n  next: signet resume  # when they are to go on\n",
-            control.principal
-        ),
-        false => format!(
-            "the agents of {} go on; messages that wait in this inbox: {}\n",
-            control.principal, state.waiting
-        ),
-    })
+    Ok((decide(home, told)?, control.principal))
 }

@@ -348,8 +348,8 @@ fn after_help() -> String {
     format!("{EXPLAINED}\n{codes}\n{EXAMPLE}")
 }
 
-const NEXT: &str =
-    "next     signet invite  # the line that lets another person's agent meet this one\n";
+const NEXT: &str = "next     signet invite  # the line that lets another person's agent meet this one\n\
+                    next     signet view  # what happened and what waits, in a browser\n";
 
 const EXPLAINED: &str = "\
 It may be repeated: what is there stays, what is missing is made, what does not run is started.

@@ -17,12 +17,12 @@ use crate::cli::names::{Candidate, MESSAGE, ambiguous, refuse_short};
 /// A draft with all that a machine without the daemon needs to sign the decision about it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct Listed {
+pub(crate) struct Listed {
     #[serde(flatten)]
-    pub(super) draft: Draft,
+    pub(crate) draft: Draft,
     /// Of one that waits for approval, the certificate of the person's control key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) control: Option<Value>,
+    pub(crate) control: Option<Value>,
 }
 
 /// Every draft: the daemon gives them page by page.
@@ -119,7 +119,7 @@ pub(super) fn only(waiting: Vec<Listed>, name: &str) -> Result<Listed, CliError>
 impl Listed {
     /// The draft itself, of which the hash is signed. What is shown beside it must be what it says: the
     /// list may come from a machine that the person does not trust.
-    pub(super) fn what_is_signed(&self) -> Result<&Value, CliError> {
+    pub(crate) fn what_is_signed(&self) -> Result<&Value, CliError> {
         let shown = &self.draft;
         if shown.waits_for != WaitsFor::Approval {
             let what = format!("draft-unknown: {} waits for no approval", shown.message_id);
@@ -150,7 +150,8 @@ fn says(value: &Value, shown: &Draft) -> bool {
         && (message.sealed.is_some() || (shown.summary == message.summary && shown.body == *body))
 }
 
-fn listed(drafts: Drafts) -> impl Iterator<Item = Listed> {
+/// Each draft of an answer, with the certificate where a person has to decide.
+pub(crate) fn listed(drafts: Drafts) -> impl Iterator<Item = Listed> {
     let control = drafts.control;
     drafts.drafts.into_iter().map(move |draft| {
         let asks = draft.waits_for == WaitsFor::Approval;

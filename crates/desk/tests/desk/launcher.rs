@@ -1,0 +1,184 @@
+//! The launcher beside a stand-in for the reading room, which notes what it is given, or is an attacker's.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::house::{Home, House, eventually, signet};
+
+/// A folder with the programs, of which the room is the stand-in, and `signet view` from there.
+struct Launched {
+    child: Child,
+    place: PathBuf,
+}
+
+impl Launched {
+    fn start(house: &House, homes: &[&Home], is_captured: bool) -> Self {
+        let place = house.path("programs");
+        std::fs::create_dir_all(&place).unwrap();
+        let desk = PathBuf::from(env!("CARGO_BIN_EXE_signet-desk"));
+        for (program, name) in [(signet(), "signet"), (desk, "signet-desk")] {
+            std::fs::copy(program, place.join(name)).unwrap();
+        }
+        let room = place.join("signet-view");
+        std::fs::write(&room, include_str!("room.py")).unwrap();
+        std::fs::set_permissions(&room, std::fs::Permissions::from_mode(0o755)).unwrap();
+        if is_captured {
+            std::fs::write(place.join("captured"), "").unwrap();
+        }
+        let mut command = Command::new(place.join("signet"));
+        command
+            .arg("view")
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("SIGNET_SECRET", "not for the room");
+        for home in homes {
+            command.arg("--home").arg(&home.dir);
+        }
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self { child, place }
+    }
+
+    /// What the room noted under that name.
+    fn noted(&self, what: &str) -> Vec<Value> {
+        let notes = std::fs::read_to_string(self.place.join("notes")).unwrap_or_default();
+        let notes = notes
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        notes.filter_map(|note| note.get(what).cloned()).collect()
+    }
+
+    fn noted_soon(&self, what: &str, how_often: usize) -> Vec<Value> {
+        eventually(what, || {
+            let noted = self.noted(what);
+            (noted.len() >= how_often).then_some(noted)
+        })
+    }
+
+    /// The address that the command says.
+    fn said(&mut self) -> String {
+        let mut said = String::new();
+        let mut out = std::io::BufReader::new(self.child.stdout.take().unwrap());
+        while !said.contains("/o/") {
+            assert!(
+                std::io::BufRead::read_line(&mut out, &mut said).unwrap() > 0,
+                "{said}"
+            );
+        }
+        said.split_whitespace()
+            .find(|word| word.contains("/o/"))
+            .unwrap()
+            .to_owned()
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_room_is_given_a_listener_logs_and_connections_that_only_look_and_new_ones_when_a_daemon_comes_back()
+ {
+    let house = House::new();
+    let (mut alice, bob) = house.alice_and_bob();
+    let mut launched = Launched::start(&house, &[&alice, &bob], false);
+    launched.noted_soon("home", 2);
+    let homes = launched.noted("home");
+    assert_eq!(
+        (&homes[0]["name"], &homes[1]["name"]),
+        (&json!("alice"), &json!("bob"))
+    );
+    assert_eq!(homes[0]["agent"], alice.agent.as_str());
+    assert!(
+        homes[0]["log"].as_str().unwrap().contains("audit"),
+        "{}",
+        homes[0]
+    );
+    assert_eq!(homes[0]["data"], homes[1]["data"]);
+    let data = homes[0]["data"].as_str().unwrap();
+    let mode = std::fs::metadata(data).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert_eq!(launched.noted("arguments"), [json!(["--cord"])]);
+    let environment = launched.noted("environment");
+    assert!(
+        !environment[0].to_string().contains("not for the room"),
+        "{environment:?}"
+    );
+    let listen = &launched.noted("listen")[0];
+    assert!(
+        listen["host"]
+            .as_str()
+            .unwrap()
+            .starts_with(listen["bound"].as_str().unwrap()),
+        "{listen}"
+    );
+    assert!(
+        listen["desk"].as_str().unwrap().starts_with("http://127."),
+        "{listen}"
+    );
+    assert_eq!(launched.noted_soon("status", 1)[0], "shown");
+    assert_eq!(launched.noted_soon("pause.show", 1)[0], "shown");
+    for decides in ["trust.approve", "reload"] {
+        assert_eq!(launched.noted_soon(decides, 1)[0], "not-for-this-socket");
+    }
+    // The browser is let in at the desk, and led on to the room's own address.
+    let once = launched.said();
+    let mut browser = Browser::default();
+    let host = crate::browser::split(&once).0.to_owned();
+    let first = crate::browser::ask(
+        &host,
+        "GET",
+        crate::browser::split(&once).1,
+        &[("Host", &host)],
+        "",
+    );
+    assert!(first.body.contains("url=/home"), "{}", first.body);
+    drop(browser.at.split_off(0));
+    alice.stop();
+    assert_eq!(launched.noted_soon("lost", 1)[0], "alice");
+    alice.start();
+    assert_eq!(launched.noted_soon("connection", 1)[0], "alice");
+    assert_eq!(launched.noted_soon("status", 2)[1], "shown");
+    assert_eq!(
+        launched.noted_soon("trust.approve", 2)[1],
+        "not-for-this-socket"
+    );
+}
+
+#[test]
+fn what_a_captured_room_says_on_the_cord_changes_nothing_and_the_desk_goes_on() {
+    let house = House::new();
+    let (alice, _bob) = house.alice_and_bob();
+    let mut launched = Launched::start(&house, &[&alice], true);
+    let once = launched.said();
+    let mut browser = Browser::default();
+    let host = crate::browser::split(&once).0.to_owned();
+    let entered = crate::browser::ask(
+        &host,
+        "GET",
+        crate::browser::split(&once).1,
+        &[("Host", &host)],
+        "",
+    );
+    assert_eq!(entered.status, 200, "{}", entered.body);
+    let files = std::fs::read_dir(format!("/proc/{}/fd", launched.child.id()))
+        .unwrap()
+        .count();
+    assert!(files < 64, "{files} descriptors");
+    let threads = std::fs::read_dir(format!("/proc/{}/task", launched.child.id()))
+        .unwrap()
+        .count();
+    assert!(threads < 16, "{threads} threads");
+    assert!(launched.child.try_wait().unwrap().is_none());
+    browser.language = None;
+}
