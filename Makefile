@@ -27,6 +27,7 @@ interop: ## install, upgrade and remove as make and dpkg do it (needs root and D
 		&& scripts/try-mcp "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-a2a "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway" \
+		&& { scripts/try-proof "$${CARGO_TARGET_DIR:-target}/debug/signet" || [ $$? = 3 ]; } \
 		&& scripts/try-descriptions
 
 demo: ## build signet and watch four agents meet, exchange, be attacked and prove it

@@ -9,6 +9,7 @@
 //! {"v":1,"seq":7,…,"kind":"message",…}
 //! ```
 
+mod excerpt;
 mod select;
 
 use std::collections::BTreeSet;
@@ -30,6 +31,7 @@ use crate::record::LogLine;
 use crate::verify::bundle::{BUNDLE, CERTIFICATE, CHECKPOINT, PROOF};
 use crate::verify::{log_files, verify};
 
+pub use excerpt::{ExcerptSubject, LogExcerpt};
 use select::{BundleLine, Selection};
 
 /// Which messages go into a bundle: those with one peer, in one span of time.
@@ -67,6 +69,12 @@ pub enum ExportError {
     /// There is nothing to prove, or nothing to prove it with.
     #[error("no line about {0} in that time has a checkpoint ({1} have none)")]
     Nothing(AgentId, u64),
+    /// Nothing was said that is to be proven.
+    #[error("no line of the log is about that")]
+    Unknown,
+    /// A bundle is about one peer.
+    #[error("that was said with several agents: {}", names(.0))]
+    SeveralPeers(Vec<AgentId>),
     /// The bundle cannot be written.
     #[error("the bundle cannot be written: {0}")]
     Write(#[from] io::Error),
@@ -80,11 +88,24 @@ pub enum ExportError {
 /// # Errors
 /// When the log cannot be read, does not hold, or has nothing to prove.
 pub fn export(path: &Path, span: &Span, out: &mut impl Write) -> Result<Exported, ExportError> {
+    export_excerpt(path, &LogExcerpt::plain(span), out)
+}
+
+/// Writes those lines of the log at `path`, as [`export`] does.
+///
+/// # Errors
+/// When the log cannot be read, does not hold, or has nothing to prove.
+pub fn export_excerpt(
+    path: &Path,
+    excerpt: &LogExcerpt,
+    out: &mut impl Write,
+) -> Result<Exported, ExportError> {
+    let span = &excerpt.span;
     let files = log_files(path)?;
     if !verify(&[path.to_owned()]).holds() {
         return Err(ExportError::DoesNotHold);
     }
-    let mut selection = Selection::new(span);
+    let mut selection = Selection::new(excerpt);
     // Read every month before writing anything: the bundle's header comes first, and has to say how many lines about the peer
     // are in the bundle and how many are left out.
     let mut months = Vec::new();
@@ -149,8 +170,9 @@ impl ExportedMonth {
                     month.wanted.insert(index);
                 }
                 BundleLine::Message => month.left_out += 1,
+                BundleLine::Decision if index < size => drop(month.wanted.insert(index)),
                 BundleLine::Certificate => drop(month.wanted.insert(index)),
-                BundleLine::No => {}
+                BundleLine::Decision | BundleLine::No => {}
             }
         }
         if size > 0 && !month.wanted.is_empty() {
@@ -204,6 +226,11 @@ impl ExportedMonth {
         }
         Ok(())
     }
+}
+
+fn names(agents: &[AgentId]) -> String {
+    let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+    names.join(", ")
 }
 
 fn last_note(file: &Path) -> Result<Option<(String, u64)>, LogError> {

@@ -50,7 +50,7 @@ mod unread;
 mod verify;
 
 pub use anchor::forget_tree;
-pub use bundle::{ExportError, Exported, Span, export};
+pub use bundle::{ExcerptSubject, ExportError, Exported, LogExcerpt, Span, export, export_excerpt};
 pub use chain::{Head, LogPosition};
 pub use checkpoint::CHECKPOINT_LINES;
 pub use custody::Custody;
@@ -76,5 +76,5 @@ pub use unanswered::AnsweredRequests;
 pub use unread::UnreadMonth;
 pub use verify::{
     BundleReport, Depth, LogFault, LogReport, ProgressFn, Settings, VerifyReport, Witness,
-    WrongClock, log_files, verify, verify_with,
+    WrongClock, log_files, verify, verify_bundles, verify_with,
 };

@@ -37,7 +37,7 @@ use crate::claim::ClaimTeller;
 use crate::error::{LogError, at};
 use crate::file::{month_of, months};
 use crate::read::{RawLine, RawLines};
-use bundle::{is_bundle, verify_bundle};
+use bundle::{is_bundle, prove_bundle, verify_bundle};
 use signet_proto::ids::{AgentId, Digest};
 use walk::Walk;
 pub(crate) use witness::WitnessStatement;
@@ -109,6 +109,18 @@ impl std::fmt::Debug for ProgressFn<'_> {
 #[must_use]
 pub fn verify(paths: &[PathBuf]) -> VerifyReport {
     verify_with(paths, Settings::default(), &mut ProgressFn::new(|_, _| {}))
+}
+
+/// Proves bundles that are at hand, each under a name that the report tells, and tells so many findings of each.
+#[must_use]
+pub fn verify_bundles(bundles: &[(PathBuf, Vec<u8>)], findings: usize) -> VerifyReport {
+    let reports = bundles
+        .iter()
+        .map(|(name, bytes)| prove_bundle(name, bytes, findings));
+    VerifyReport {
+        bundles: reports.collect(),
+        ..VerifyReport::default()
+    }
 }
 
 /// Verifies as [`verify()`] does, but as `settings` say, and tells its progress.

@@ -74,6 +74,7 @@ fn run(cli: SignetCli) -> Result<(), CliError> {
     match cli.command {
         SignetCommand::Alarms(args) => alarms::run(&args, home),
         SignetCommand::Audit(args) => audit::run(args, home),
+        SignetCommand::Prove(args) => audit::prove::run(args, home),
         SignetCommand::Up(args) => up::up(&args, home),
         SignetCommand::Down(args) => up::down(&args, home),
         SignetCommand::Invite(args) => invite::invite(&args, home),
@@ -224,6 +225,8 @@ enum SignetCommand {
     State(state::StateArgs),
     /// Prove a log, or read it
     Audit(audit::AuditArgs),
+    /// Make a page that proves what was said to whoever opens it, or check one
+    Prove(audit::prove::ProveArgs),
     /// Print the JSON Schemas of the protocol, and of the calls of the sockets
     Schema(schema::SchemaArgs),
     /// Let systemd run an agent of this machine, under a user of its own; as root

@@ -62,6 +62,7 @@ interface Place {
     readonly path: Uint8Array[];
 }
 
+const AT_ONCE = 256;
 const MONTH = /^[0-9]{4}-(0[1-9]|1[0-2])$/;
 
 /** The bundle's first line, or null where these bytes are no bundle. */
@@ -80,7 +81,7 @@ export async function proveBundle(curve: Ed25519, bytes: Uint8Array): Promise<Pr
         if (number > 1) await prover.take(number, bytes.subarray(from, end));
         from = end + 1;
     }
-    return prover.finish(number, from < bytes.length);
+    return await prover.finish(number, from < bytes.length);
 }
 
 class Prover {
@@ -90,7 +91,7 @@ class Prover {
     private readonly to: string;
     private readonly leftOut: number;
     private readonly faults: Fault[] = [];
-    private readonly entries: Entry[] = [];
+    private readonly entries: (() => Promise<Entry>)[] = [];
     private readonly months = new Map<string, Month>();
     private readonly signed = new Map<string, number>();
     private readonly contents: Contents;
@@ -156,11 +157,11 @@ class Prover {
             this.fault(number, "the log is another agent's than the bundle says");
         }
         const judged = await this.contents.judge(line);
-        for (const { fault } of judged.checks) if (fault !== null) this.fault(number, fault);
         const counts = place.index !== null && (line.kind === "message" || line.kind === "handoff") && this.isWithin(line);
-        if (counts && judged.signer !== null) this.signed.set(judged.signer.agent, (this.signed.get(judged.signer.agent) ?? 0) + 1);
         const under = place.index === null ? null : (this.months.get(place.month)?.note.size ?? null);
-        this.entries.push({ ...judged, number, line, place: stands, under, counts });
+        this.entries.push(async () => ({ ...(await judged()), number, line, place: stands, under, counts }));
+        // So many signatures are computed side by side.
+        if (this.entries.length % AT_ONCE === 0) await judged();
     }
 
     /** Why the line is not proven to stand in the log, or null. A month's first line brings the key of its checkpoint. */
@@ -187,10 +188,17 @@ class Prover {
         this.faults.push({ line, fault });
     }
 
-    finish(number: number, torn: boolean): Proof {
+    async finish(number: number, torn: boolean): Promise<Proof> {
         if (torn) this.fault(number, "the bundle ends within a line: part of it is missing");
         if (this.pending !== null) this.fault(number, "a proof stands at the end without its line");
-        const lines = this.entries.filter(({ counts }) => counts).length;
+        const entries: Entry[] = [];
+        for (const entry of this.entries) entries.push(await entry());
+        for (const { number, checks, signer, counts } of entries) {
+            for (const { fault } of checks) if (fault !== null) this.fault(number, fault);
+            if (counts && signer !== null) this.signed.set(signer.agent, (this.signed.get(signer.agent) ?? 0) + 1);
+        }
+        this.faults.sort((one, other) => one.line - other.line);
+        const lines = entries.filter(({ counts }) => counts).length;
         if (lines === 0 && this.faults.length === 0) this.fault(number, "no line in it is proven to stand in a log");
         const roots = new Map<string, string>();
         for (const agent of [this.agent, this.peer]) {
@@ -198,7 +206,7 @@ class Prover {
             if (root !== undefined) roots.set(agent, wordsOf(root));
         }
         const months = new Map([...this.months].filter(([, { holds }]) => holds).map(([month, { note }]) => [month, note.size]));
-        const { agent, peer, from, to, leftOut, signed, entries, faults } = this;
+        const { agent, peer, from, to, leftOut, signed, faults } = this;
         return { agent, peer, from, to, lines, leftOut, months, signed, roots, entries, faults };
     }
 }
@@ -206,7 +214,7 @@ class Prover {
 function placeOf(value: JsonObject): Place | null {
     const month = value["month"];
     if (typeof month !== "string" || !MONTH.test(month)) return null;
-    if (value["kind"] === "certificate") return { month, index: null, path: [] };
+    if (value["kind"] === "certificate" && !("path" in value)) return { month, index: null, path: [] };
     const { index, path } = value;
     if (!form.integer(0, Number.MAX_SAFE_INTEGER)(index ?? null) || !Array.isArray(path)) return null;
     const hashes = path.map((hash: Json) => (typeof hash === "string" ? fromBase64(hash) : null));

@@ -4,7 +4,7 @@
 import type { Ed25519 } from "./ed25519.js";
 import { bytesOf, member } from "./forms.js";
 import { isObject, type Json, type JsonObject } from "./json.js";
-import { type Decision, Decisions } from "./decisions.js";
+import { type Decision, Decisions, type Person } from "./decisions.js";
 import { faultsOf, type Line } from "./line.js";
 import { bytesUnderSignature, isFlight, type Message } from "./message.js";
 import { type Certificate, certificateOf, nanos, rootHash, signedByItsRoot } from "./statements.js";
@@ -28,7 +28,7 @@ export type What = "line" | "parties" | "key" | "person" | "time" | "signature" 
 
 /** What a line proves. */
 export interface Judged {
-    readonly checks: Check[];
+    readonly checks: readonly Check[];
     /** Whose signature holds over the message in it. */
     readonly signer: Certificate | null;
     /** The person's decision that let the message leave. */
@@ -41,14 +41,29 @@ interface Root {
     serial: number;
 }
 
+interface KnownAgent {
+    readonly principal: string;
+    /** The newest last. */
+    readonly certificates: Certificate[];
+}
+
+interface Signed {
+    readonly certificate: Certificate;
+    readonly holds: Promise<boolean>;
+}
+
+const FORGED = "the message's signature does not hold";
+const OF_ANOTHER = "the message is not one with the peer that the bundle is about";
+const DECISIONS = ["draft", "approval", "outcome", "pause"];
 const TAKEN = ["bound", "renewed", "root-succeeded", "root-replaced"];
 
 /** Judges lines in their order. */
 export class Contents {
     private readonly roots = new Map<string, Root>();
-    private readonly newest = new Map<string, Certificate>();
-    private readonly keys = new Map<string, Certificate>();
-    private readonly decisions = new Decisions((principal) => this.roots.get(principal)?.key, (agent) => this.newest.get(agent));
+    private readonly agents = new Map<string, KnownAgent>();
+    /** Whose log it is, by its first line. */
+    private me: string | null = null;
+    private readonly decisions = new Decisions((agent) => this.rootOf(agent));
     private readonly curve: Ed25519;
     readonly parties: Parties;
 
@@ -59,33 +74,47 @@ export class Contents {
 
     /** The root key that is known for an agent's person. */
     rootOf(agent: string): string | undefined {
-        const principal = this.newest.get(agent)?.principal;
-        return principal === undefined ? undefined : this.roots.get(principal)?.key;
+        const known = this.agents.get(agent);
+        return known === undefined ? undefined : this.roots.get(known.principal)?.key;
     }
 
-    async judge(line: Line): Promise<Judged> {
-        const checks: Check[] = [];
+    /** What the line proves; of a signature the verdict may come later, while the next lines are judged. */
+    async judge(line: Line): Promise<() => Promise<Judged>> {
+        const checks: (Check | Promise<Check>)[] = [];
         const add = (what: What, fault: string | null) => void checks.push({ what, fault });
         const faults = faultsOf(line);
         if (faults.length === 0) add("line", null);
         for (const fault of faults) add("line", fault);
-        if (line.kind === "genesis") this.take(certificateOf(line.value["certificate"]) as Certificate, true);
+        const bare = line.kind === "handoff" || (line.kind === "message" && line.message === null);
+        const other = bare && this.parties.peer !== null && line.value["peer"] !== this.parties.peer;
+        if (other) add("parties", OF_ANOTHER);
+        if (line.kind === "genesis") this.begin(certificateOf(line.value["certificate"]) as Certificate);
         if (line.kind === "trust") add("root", this.trust(line));
-        if (line.kind === "handoff") for (const fault of await this.handed(line)) add("mandates", fault);
-        if (line.kind === "draft" || line.kind === "approval" || line.kind === "pause") {
-            add("decision", this.decisions.write(line, this.person()));
-        }
-        const signer = line.message === null ? null : await this.message(line, line.message, add);
-        const approval = line.message === null ? null : this.decisions.of(line.message);
-        const sent = line.value["verdict"] === "sent" && line.message !== null;
-        if (sent && this.decisions.concerns(line.message as Message)) {
-            add("decision", this.decisions.sent(line.message as Message, line.ts));
-        }
-        return { checks, signer, approval: sent ? approval : null };
+        if (line.kind === "handoff" && !other) for (const fault of await this.handed(line)) add("mandates", fault);
+        if (DECISIONS.includes(line.kind)) add("decision", this.decisions.write(line, this.person()));
+        const signed = line.message === null ? null : await this.message(line, line.message, add);
+        if (signed !== null) checks.push(signed.holds.then((holds) => ({ what: "signature", fault: holds ? null : FORGED })));
+        const sent = line.value["verdict"] === "sent" ? line.message : null;
+        const left = sent === null ? undefined : this.decisions.sent(sent);
+        if (left !== undefined) add("decision", left);
+        const approval = sent === null ? null : this.decisions.of(sent);
+        return async () => {
+            const signer = signed !== null && (await signed.holds) ? signed.certificate : null;
+            return { checks: await Promise.all(checks), signer, approval };
+        };
     }
 
-    private person(): string | undefined {
-        return this.parties.agent === null ? undefined : this.newest.get(this.parties.agent)?.principal;
+    /** Whose word counts: the person of the log's agent, by the root key of its own certificate or the one that is known since. */
+    private person(): Person | null {
+        const known = this.me === null ? undefined : this.agents.get(this.me);
+        const newest = known?.certificates.at(-1);
+        if (known === undefined || newest === undefined) return null;
+        return { principal: known.principal, roots: [newest.root, this.roots.get(known.principal)?.key] };
+    }
+
+    private begin(own: Certificate): void {
+        this.me = own.agent;
+        this.bind(own);
     }
 
     /** Takes what a `trust` line makes known, or says why it cannot. */
@@ -94,44 +123,47 @@ export class Contents {
         if (change === "revoked") {
             const revocation = line.value["revocation"] as JsonObject;
             const known = this.roots.get(revocation["principal-id"] as string);
-            return known?.key === revocation["root-key"] ? null : "the revocation's root key is not the one known for its principal";
+            const root = revocation["root-key"] as string;
+            const counts = known !== undefined && (known.key === root || known.next === rootHash(root));
+            return counts ? null : "the revocation's root key is not the one known for its principal";
         }
         if (!TAKEN.includes(change as string)) return null;
         const certificate = certificateOf(line.value["certificate"]) as Certificate;
-        const known = this.roots.get(certificate.principal);
-        const same = known?.key === certificate.root;
-        const fits = {
-            bound: known === undefined || same,
-            renewed: same,
-            "root-succeeded": known?.next === rootHash(certificate.root),
-            "root-replaced": true,
-        }[change as "bound"];
-        if (!fits) return "the certificate's root key is not the one known for its principal before";
-        this.take(certificate, true);
-        return null;
+        if (change === "root-replaced") this.roots.set(certificate.principal, rootOf(certificate));
+        return this.bind(certificate);
     }
 
-    /** From here on messages are proved under this certificate. */
-    private take(certificate: Certificate, settles: boolean): void {
-        this.keys.set(`${certificate.agent} ${certificate.keyId}`, certificate);
-        const { principal, root: key, nextRoot: next, serial } = certificate;
-        const known = this.roots.get(principal);
-        if (known === undefined || (settles && (known.key !== key || serial >= known.serial))) this.roots.set(principal, { key, next, serial });
-        if (settles || certificate.serial >= (this.newest.get(certificate.agent)?.serial ?? 0)) this.newest.set(certificate.agent, certificate);
+    /** From here on messages are proved under this certificate; or why it cannot be. */
+    private bind(certificate: Certificate): string | null {
+        const { agent, principal } = certificate;
+        const known = this.agents.get(agent);
+        if (known?.certificates.some(({ text }) => text === certificate.text)) return null;
+        // Between two lines its own person may have changed the root key several times.
+        const root = agent === this.me ? undefined : this.roots.get(principal);
+        const same = root?.key === certificate.root;
+        const succeeds = !same && root?.next === rootHash(certificate.root);
+        if (root !== undefined && !same && !succeeds) return "the certificate's root key is not the one known for its principal before";
+        // An older certificate does not bring back the successor that the root key named before.
+        if (root === undefined || succeeds || certificate.serial >= root.serial) this.roots.set(principal, rootOf(certificate));
+        if (known !== undefined && known.principal !== principal) return "the agent was known as another principal's before";
+        this.agents.set(agent, { principal, certificates: [...(known?.certificates ?? []), certificate] });
+        return null;
     }
 
     /** A flight makes a key known where its agent and its root key, or that one's named successor, are known. */
     private async learn(message: Message): Promise<void> {
         if (!isFlight(message.method)) return;
         const certificate = certificateOf(member(message.envelope["body"], "certificate"));
-        if (certificate === null || certificate.agent !== message.headers["agent-id"]) return;
+        if (certificate === null) return;
+        const known = this.agents.get(certificate.agent);
         const root = this.roots.get(certificate.principal);
-        const own = this.newest.get(certificate.agent)?.principal === certificate.principal;
-        if (!own || root === undefined || (root.key !== certificate.root && root.next !== rootHash(certificate.root))) return;
-        if (await signedByItsRoot(this.curve, "certificate", certificate.value)) this.take(certificate, false);
+        if (known?.principal !== certificate.principal || root === undefined) return;
+        if (root.key !== certificate.root && root.next !== rootHash(certificate.root)) return;
+        if (known.certificates.some(({ text }) => text === certificate.text)) return;
+        if (await signedByItsRoot(this.curve, "certificate", certificate.value)) known.certificates.push(certificate);
     }
 
-    private async message(line: Line, message: Message, add: (what: What, fault: string | null) => void): Promise<Certificate | null> {
+    private async message(line: Line, message: Message, add: (what: What, fault: string | null) => void): Promise<Signed | null> {
         const { agent, peer } = this.parties;
         const { headers } = message;
         const incoming = line.value["dir"] === "in";
@@ -139,12 +171,12 @@ export class Contents {
         if (agent !== null && (incoming ? recipient : sender) !== agent) {
             add("parties", "the message inside is not between this agent and the line's peer");
         } else if (peer !== null && (incoming ? sender : recipient) !== peer) {
-            add("parties", "the message is not one with the peer that the bundle is about");
+            add("parties", OF_ANOTHER);
         } else {
             add("parties", null);
         }
         await this.learn(message);
-        const certificate = this.keys.get(`${sender} ${headers["key-id"]}`);
+        const certificate = this.agents.get(sender)?.certificates.findLast(({ keyId }) => keyId === headers["key-id"]);
         if (certificate === undefined) {
             add("key", "no line before certifies the key that signed the message");
             return null;
@@ -157,9 +189,7 @@ export class Contents {
         const told = sender === agent || line.value["reason"] === "certificate-expired";
         add("time", within || told ? null : "the sender's certificate was not valid at the message's timestamp");
         const signature = bytesOf(message.envelope["signature"]);
-        const holds = await this.curve.holds(bytesOf(certificate.key), bytesUnderSignature(message), signature);
-        add("signature", holds ? null : "the message's signature does not hold");
-        return holds ? certificate : null;
+        return { certificate, holds: this.curve.holds(bytesOf(certificate.key), bytesUnderSignature(message), signature) };
     }
 
     private async handed(line: Line): Promise<(string | null)[]> {
@@ -180,3 +210,5 @@ export class Contents {
         return faults.length === 0 ? [null] : faults;
     }
 }
+
+const rootOf = ({ root: key, nextRoot: next, serial }: Certificate): Root => ({ key, next, serial });

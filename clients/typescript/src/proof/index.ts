@@ -15,6 +15,7 @@ export { bytesUnderSignature, hashOfBytes, hashText, isRefusal, type Message, re
 export { REASONS } from "./reasons.js";
 export { findings, headline, holds, report, sentence } from "./report.js";
 export * as statements from "./statements.js";
+export { type Story, storyOf, type Told } from "./story.js";
 export { transcriptOf } from "./transcript.js";
 export { type Certificate } from "./statements.js";
 export { Known } from "./trust.js";

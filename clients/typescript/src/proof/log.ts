@@ -45,7 +45,7 @@ export async function proveLog(curve: Ed25519, { agent, month, lines, checkpoint
         if (at === 0) key = form.bytesOf(line.value["checkpoint-key"]);
         const link = at === 0 ? firstFault(line) : linkFault(line, before, texts[at - 1] as string);
         if (link !== null) add("chain", link);
-        for (const { fault } of (await contents.judge(line)).checks) if (fault !== null) add("message", fault);
+        for (const { fault } of (await (await contents.judge(line))()).checks) if (fault !== null) add("message", fault);
         before = line;
         for (const [number, text] of notes.entries()) {
             const note = noteOf(text);

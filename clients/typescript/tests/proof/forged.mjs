@@ -1,4 +1,4 @@
-// Twenty honest bundles, and more than forty that somebody forged: each with the fault that has to be found. The forger of the
+// More than twenty honest bundles, and more than forty that somebody forged: each with the fault that has to be found. The forger of the
 // first group holds no key; that of the second has Alice's log, its checkpoint key and her own keys, and says what is not so.
 
 import { createHash } from "node:crypto";
@@ -146,7 +146,9 @@ export function honest() {
         })),
         of("what another carrier brought", withLines((log) => log.add(9, { ...came(9), carrier: "http" }))),
     ];
-    return all;
+    const called = talked().bundle(bob);
+    called[6] = called[6].replace('"kind":"proof"', '"kind":"certificate"');
+    return [...all, { name: "a proof that calls itself a certificate, and is one", bytes: text(called) }];
 }
 
 const EDITS = {
@@ -277,4 +279,47 @@ export function forged() {
     log.add(0, trust("bound", bob.certificate, words(bob.root))).add(1, came(1));
     const other = { name: "another agent's log under this one's name", fault: "another agent's than the bundle says", bytes: text(log.bundle(bob)) };
     return [...edited, ...lied, keyed, other];
+}
+
+/** A bundle of so many messages, half from each side. */
+export function long(count) {
+    const log = new Log(alice, words(alice.root));
+    log.add(0, trust("bound", bob.certificate, words(bob.root)));
+    for (let number = 1; number <= count; number += 1) log.add(number, number % 2 ? came(number) : went(number));
+    return text(log.bundle(bob));
+}
+
+const WORDS = {
+    "an end tag and a script": "</script><script>alert(1)</script>",
+    "an image": "<img src=x onerror=alert(1)>",
+    "a style": "<style>*{display:none}</style><svg onload=alert(1)>",
+    "a comment that does not end": "<!-- <script> --!> ]]>",
+    "an address": "javascript:alert(1)",
+    "marks that turn the direction": "\u202eevil\u2066\u200f\u061c",
+    "what cannot be seen": "a\u200bb\u00adc\u{e0041}d\ufeffe\u2060",
+    "what drives a terminal": "\u001b[2J\u0007\u009b31m",
+    "a tower of marks": `Z${"\u0301".repeat(200)}`,
+    "one word of 100,000 letters": "w".repeat(100_000),
+    "no space in a wide script": "\u6f22".repeat(2000),
+    "names of what is inherited": "__proto__ constructor toString",
+};
+
+/** Honest bundles whose words are made to break out of a page: as summary, as body, as name and as text of a refusal. */
+export function hostile() {
+    const written = (value) => ({ text: canonical(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{e0000}-\u{e007f}]/gu, (found) =>
+        Array.from({ length: found.length }, (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")) });
+    const put = (log, number, message) => {
+        const members = line("in", "accepted", message);
+        log.add(number, { ...members, summary: written(members.summary), message: written(message) });
+    };
+    return Object.entries(WORDS).map(([name, said]) => {
+        const log = talked();
+        const body = Object.assign(Object.create(null), { said, list: [said, { [said.slice(0, 1000)]: said }], ["__proto__"]: said });
+        put(log, 9, signed(unsigned(bob, alice, 9, { headers: household, envelope: { summary: said.slice(0, 400), body } }), bob.key));
+        const refusal = made.answering(bob, alice, 10, 2, { reason: "declined", headers: household });
+        refusal.error.message = said.slice(0, 400);
+        put(log, 10, signed(refusal, bob.key));
+        put(log, 11, signed(unsigned(bob, alice, 11, { headers: household, envelope: { body: said } }), bob.key));
+        return { name, bytes: text(log.bundle(bob)) };
+    });
 }

@@ -6,7 +6,7 @@ use signet_proto::entry::{Entry, TrustLine};
 use signet_proto::envelope::Message;
 use signet_proto::ids::{AgentId, PrincipalId};
 
-use super::Span;
+use super::LogExcerpt;
 use crate::filter::about;
 use crate::record::LogLine;
 
@@ -14,6 +14,8 @@ use crate::record::LogLine;
 pub(super) enum BundleLine {
     /// The line is about the peer, in the span of time.
     Message,
+    /// The line is a draft or an approval of a message that is in the bundle.
+    Decision,
     /// The line certifies keys of the two agents.
     Certificate,
     /// The line is about something else, and stays out.
@@ -22,16 +24,16 @@ pub(super) enum BundleLine {
 
 /// Follows a log, line by line.
 pub(super) struct Selection<'a> {
-    span: &'a Span,
+    excerpt: &'a LogExcerpt,
     me: Option<AgentId>,
     /// The principals of the two agents.
     people: BTreeSet<PrincipalId>,
 }
 
 impl<'a> Selection<'a> {
-    pub(super) fn new(span: &'a Span) -> Self {
+    pub(super) fn new(excerpt: &'a LogExcerpt) -> Self {
         Self {
-            span,
+            excerpt,
             me: None,
             people: BTreeSet::new(),
         }
@@ -42,16 +44,25 @@ impl<'a> Selection<'a> {
         self.me.as_ref()
     }
 
-    /// What the next line is for the bundle. Lines about what the log's own agent did alone (drafts, approvals,
-    /// outcomes) are left out.
+    /// What the next line is for the bundle. Lines about what the log's own agent did alone (drafts, approvals, outcomes)
+    /// are left out, but for the decisions that were asked for.
     pub(super) fn judge(&mut self, line: &LogLine) -> BundleLine {
-        if line.ts >= self.span.to {
+        let LogExcerpt {
+            span,
+            lines,
+            decisions,
+        } = self.excerpt;
+        if line.ts >= span.to {
             return BundleLine::No;
         }
         let is_mutual = matches!(&line.entry, Some(Entry::Message(_) | Entry::Handoff(_)));
-        let is_theirs = about(line).peer.as_ref() == Some(&self.span.peer);
-        if is_mutual && is_theirs && line.ts >= self.span.from {
+        let is_theirs = about(line).peer.as_ref() == Some(&span.peer);
+        let is_wanted = lines.as_ref().is_none_or(|lines| lines.contains(&line.seq));
+        if is_mutual && is_theirs && is_wanted && line.ts >= span.from {
             return BundleLine::Message;
+        }
+        if is_theirs && decisions.contains(&line.seq) {
+            return BundleLine::Decision;
         }
         if self.certifies(line, is_theirs) {
             BundleLine::Certificate

@@ -1,9 +1,9 @@
 //! Proving a bundle from itself alone.
 
+mod read;
 mod report;
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::Path;
 
 use data_encoding::BASE64;
@@ -15,77 +15,25 @@ use signet_proto::keys::{KeyTables, TableBudget, fingerprint};
 use signet_proto::reject::Reason;
 use signet_proto::time::Timestamp;
 
+pub(super) use read::{is_bundle, prove_bundle, verify_bundle};
 pub use report::BundleReport;
 pub(super) use report::write_more;
 
-use crate::error::LogError;
 use crate::file::is_month;
+use crate::filter::about;
 use crate::merkle::{leaf, root_from};
 use crate::note::{Note, origin};
-use crate::plain;
-use crate::read::{RawLine, RawLines};
-use crate::record::{LogLine, MAX_LINE};
+use crate::record::LogLine;
+use crate::verify::decisions::DraftDecisions;
 use crate::verify::{
     KnownTrust, OUT_OF_DATES, Worth, broken_chain, contradictions, forged_member, prove_parties,
     worth,
 };
 
-/// Whether the file says of itself that it is a bundle.
-pub(crate) fn is_bundle(path: &Path) -> bool {
-    let mut start = Vec::new();
-    let read = plain::read(path).and_then(|file| file.take(HEADER).read_to_end(&mut start));
-    let first = start
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let kind = parse(first, Limits::LINE).ok();
-    let kind = kind.and_then(|header| {
-        header
-            .get("kind")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    });
-    read.is_ok() && kind.as_deref() == Some(BUNDLE)
-}
-
-/// Proves a bundle.
-pub(crate) fn verify_bundle(path: &Path, most: usize) -> Result<BundleReport, LogError> {
-    let mut lines = RawLines::open(path)?;
-    let mut reader = BundleReader {
-        report: BundleReport {
-            name: path.to_owned(),
-            ..BundleReport::default()
-        },
-        authority: KnownTrust::default(),
-        months: BTreeMap::new(),
-        span: None,
-        next: None,
-        seq: 0,
-        place: 0,
-        most,
-    };
-    loop {
-        let raw = match lines.next_line()? {
-            RawLine::Whole(raw) => raw,
-            RawLine::TooLong => {
-                reader.fault("the line is over 2 MiB");
-                continue;
-            }
-            RawLine::Torn(_) => {
-                reader.fault("the bundle ends within a line: part of it is missing");
-                break;
-            }
-            RawLine::End => break,
-        };
-        reader.place = lines.number;
-        reader.take(raw);
-    }
-    Ok(reader.conclude())
-}
-
 struct BundleReader {
     report: BundleReport,
     authority: KnownTrust,
+    decisions: DraftDecisions,
     months: BTreeMap<String, Note>,
     span: Option<(Timestamp, Timestamp)>,
     /// The proof that the bundle gives for the line that comes next.
@@ -103,6 +51,23 @@ struct BundleProof {
 }
 
 impl BundleReader {
+    fn new(name: &Path, most: usize) -> Self {
+        Self {
+            report: BundleReport {
+                name: name.to_owned(),
+                ..BundleReport::default()
+            },
+            authority: KnownTrust::default(),
+            decisions: DraftDecisions::default(),
+            months: BTreeMap::new(),
+            span: None,
+            next: None,
+            seq: 0,
+            place: 0,
+            most,
+        }
+    }
+
     fn take(&mut self, raw: Vec<u8>) {
         // Take the line after a proof as a line of the log, whatever it contains: otherwise a line of the log could pass for a
         // proof or a checkpoint.
@@ -222,6 +187,7 @@ impl BundleReader {
 
     /// Only what stands in the log and in the span counts; all else is there for its certificates.
     fn prove_content(&mut self, line: LogLine, counts: bool) {
+        let is_of_peer = about(&line).peer == self.report.peer;
         let done = match line.entry {
             Some(Entry::Genesis(own)) => {
                 self.authority.begin(&own);
@@ -242,10 +208,22 @@ impl BundleReader {
                 pinned
             }
             Some(Entry::Revoked(revocation)) => self.authority.admit_revocation(&revocation),
-            Some(Entry::Message(verdict)) => return self.prove_verdict(&verdict, counts),
-            Some(Entry::Handoff(handoff)) => {
+            Some(Entry::Message(verdict)) => {
+                return self.prove_verdict(&verdict, is_of_peer, counts);
+            }
+            Some(Entry::Handoff(handoff)) if is_of_peer => {
                 self.report.lines += u64::from(counts);
                 prove_parties(&handoff, self.report.agent.as_ref())
+            }
+            Some(Entry::Handoff(_)) => Err(OF_ANOTHER),
+            Some(Entry::Draft(draft)) => self.decisions.take_draft(&draft),
+            Some(Entry::Approval(approval)) => {
+                self.decisions.take_approval(&approval, &self.authority)
+            }
+            Some(Entry::Pause(statement)) => self.decisions.take_pause(&statement, &self.authority),
+            Some(Entry::Outcome(outcome)) => {
+                self.decisions.take_outcome(&outcome);
+                Ok(())
             }
             _ => Ok(()),
         };
@@ -254,12 +232,15 @@ impl BundleReader {
         }
     }
 
-    fn prove_verdict(&mut self, verdict: &Verdict, counts: bool) {
+    fn prove_verdict(&mut self, verdict: &Verdict, is_of_peer: bool, counts: bool) {
         for what in contradictions(verdict, self.report.agent.clone().as_ref()) {
             self.fault(what);
         }
         self.report.lines += u64::from(counts);
         let Evidence::Whole(message) = &verdict.evidence else {
+            if !is_of_peer {
+                self.fault(OF_ANOTHER);
+            }
             return;
         };
         let (sender, recipient) = (&message.headers.agent_id, &message.headers.recipient_id);
@@ -268,7 +249,7 @@ impl BundleReader {
             Direction::Out => recipient,
         };
         if Some(other) != self.report.peer.as_ref() {
-            self.fault("the message is not one with the peer that the bundle is about");
+            self.fault(OF_ANOTHER);
         }
         let refused = Ruling::Rejected(Reason::CertificateExpired);
         let certificate = self.authority.certificate(message);
@@ -289,6 +270,12 @@ impl BundleReader {
             Some(what) => self.fault(what),
             None if counts => *self.report.signed.entry(sender.to_string()).or_default() += 1,
             None => {}
+        }
+        // A bundle that holds no drafts says nothing about them: then this finds none, and judges nothing.
+        if verdict.ruling == Ruling::Sent
+            && let Some(what) = self.decisions.take_sent(message, &self.authority)
+        {
+            self.fault(what);
         }
     }
 
@@ -355,11 +342,9 @@ fn parse_proof(members: &Map<String, Value>) -> Option<BundleProof> {
     Some(BundleProof { month, place })
 }
 
+const OF_ANOTHER: &str = "the message is not one with the peer that the bundle is about";
 pub(crate) const BUNDLE: &str = "bundle";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const PROOF: &str = "proof";
 /// Before a line that no checkpoint covers and that proves itself.
 pub(crate) const CERTIFICATE: &str = "certificate";
-/// More than the first line of a bundle needs.
-const HEADER: u64 = 4096;
-const _: () = assert!(HEADER < MAX_LINE as u64);

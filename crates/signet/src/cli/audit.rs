@@ -4,6 +4,7 @@ mod cursor;
 mod export;
 mod open;
 mod progress;
+pub(super) mod prove;
 mod show;
 pub(super) mod state;
 

@@ -20,7 +20,7 @@ use signet_proto::ids::{Digest, MessageId, SessionId, Version};
 use signet_proto::keys::{SealKey, SealSecret, SigningKey};
 use zeroize::Zeroizing;
 
-const WORDS: &str = "the diagnosis";
+pub(crate) const WORDS: &str = "the diagnosis";
 const EVIL: &str =
     "\u{1b}[2J\u{1b}]0;owned\u{7}\r\nline 9 accepted\n\u{2028}\u{202e}txt.exe\u{200b}\u{9b}31m";
 
@@ -28,7 +28,7 @@ fn key(name: &str) -> SigningKey {
     SigningKey::from_seed(&Zeroizing::new(Digest::of(&[name.as_bytes()]).0)).unwrap()
 }
 
-fn certificate() -> Certificate {
+pub(crate) fn certificate() -> Certificate {
     let now = signet::clock::now();
     CertificateRequest {
         agent: "agent-alice".parse().unwrap(),
@@ -72,12 +72,27 @@ fn alice(audit_key: SealKey) -> Identity {
     }
 }
 
-/// A log with a sealed draft and a sealed message, which say `words`; the message also, whether or not
-/// it was refused, in a second line without a copy.
-fn write_log(dir: &Path, audit_key: SealKey, words: &str) {
-    let alice = alice(audit_key);
-    let now = signet::clock::now();
-    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+/// The message-id of the sealed message.
+pub(crate) const ID: &str = "00000000-0001-7101-8101-010101010101";
+
+/// Bob's certificate.
+pub(crate) fn bob() -> Certificate {
+    let mine = certificate();
+    let request = CertificateRequest {
+        agent: "agent-bob".parse().unwrap(),
+        principal: "bob".parse().unwrap(),
+        signing_key: key("bob").public().clone(),
+        layers: mine.layers,
+        versions: mine.versions,
+        serial: 1,
+        not_before: mine.not_before,
+        not_after: mine.not_after,
+        next_root: Digest([0; 32]),
+    };
+    request.sign(&key("bob's root")).unwrap()
+}
+
+fn restricted(words: &str) -> Draft {
     let mut draft = Draft::call(
         Method::Request,
         "agent-bob".parse().unwrap(),
@@ -86,6 +101,40 @@ fn write_log(dir: &Path, audit_key: SealKey, words: &str) {
     );
     draft.summary = Some(words.to_owned());
     draft.data_tier = Tier::Restricted;
+    draft
+}
+
+/// A sealed message that says `words`, with its copy for the person.
+pub(crate) fn sealed(audit_key: SealKey, words: &str) -> Entry {
+    let alice = alice(audit_key);
+    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+    let stamp = Stamp {
+        now: signet::clock::now(),
+        session: Some(SessionId(Digest([3; 32]))),
+        sequence: Some(1),
+        audit_head: None,
+        version: Version::CURRENT,
+    };
+    let bob = SealSecret::of(Zeroizing::new([8; 32])).public();
+    let draft = restricted(words);
+    let (signed, copy) = draft.seal_and_sign(&alice, stamp, bob, &mut rng).unwrap();
+    Entry::Message(Verdict {
+        direction: Direction::Out,
+        ruling: Ruling::Sent,
+        bytes: signed.bytes().len() as u64,
+        hash: signed.message().hash(),
+        evidence: Evidence::Whole(signed.message().clone()),
+        copy,
+    })
+}
+
+/// A log with a sealed draft and a sealed message, which say `words`; the message also, whether or not
+/// it was refused, in a second line without a copy.
+fn write_log(dir: &Path, audit_key: SealKey, words: &str) {
+    let alice = alice(audit_key);
+    let now = signet::clock::now();
+    let draft = restricted(words);
+    let mut rng = ChaCha20Rng::from_seed([2; 32]);
     let (message, copy) = draft.to_value(&alice, now, &mut rng).unwrap();
     let waits = Entry::Draft(DraftLine {
         peer: draft.recipient.clone(),
@@ -96,27 +145,16 @@ fn write_log(dir: &Path, audit_key: SealKey, words: &str) {
         copy,
         client_key: None,
     });
-    let stamp = Stamp {
-        now,
-        session: Some(SessionId(Digest([3; 32]))),
-        sequence: Some(1),
-        audit_head: None,
-        version: Version::CURRENT,
+    let sent = sealed(audit_key, words);
+    let Entry::Message(verdict) = sent.clone() else {
+        panic!("a message");
     };
-    let bob = SealSecret::of(Zeroizing::new([8; 32])).public();
-    let (signed, copy) = draft.seal_and_sign(&alice, stamp, bob, &mut rng).unwrap();
-    let sent = |copy| {
-        Entry::Message(Verdict {
-            direction: Direction::Out,
-            ruling: Ruling::Sent,
-            bytes: signed.bytes().len() as u64,
-            hash: signed.message().hash(),
-            evidence: Evidence::Whole(signed.message().clone()),
-            copy,
-        })
-    };
+    let again = Entry::Message(Verdict {
+        copy: None,
+        ..verdict
+    });
     let mut log = Log::open(dir, now, &Entry::Genesis(certificate())).unwrap();
-    for entry in [waits, sent(copy), sent(None)] {
+    for entry in [waits, sent, again] {
         log.append(now, &entry).unwrap();
     }
     log.commit().unwrap();
@@ -128,7 +166,7 @@ fn signet(args: &[&str]) -> Output {
 }
 
 /// The sealing key of a new home: a key file as a person has one.
-fn key_file(dir: &Path, name: &str) -> PathBuf {
+pub(crate) fn key_file(dir: &Path, name: &str) -> PathBuf {
     let home = dir.join(name);
     let agent = format!("agent-{name}");
     let home_text = home.to_str().unwrap();

@@ -438,6 +438,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         "audit reconcile",
         "audit export",
         "audit open",
+        "prove",
     ];
     let forgotten: Vec<&String> = all
         .iter()

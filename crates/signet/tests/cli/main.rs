@@ -20,6 +20,7 @@ mod install;
 mod mistakes;
 mod pages;
 mod pasted;
+mod prove;
 mod questions;
 mod show;
 mod terminal;

@@ -1,6 +1,6 @@
 //! `signet audit export`: what was said with one peer, for somebody else to verify.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(super) fn run(args: ExportArgs, home: Option<PathBuf>) -> Result<(), CliErro
         to: args.to,
     };
     let exported = match &args.output {
-        Some(path) => write_new(&log, &span, path),
+        Some(path) => write_new(path, |out| export(&log, &span, out)),
         None => print_all(&log, &span),
     };
     let Exported {
@@ -65,7 +65,7 @@ pub(super) fn log_of(home: Option<PathBuf>) -> Result<PathBuf, CliError> {
     Ok(Config::load(&Home::find(home)?)?.audit_dir)
 }
 
-fn not_exported(error: ExportError, output: Option<&Path>, log: &Path) -> CliError {
+pub(super) fn not_exported(error: ExportError, output: Option<&Path>, log: &Path) -> CliError {
     match (error, output) {
         (ExportError::Write(error), None) => CliError::output(error),
         (ExportError::Write(source), Some(path)) => {
@@ -81,6 +81,13 @@ fn not_exported(error: ExportError, output: Option<&Path>, log: &Path) -> CliErr
             let next = "widen --from and --to, or wait a minute for the next checkpoint";
             CliError::usage(error, next)
         }
+        (error @ ExportError::Unknown, _) => {
+            let next = "see what there is: signet audit show --id ID; or name the log with --log";
+            CliError::usage(error, next)
+        }
+        (error @ ExportError::SeveralPeers(_), _) => {
+            CliError::usage(error, "name one of them with --peer")
+        }
         (error, _) => CliError::usage(error, "give all months of the log"),
     }
 }
@@ -92,34 +99,37 @@ fn print_all(log: &Path, span: &Span) -> Result<Exported, ExportError> {
     Ok(exported)
 }
 
-/// Writes the bundle into a new file: one that is there already is not overwritten, and half a bundle is removed.
-fn write_new(log: &Path, span: &Span, path: &Path) -> Result<Exported, ExportError> {
+/// Writes into a new file: one that is there already is not overwritten, and half of one is removed.
+pub(super) fn write_new<T>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, ExportError>,
+) -> Result<T, ExportError> {
     let mut options = OpenOptions::new();
     let file = options
         .write(true)
         .create_new(true)
-        // The export holds message bodies in clear, up to tier 2: so only the owner may read it.
+        // What is written holds message bodies in clear, up to tier 2: so only the owner may read it.
         .mode(0o600)
         .open(path)?;
     let mut out = BufWriter::new(file);
-    let exported = export(log, span, &mut out).and_then(|exported| {
+    let written = write(&mut out).and_then(|written| {
         out.flush()?;
         out.get_ref().sync_all()?;
-        Ok(exported)
+        Ok(written)
     });
-    if exported.is_err() {
+    if written.is_err() {
         // This function has made the file, so it may remove it. An error of the removal is ignored: the error that is returned
-        // says why there is no export.
+        // says why there is no such file.
         let _ = std::fs::remove_file(path);
     }
-    exported
+    written
 }
 
-fn first_moment(text: &str) -> Result<Timestamp, &'static str> {
+pub(super) fn first_moment(text: &str) -> Result<Timestamp, &'static str> {
     day(text).or_else(|| text.parse().ok()).ok_or(NO_DATE)
 }
 
-fn moment_after(text: &str) -> Result<Timestamp, &'static str> {
+pub(super) fn moment_after(text: &str) -> Result<Timestamp, &'static str> {
     let after = day(text).map(|day| day.saturating_add(DAY));
     after.or_else(|| text.parse().ok()).ok_or(NO_DATE)
 }

@@ -226,7 +226,7 @@ impl Show {
     }
 }
 
-fn conversation_id(text: &str) -> Result<ConversationId, &'static str> {
+pub(super) fn conversation_id(text: &str) -> Result<ConversationId, &'static str> {
     text.parse()
         .map_err(|_| "not a conversation-id: 1 to 128 of letters, digits and . _ : -")
 }
