@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 /// The members of a query.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PageQuery(BTreeMap<String, String>);
+pub(crate) struct RoomQuery(BTreeMap<String, String>);
 
-impl PageQuery {
+impl RoomQuery {
     /// Reads a query or the body of a form; of a name that stands there twice the first counts.
     pub(crate) fn of(text: &str) -> Self {
         let mut members = BTreeMap::new();
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn members_are_bounded_and_the_first_of_a_name_counts() {
-        let query = PageQuery::of(&format!(
+        let query = RoomQuery::of(&format!(
             "q=a+b&q=c&tier=3&from=2026-11-26&long={}",
             "x".repeat(900)
         ));
@@ -67,12 +67,12 @@ mod tests {
         assert_eq!(query.text("long").map(str::len), Some(LONGEST));
         assert_eq!(query.number("q"), None);
         let many = "a=1&".repeat(10_000) + "z=1";
-        assert_eq!(PageQuery::of(&many).text("z"), None);
+        assert_eq!(RoomQuery::of(&many).text("z"), None);
     }
 
     #[test]
     fn a_changed_query_keeps_the_other_members_and_escapes_all() {
-        let query = PageQuery::of("q=%22%3E%3Cscript%3E&tier=2");
+        let query = RoomQuery::of("q=%22%3E%3Cscript%3E&tier=2");
         assert_eq!(
             query.with(&[("tier", ""), ("before", "7")]),
             "before=7&q=%22%3E%3Cscript%3E"

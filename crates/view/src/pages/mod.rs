@@ -25,7 +25,7 @@ pub(crate) use text::Text;
 
 use crate::ViewError;
 use crate::index::{IndexReader, LogState};
-use crate::query::PageQuery;
+use crate::query::RoomQuery;
 use crate::room::Room;
 use crate::shared::now;
 
@@ -51,7 +51,7 @@ pub(crate) struct RoomView<'a> {
     pub(crate) room: &'a Room,
     pub(crate) text: &'static Text,
     pub(crate) ask: &'a IndexReader,
-    pub(crate) query: &'a PageQuery,
+    pub(crate) query: &'a RoomQuery,
     pub(crate) logs: Vec<LogState>,
     pub(crate) now: i64,
     /// The persons of agents that are trusted, by log and agent.
@@ -83,7 +83,7 @@ pub(crate) fn show(
     room: &Room,
     text: &'static Text,
     name: &str,
-    query: &PageQuery,
+    query: &RoomQuery,
 ) -> Result<PageShown, ViewError> {
     room.ask(|ask| {
         let people = ask.people(MOST_PEOPLE)?;

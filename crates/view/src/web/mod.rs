@@ -27,7 +27,7 @@ use tokio::time::sleep;
 
 use crate::ViewError;
 use crate::pages::{self, PageShown, Text};
-use crate::query::PageQuery;
+use crate::query::RoomQuery;
 use crate::room::Room;
 use heads::{answer, page, words};
 
@@ -145,7 +145,7 @@ async fn inside(room: Arc<Room>, name: &str, request: Request) -> Response {
         _ => {}
     }
     let text = Text::of(language(request.headers()));
-    let query = PageQuery::of(request.uri().query().unwrap_or_default());
+    let query = RoomQuery::of(request.uri().query().unwrap_or_default());
     let name = name.to_owned();
     let made = tokio::task::spawn_blocking(move || pages::show(&room, text, &name, &query)).await;
     match made {
@@ -181,7 +181,7 @@ async fn look(room: Arc<Room>, request: Request) -> Response {
         .collect()
         .await;
     let form = body.map(|body| String::from_utf8_lossy(&body.to_bytes()).into_owned());
-    let form = PageQuery::of(&form.unwrap_or_default());
+    let form = RoomQuery::of(&form.unwrap_or_default());
     let token = form.text("token").unwrap_or_default();
     if !is_own || !crate::random::is_same(token, &room.token) {
         return words(
