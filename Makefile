@@ -8,7 +8,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build the programs that are handed to others
-	@cargo build --release --locked -p signet && cargo build --release --locked -p signet-gateway && cargo build --release --locked -p signet-desk
+	@cargo build --release --locked -p signet && cargo build --release --locked -p signet-gateway && cargo build --release --locked -p signet-desk \
+		&& cargo build --release --locked -p signet-view
 
 install: ## put programs, units, pages, recipes and clients in place (PREFIX=/usr/local DESTDIR= SIGNET=target/release/signet)
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SIGNET='$(SIGNET)' scripts/install install
