@@ -1,4 +1,4 @@
-//! What the whole program shares: where it listens, who is in, which homes it decides in, and which forms are out.
+//! The state that the whole program shares: where it listens, who is in, which homes it decides in, and which forms are out.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

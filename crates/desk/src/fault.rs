@@ -6,7 +6,7 @@ use signet::cli::CliError;
 use signet_cord::CordError;
 use signet_text::visible;
 
-/// What is wrong.
+/// The faults of the desk.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeskError {
     /// The system refused.
@@ -15,13 +15,13 @@ pub(crate) enum DeskError {
     /// The cord to the launcher does not do its work.
     #[error(transparent)]
     Cord(#[from] CordError),
-    /// Whoever started it gave it nothing to listen at.
+    /// The program was started with nothing to listen at.
     #[error("nothing to listen at came on standard input")]
     NoListener,
     /// The address names a home that is not at this desk.
     #[error("no home of that name is at this desk")]
     UnknownHome,
-    /// What the address or the form is about does not wait any more.
+    /// The subject of the address or the form does not wait any more.
     #[error("that does not wait any more")]
     Gone,
     /// The form was sent before, lay too long, or was never handed out.
@@ -30,15 +30,15 @@ pub(crate) enum DeskError {
     /// The daemon, a key or a file did not allow it.
     #[error("{what}")]
     Told {
-        /// What is wrong.
+        /// The fault.
         what: String,
-        /// What to do next.
+        /// The next step.
         next: String,
     },
 }
 
 impl DeskError {
-    /// What whoever started the program does next.
+    /// The next step of whoever started the program.
     pub(crate) const fn next(&self) -> &'static str {
         match self {
             Self::NoListener | Self::Cord(_) => "open it by: signet view",

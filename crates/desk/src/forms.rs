@@ -1,4 +1,4 @@
-//! What was shown beside each form that was handed out: a form names nothing else, so that nothing is decided but what was shown.
+//! The forms that were handed out, and what was shown beside each: nothing is decided but what was shown.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -9,12 +9,12 @@ use signet_proto::ids::Digest;
 use crate::DeskError;
 use crate::secret::{SecretHash, fresh};
 
-/// What a button decides.
+/// The decision that a button asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShownForm {
     /// The home in which it is decided.
     pub(crate) home: String,
-    /// What is decided.
+    /// The decision itself.
     pub(crate) choice: DeskChoice,
     /// Stands for all that was shown: another one means that it changed since.
     pub(crate) mark: Digest,
@@ -63,7 +63,7 @@ impl Forms {
         Ok(token)
     }
 
-    /// What was shown beside the form with that token, once.
+    /// The decision that was shown beside the form with that token, once.
     pub(crate) fn take(&self, token: &str) -> Option<ShownForm> {
         let token = SecretHash::of(token);
         let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);

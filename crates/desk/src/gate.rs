@@ -1,4 +1,4 @@
-//! What every request has to be before a page sees it, and what every answer says to the browser.
+//! The conditions that a request meets before a page sees it, and the headers that every answer has.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is decided at the desk: a file for each kind, with the page that shows it in full and what its button does.
+//! The decisions of the desk: a file for each kind, with the page that shows it in full and what its button does.
 //!
 //! ```text
 //! look ──link──▶ once more, in full, with a form ──button──▶ fetched anew ──the same?──▶ done
@@ -27,7 +27,7 @@ use crate::pages::plain;
 use crate::words::DeskWords;
 use stranger::StrangerName;
 
-/// What a browser asks for.
+/// The request of a browser: its language and parameters.
 pub(crate) struct PageQuery {
     pub(crate) words: &'static DeskWords,
     pairs: Vec<(String, String)>,
@@ -124,7 +124,7 @@ pub(crate) fn decide(desk: &Desk, words: &DeskWords, form: &[u8]) -> Result<Resp
     }
 }
 
-/// What stands beside the last button, and on it.
+/// The words beside the last button, and on it.
 struct FinalWords<'a> {
     consequence: &'a str,
     button: &'a str,

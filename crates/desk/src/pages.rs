@@ -61,7 +61,7 @@ pub(crate) fn plain(text: String) -> Response {
     ([(header::CONTENT_TYPE, kind)], Body::from(text)).into_response()
 }
 
-/// What was done.
+/// The page that says what was done.
 pub(crate) fn done(words: &DeskWords, what: &str, more: &Markup) -> Response {
     let body = html! {
         p.done role="status" { (what) }
@@ -75,7 +75,7 @@ pub(crate) fn back(words: &DeskWords) -> Markup {
     html! { p { a href="./" { (words.back) } } }
 }
 
-/// Whoever sent a form that is not taken.
+/// The answer to a form that is not taken.
 pub(crate) fn of_body(_: BodyFault) -> Response {
     let words = DeskWords::of(&hyper::HeaderMap::new());
     refused(words, StatusCode::PAYLOAD_TOO_LARGE, words.too_much)

@@ -1,4 +1,4 @@
-//! What strangers and agents wrote, as plain text: every hidden character is shown, and a page holds so much of it.
+//! Texts of strangers and agents, as plain text: every hidden character is shown, and a page holds so much of it.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

@@ -1,4 +1,4 @@
-//! What nobody guesses: made of the system's random bytes, compared by its hash.
+//! Secrets that nobody guesses: made of the system's random bytes, compared by their hash.
 
 use data_encoding::BASE64URL_NOPAD;
 use sha2::{Digest as _, Sha256};

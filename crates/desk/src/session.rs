@@ -1,4 +1,4 @@
-//! Who is in: a browser that came by a one-time address, and shows the secret of the path and a cookie of its own.
+//! The browser that is in: it came by a one-time address, and shows the secret of the path and a cookie of its own.
 //!
 //! Browsers send a cookie to every port of its address, and paths stand in nobody's cookie: whoever has one of the two has
 //! nothing. So no answer gives the path for a cookie, or a cookie for the path.

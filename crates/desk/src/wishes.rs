@@ -1,4 +1,4 @@
-//! What a link of the reading room asked to be opened: remembered as a hint on the first page, and nothing more.
+//! Messages that a link of the reading room asked to be opened: a hint on the first page, and nothing more.
 //!
 //! The room does not know the way in, so its link can carry no page of the desk. Anybody of this user may leave a hint; it shows a
 //! name of a message and leads to a page that says what that message is.

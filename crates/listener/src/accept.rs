@@ -25,7 +25,7 @@ use tower::ServiceExt as _;
 use crate::slots::{ConnectionActivity, ListenerSlot, ListenerSlots};
 use crate::write_timeout::Patient;
 
-/// Who is at the other end of a connection: in the extensions of every request.
+/// The caller at the other end of a connection: in the extensions of every request.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
     /// Its address.
@@ -45,7 +45,7 @@ pub struct ConnectionLimits {
     pub header_time: Duration,
 }
 
-/// What makes a connection one over TLS.
+/// The part that makes a connection one over TLS.
 pub trait Secures: Send + Sync + 'static {
     /// The connection then.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
@@ -69,13 +69,13 @@ impl Secures for NoTls {
     }
 }
 
-/// What accepts connections.
+/// The part that accepts connections.
 pub struct Accept<S> {
     /// How much they may cost.
     pub limits: ConnectionLimits,
-    /// What secures them, where they are secured.
+    /// The part that secures them, where they are secured.
     pub tls: Option<S>,
-    /// What serves every request.
+    /// The routes that serve every request.
     pub router: Router,
     /// Tells it to stop.
     pub stop: CancellationToken,

@@ -14,13 +14,13 @@ use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// What a body is held against.
+/// The limits of a body.
 pub struct Bodies {
     most: usize,
     time: Duration,
     /// KiB of all bodies that are being read or handled.
     room: Arc<Semaphore>,
-    /// What whoever sent one that is not taken is told.
+    /// The answer to a body that is not taken.
     refusal: fn(BodyFault) -> Response,
 }
 

@@ -1,4 +1,4 @@
-//! What the head of a request says in one voice: two readers may each believe another of two headers.
+//! Facts that the head of a request says in one voice: two readers may each believe another of two headers.
 
 use hyper::Uri;
 use hyper::header::{self, HeaderMap, HeaderName};

@@ -1,6 +1,6 @@
 //! The places for connections, and who gives one up when all are taken.
 //!
-//! Whoever opens connections and sends nothing takes no place from others. The first to go are connections on which
+//! A caller that opens connections and sends nothing takes no place from others. The first to go are connections on which
 //! nobody has proved to be known, the one that has been idle for the longest time before the others; then those of known
 //! callers, in the same order. A connection whose request is being worked on keeps its place.
 

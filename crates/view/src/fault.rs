@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do next.
+//! Faults of the reading room, and what to do next.
 
 use std::io;
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ pub enum ViewError {
 }
 
 impl ViewError {
-    /// What to do about it.
+    /// The next step.
     #[must_use]
     pub fn next(&self) -> &'static str {
         match self {

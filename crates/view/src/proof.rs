@@ -13,7 +13,7 @@ use crate::ViewError;
 use crate::index::{IndexChanges, IndexStore, LogState};
 use crate::shared::{locked, now};
 
-/// What a proof found of one log.
+/// The findings of a proof of one log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LogProof {
     /// Whether everything holds.
@@ -32,11 +32,11 @@ pub(crate) struct LogProof {
     pub(crate) head: Option<(u64, String)>,
     /// Whose logs confirm it, and up to which line.
     pub(crate) witnesses: Vec<(String, u64)>,
-    /// What is wrong: line, and what.
+    /// The faults: line, and what is wrong.
     pub(crate) faults: Vec<(Option<u64>, String)>,
     /// How much more is wrong.
     pub(crate) more: u64,
-    /// What a reader should know and is no fault.
+    /// Findings that a reader should know and that are no fault.
     pub(crate) notes: Vec<String>,
     /// Messages that were signed while the agent's clock was wrong.
     pub(crate) wrong_clock: u64,

@@ -1,4 +1,4 @@
-//! What a request asks for: the members of its query or form, each once and bounded.
+//! The members of a request's query or form, each once and bounded.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What all pages share: the index, the logs, and who may come in.
+//! The state that all pages share: the index, the logs, and who may come in.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -25,7 +25,7 @@ pub(crate) struct Room {
     pub(crate) proofs: Proofs,
     /// The value of the cookie.
     cookie: String,
-    /// What a form has to bring.
+    /// The token that a form has to bring.
     pub(crate) token: String,
     tickets: Mutex<HashMap<String, Instant>>,
     /// Connections to the index that nobody uses now.

@@ -22,7 +22,7 @@ use crate::settings::{RoomSettings, ShownHome};
 use crate::shared::now;
 use crate::web;
 
-/// What is wanted of a run without a launcher.
+/// The settings of a run without a launcher.
 pub(crate) struct Alone {
     pub(crate) logs: Vec<PathBuf>,
     pub(crate) data: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub(crate) struct Alone {
 /// Shows logs by themselves.
 ///
 /// # Errors
-/// What could not be opened, and what to do.
+/// The file or address that could not be opened, and what to do.
 pub(crate) fn alone(wanted: Alone) -> Result<(), ViewError> {
     let data = match wanted.data {
         Some(data) => data,

@@ -1,4 +1,4 @@
-//! What the room shows and where it listens, from whichever side it was told.
+//! The settings of the room: what it shows and where it listens, from whichever side it was told.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 /// One log that is shown.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownHome {
-    /// What the person calls it; of a log alone, its folder.
+    /// The person's name for it; of a log alone, its folder.
     pub(crate) name: String,
     /// The folder of the log.
     pub(crate) log: PathBuf,
 }
 
-/// What one run is told.
+/// The settings of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct RoomSettings {
     /// The logs, shown as one household.

@@ -11,7 +11,7 @@ pub(crate) fn now() -> i64 {
     })
 }
 
-/// What a lock holds, also where a thread ended while it held it: each change of it is whole.
+/// The value that a lock holds, also where a thread ended while it held it: each change of it is whole.
 pub(crate) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

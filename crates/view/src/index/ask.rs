@@ -1,4 +1,4 @@
-//! What the pages ask of the index.
+//! The questions that the pages ask of the index.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(crate) struct LogState {
     pub(crate) low: u64,
     /// Whether all of it was read.
     pub(crate) is_whole: bool,
-    /// What is wrong with it.
+    /// The fault of the log, where it has one.
     pub(crate) fault: Option<String>,
 }
 
@@ -108,7 +108,7 @@ impl IndexedLine {
 pub(super) const COLUMNS: &str = "l.id, l.at, l.what, l.act, (SELECT text FROM name WHERE id = l.peer), l.tier, l.sealed, l.message,
     l.thread, l.summary, (SELECT text FROM name WHERE id = l.reason), l.count, l.file, l.offset, l.length, l.hash";
 
-/// What belongs together, as the list of conversations shows it.
+/// Messages that belong together, as the list of conversations shows them.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexedThread {
     pub(crate) id: i64,
@@ -124,7 +124,7 @@ pub(crate) struct IndexedThread {
     pub(crate) last: i64,
 }
 
-/// What waits for the person, as far as the log knows.
+/// Everything that waits for the person, as far as the log knows.
 #[derive(Debug, Default)]
 pub(crate) struct WaitingForPerson {
     /// Strangers, with log and name.
@@ -133,7 +133,7 @@ pub(crate) struct WaitingForPerson {
     pub(crate) drafts: Vec<(IndexedLine, i64)>,
     /// Alarms that ring.
     pub(crate) alarms: Vec<IndexedLine>,
-    /// What others asked and nobody answered.
+    /// Requests of others that nobody answered.
     pub(crate) asked: Vec<IndexedThread>,
 }
 
@@ -271,7 +271,7 @@ impl IndexReader {
         self.rows(&sql, params![id, after, most], IndexedLine::read)
     }
 
-    /// What waits for the person at a moment.
+    /// Everything that waits for the person at a moment.
     pub(crate) fn waiting(&self, now: i64) -> Result<WaitingForPerson, ViewError> {
         let strangers = self.rows(
             "SELECT p.log, n.text FROM peer p JOIN name n ON n.id = p.name WHERE p.change = ?1

@@ -27,7 +27,7 @@ pub(super) struct IndexBatch {
     tally: BTreeMap<(i64, u8, String, u8), u64>,
     post: BTreeMap<(String, i64), Vec<u8>>,
     peers: BTreeMap<String, PeerAdded>,
-    /// What receipts refuse, and when.
+    /// The messages that receipts refuse, and when.
     excepted: Vec<(i64, i64, String, i64)>,
     /// Whose log it is, where the first line was among them.
     pub(super) owner: Option<(String, String, String)>,
@@ -67,7 +67,7 @@ struct PeerAdded {
     ours: GrantTold,
 }
 
-/// What one side grants the other, and the line that says so.
+/// The capabilities that one side grants the other, and the line that says so.
 #[derive(Default)]
 struct GrantTold {
     line: i64,
@@ -329,7 +329,7 @@ impl IndexBatch {
             .optional()
     }
 
-    /// What waits for the person: drafts and alarms, whichever of their lines is read first.
+    /// Drafts and alarms that wait for the person, whichever of their lines is read first.
     fn write_waiting(
         &self,
         turn: &Transaction<'_>,

@@ -33,7 +33,7 @@ pub(super) struct LogFollower {
     piece: u64,
 }
 
-/// What one step did.
+/// The outcome of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FollowStep {
     /// It read lines; there may be more.

@@ -1,4 +1,4 @@
-//! Who is known, as the log has it.
+//! Known agents, as the log has them.
 
 use rusqlite::{Row, params};
 
@@ -21,9 +21,9 @@ pub(crate) struct AgentOfLog {
     pub(crate) first: Option<i64>,
     /// When it was heard last; 0 for never.
     pub(crate) heard: i64,
-    /// What it grants to this log's agent, as its last flight said.
+    /// The capabilities that it grants to this log's agent, as its last flight said.
     pub(crate) they_grant: Option<String>,
-    /// What this log's agent grants to it, likewise.
+    /// The capabilities that this log's agent grants to it, likewise.
     pub(crate) we_grant: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the index keeps of a line: names, a summary, and the words of what travels in clear. Nothing of what is sealed,
+//! The index's row of a line: names, a summary, and the words of what travels in clear. Nothing of what is sealed,
 //! and no body.
 
 use signet_audit::{LogLine, Mark};
@@ -16,7 +16,7 @@ use super::place::short;
 use super::topic::{Act, LineTopic};
 use super::words::LineWords;
 
-/// What the index keeps of one line.
+/// The row that the index keeps of one line.
 #[derive(Debug, Default)]
 pub(super) struct LineRow {
     pub(super) what: Option<LineTopic>,
@@ -27,9 +27,9 @@ pub(super) struct LineRow {
     pub(super) tier: Option<u8>,
     /// The message that the line is about.
     pub(super) message: Option<String>,
-    /// What belongs together: a conversation, a task, or the request that is answered.
+    /// The thread of lines that belong together: a conversation, a task, or the request that is answered.
     pub(super) thread: Option<String>,
-    /// What it answers.
+    /// The message that it answers.
     pub(super) answers: Option<String>,
     pub(super) summary: Option<String>,
     pub(super) reason: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct LineRow {
     pub(super) opens: bool,
     pub(super) words: LineWords,
     pub(super) standing: Option<StandingTold>,
-    /// What its sender grants, as the flight says it.
+    /// The capabilities that its sender grants, as the flight says it.
     pub(super) grant: Option<String>,
     /// Whether it proves that the peer lived.
     pub(super) heard: bool,
@@ -50,7 +50,7 @@ pub(super) struct LineRow {
     pub(super) excepted: Vec<(i64, i64, String)>,
 }
 
-/// What a `trust` or `genesis` line says of somebody.
+/// The standing of somebody, as a `trust` or `genesis` line says it.
 #[derive(Debug)]
 pub(super) struct StandingTold {
     pub(super) change: &'static str,
@@ -60,7 +60,7 @@ pub(super) struct StandingTold {
 }
 
 impl LineRow {
-    /// What is kept of a line; `what` is `None` for lines that no page shows by themselves.
+    /// The row that is kept of a line; `what` is `None` for lines that no page shows by themselves.
     pub(super) fn of(line: &LogLine) -> Self {
         let mut row = Self {
             count: 1,
@@ -176,7 +176,7 @@ impl LineRow {
         }
     }
 
-    /// What a whole message says: it is the sender's word, signed.
+    /// The content of a whole message: it is the sender's word, signed.
     fn said(&mut self, message: &Message, came: bool) {
         let headers = &message.headers;
         let is_refused = self.what == Some(LineTopic::Refused);
@@ -239,7 +239,7 @@ impl LineRow {
         }
     }
 
-    /// What a receipt names as refused. Receipts say it again and again, and of requests their answers say it, too.
+    /// Messages that a receipt names as refused. Receipts say it again and again, and of requests their answers say it, too.
     fn receipt(&mut self, message: &Message, session: i64) {
         let except = message
             .body()

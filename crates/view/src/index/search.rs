@@ -50,7 +50,7 @@ impl WantedLines {
     }
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub(crate) struct FoundLines {
     /// The lines, newest first.

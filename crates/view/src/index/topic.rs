@@ -1,9 +1,9 @@
-//! What lines tell, and what messages do: the words of the index for it.
+//! The index's words for what lines tell and what messages do.
 
 use signet_proto::envelope::{Form, Method};
 use signet_proto::headers::MessageType;
 
-/// What a line tells, as the pages sort it. The numbers stand in the index.
+/// The topic of a line, as the pages sort it. The numbers stand in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum LineTopic {
@@ -25,7 +25,7 @@ pub(crate) enum LineTopic {
     Approval = 7,
     /// Pause or resume.
     Pause = 8,
-    /// What became of a message, where it did not go well.
+    /// The outcome of a message, where it did not go well.
     Outcome = 9,
     /// A task changed.
     Handoff = 10,
@@ -61,7 +61,7 @@ impl LineTopic {
     }
 }
 
-/// What a message does, for the verb in its sentence. The numbers stand in the index.
+/// The act of a message, for the verb in its sentence. The numbers stand in the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Act {

@@ -1,4 +1,4 @@
-//! What a message carries, laid out: an object as a table, a list as a list, text as text. A body that is too much for
+//! The body of a message, laid out: an object as a table, a list as a list, text as text. A body that is too much for
 //! a page is cut, with the hash of all of it and a way to all of it.
 
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! What left: to whom, how confidential, when, by whose leave; and which capability went to whom.
+//! Messages that left: to whom, how confidential, when, by whose leave; and which capability went to whom.
 
 use std::collections::BTreeMap;
 

@@ -31,12 +31,12 @@ use crate::shared::now;
 
 /// The style of all pages.
 pub(crate) const STYLE: &str = include_str!("../../assets/room.css");
-/// What pages can do beyond links and forms.
+/// The script, for what pages can do beyond links and forms.
 pub(crate) const SCRIPT: &str = include_str!("../../assets/room.js");
 /// The room's sign.
 pub(crate) const ICON: &str = include_str!("../../assets/icon.svg");
 
-/// What an address shows.
+/// The answer to an address.
 pub(crate) enum PageShown {
     /// A page.
     Page(Markup),
@@ -46,7 +46,7 @@ pub(crate) enum PageShown {
     Whole(Vec<u8>, String),
 }
 
-/// What every page knows.
+/// The state that every page knows.
 pub(crate) struct RoomView<'a> {
     pub(crate) room: &'a Room,
     pub(crate) text: &'static Text,
@@ -64,7 +64,7 @@ impl RoomView<'_> {
         parts::owner(&self.logs, log)
     }
 
-    /// What people call a peer: its person where it is trusted, else what it calls itself. A stranger could say that it
+    /// People's name for a peer: its person where it is trusted, else what it calls itself. A stranger could say that it
     /// acts for anybody.
     pub(crate) fn peer(&self, log: i64, agent: Option<&str>) -> String {
         let Some(agent) = agent else {

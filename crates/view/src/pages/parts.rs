@@ -1,4 +1,4 @@
-//! What all pages are put together from.
+//! The parts that all pages are put together from.
 
 use maud::{Markup, html};
 use signet_proto::time::Timestamp;

@@ -117,7 +117,7 @@ fn standing(text: &Text, person: &AgentOfLog) -> Markup {
     html! { span class=(class) { @if let Some(holds) = holds { (sign(holds)) } (words) } }
 }
 
-/// What a flight of a handshake grants.
+/// The capabilities that a flight of a handshake grants.
 pub(super) fn capabilities(text: &Text, grant: Option<&str>) -> Markup {
     let grant: Option<Value> = grant.and_then(|grant| serde_json::from_str(grant).ok());
     let Some(grant) = grant else {

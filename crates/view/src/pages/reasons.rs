@@ -2,7 +2,7 @@
 
 use super::text::Text;
 
-/// What a reason means, or its name where no words are here for it.
+/// The meaning of a reason, or its name where no words are here for it.
 pub(super) fn words<'a>(text: &Text, reason: &'a str) -> &'a str {
     let row = TABLE.iter().find(|(names, ..)| names.contains(&reason));
     match (row, text.lang) {

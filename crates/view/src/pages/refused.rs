@@ -1,4 +1,4 @@
-//! What was refused: here, by others, and by one's own rules; as counts, and one by one.
+//! Refusals: here, by others, and by one's own rules; as counts, and one by one.
 
 use std::collections::BTreeMap;
 

@@ -44,7 +44,7 @@ fn shown_summary(line: &IndexedLine) -> Option<&str> {
     line.summary.as_deref()
 }
 
-/// What happened, in a sentence.
+/// The event of a line, in a sentence.
 pub(super) fn sentence(view: &RoomView<'_>, line: &IndexedLine) -> Markup {
     let text = view.text;
     let own = view.owner(line.log());
@@ -110,7 +110,7 @@ fn trust(view: &RoomView<'_>, change: &str) -> &'static str {
     }
 }
 
-/// What became of a message.
+/// The outcome of a message, in words.
 pub(super) fn outcome(view: &RoomView<'_>, what: &str) -> &'static str {
     let text = view.text;
     match what {
@@ -139,7 +139,7 @@ pub(super) fn task(view: &RoomView<'_>, state: &str) -> &'static str {
     }
 }
 
-/// What an alarm means, and what to do.
+/// The meaning of an alarm, and what to do.
 pub(super) fn alarm(view: &RoomView<'_>, what: &str) -> &'static str {
     let text = view.text;
     match what {

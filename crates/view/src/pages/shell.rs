@@ -1,4 +1,4 @@
-//! What stands around every page: head, ways to the others, search, foot.
+//! The frame around every page: head, ways to the others, search, foot.
 
 use maud::{DOCTYPE, Markup, html};
 

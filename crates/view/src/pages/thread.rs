@@ -147,7 +147,7 @@ fn leave_out_what_is_shown(body: &mut Value, line: &IndexedLine, key: &str) {
     });
 }
 
-/// What a message carries, or why it is not shown.
+/// The content of a message, or why it is not shown.
 fn content(
     view: &RoomView<'_>,
     line: &IndexedLine,

@@ -149,7 +149,7 @@ pub(super) fn decide(view: &RoomView<'_>, log: i64, to: &str, typed: &str) -> Ma
     }
 }
 
-/// What the person calls the home of a log, for an address.
+/// The person's name for the home of a log, for an address.
 pub(super) fn home(view: &RoomView<'_>, log: i64) -> String {
     let dir = super::parts::log_of(&view.logs, log).map(|log| &log.dir);
     let homes = &view.room.settings.homes;

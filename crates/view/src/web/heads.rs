@@ -1,4 +1,4 @@
-//! What a browser is told with every answer: which scripts may run, and who may frame, send or keep the page.
+//! The headers of every answer: which scripts may run, and who may frame, send or keep the page.
 
 use axum::body::Body;
 use axum::http::StatusCode;

@@ -114,7 +114,7 @@ pub(crate) fn run(args: ProveArgs, home: Option<PathBuf>) -> Result<(), CliError
     Ok(())
 }
 
-/// What one log says of it.
+/// The word of one log about it.
 struct Witnessed {
     bundle: Vec<u8>,
     /// Whose log it is.
@@ -163,7 +163,7 @@ impl Witnessed {
     }
 }
 
-/// What is read of a bundle's lines.
+/// The members that are read of a bundle's lines.
 #[derive(Default, Deserialize)]
 struct BundleLineMembers {
     agent: Option<String>,
@@ -176,14 +176,14 @@ impl BundleLineMembers {
     }
 }
 
-/// What a sealed message says, as the page takes it.
+/// The words of a sealed message, as the page takes them.
 #[derive(Serialize)]
 struct SealedWords {
     summary: Option<String>,
     body: Option<Value>,
 }
 
-/// What a key opened of the messages that are proven.
+/// The texts that a key opened of the messages that are proven.
 struct OpenedTexts {
     /// An object of summary and body, by the hash of the message.
     bytes: Vec<u8>,

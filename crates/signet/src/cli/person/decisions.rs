@@ -46,7 +46,7 @@ pub struct FetchedDraft {
 }
 
 impl FetchedDraft {
-    /// What it says.
+    /// The draft itself.
     pub const fn draft(&self) -> &Draft {
         &self.listed.draft
     }
@@ -102,7 +102,7 @@ impl PersonsHome {
         Ok(self.daemon()?.call(&ShowStatus {})?)
     }
 
-    /// Who waits for an introduction.
+    /// Strangers that wait for an introduction.
     ///
     /// # Errors
     /// When no daemon answers.
@@ -159,7 +159,7 @@ impl PersonsHome {
         change(&mut self.daemon()?, &withdraw)
     }
 
-    /// What rings.
+    /// Alarms that ring.
     ///
     /// # Errors
     /// When no daemon answers.
@@ -194,7 +194,7 @@ impl PersonsHome {
         Ok(tell(Some(self.home.path().to_owned()), &self.control, paused)?.0)
     }
 
-    /// What waits to leave: the first page that the daemon gives.
+    /// Drafts that wait to leave: the first page that the daemon gives.
     ///
     /// # Errors
     /// When no daemon answers.
@@ -249,7 +249,7 @@ impl PersonsHome {
 }
 
 impl CliError {
-    /// What is wrong, and what to do next.
+    /// The fault, and what to do next.
     pub fn told(&self) -> (&str, &str) {
         match self {
             Self::Told { what, next, .. } => (what, next),

@@ -1,4 +1,4 @@
-//! What is put together of two lines, whichever of them is read first: refusals by receipts, and how everybody stands.
+//! Facts that are put together of two lines, whichever of them is read first: refusals by receipts, and how everybody stands.
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -7,7 +7,7 @@ use super::super::topic::LineTopic;
 use super::{DAY, IndexBatch};
 
 impl IndexBatch {
-    /// What peers refused by their receipts: whichever of message and receipt is read first, the message is marked.
+    /// Messages that peers refused by their receipts: whichever of message and receipt is read first, the message is marked.
     pub(super) fn write_refusals(
         &self,
         turn: &Transaction<'_>,
@@ -69,7 +69,7 @@ impl IndexBatch {
         Ok(())
     }
 
-    /// Who was heard, who stands how, and who grants what: the newest line counts, whichever is read first.
+    /// The standing of agents, when each was heard, and what each grants: the newest line counts, whichever is read first.
     pub(super) fn write_standings(
         &self,
         turn: &Transaction<'_>,

@@ -30,7 +30,7 @@ pub(super) fn run(path: &Path, is_json: bool) -> Result<(), CliError> {
     conclude(is_json, &checked.to_json(), &checked, verdict)
 }
 
-/// What was found of a page.
+/// The findings about a page.
 struct Checked {
     /// Whether it is this signet's page, but for its data.
     is_ours: bool,

@@ -13,7 +13,7 @@ pub(super) struct ProofPage {
 pub(super) struct PageData {
     /// One for each log.
     pub(super) bundles: Vec<Vec<u8>>,
-    /// What its maker opened of what is sealed.
+    /// The texts that its maker opened of what is sealed.
     pub(super) opened: Option<Vec<u8>>,
 }
 

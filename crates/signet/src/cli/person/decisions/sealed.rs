@@ -1,4 +1,4 @@
-//! What is sealed in the log: found by its message-id, opened one line at a time with the person's audit key.
+//! Sealed messages of the log: found by message-id, opened one line at a time with the person's audit key.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -128,7 +128,7 @@ fn look_in(file: &Path, name: MessageId, found: &mut Vec<SealedLine>) -> Result<
     }
 }
 
-/// What is sealed in a line about that message.
+/// The sealed part of a line about that message.
 fn of_message(line: LogLine, name: MessageId) -> Option<SealedLine> {
     let (direction, message) = match &line.entry {
         Some(Entry::Message(verdict)) => {

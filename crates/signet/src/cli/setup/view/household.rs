@@ -1,4 +1,4 @@
-//! What is shown: the homes that were named, or logs alone, and how each is reached.
+//! The homes that are shown, or logs alone, and how each is reached.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -21,7 +21,7 @@ use crate::lock::refuse_foreign;
 /// One home, or one log.
 #[derive(Clone)]
 pub(super) struct ViewedHome {
-    /// What it is called in the pages: the last part of its path, and unlike the others.
+    /// The name in the pages: the last part of its path, and unlike the others.
     pub(super) name: String,
     /// The home; none of a log alone.
     pub(super) home: Option<Home>,

@@ -19,7 +19,7 @@ pub(super) enum ViewProgram {
     Desk,
 }
 
-/// What happens while the page is open.
+/// An event while the page is open.
 pub(super) enum ViewEvent {
     /// A program says something.
     Said(ViewProgram, CordWord),
