@@ -24,7 +24,7 @@ pub struct Looking {
 /// The highest data tier whose words an onlooker sees: what is above it is sealed wherever it lies.
 pub const ONLOOKERS_TIER: u8 = 2;
 
-/// What an onlooker may call. A call that the table gets later is refused until somebody has thought of it and written it here.
+/// The calls that an onlooker may make. A call that the table gets later is refused until somebody has thought of it and written it here.
 const ONLOOKERS: [&str; 20] = [
     "alarms.list",
     "attention.follow",

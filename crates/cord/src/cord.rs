@@ -26,10 +26,10 @@ pub enum CordError {
     /// The system refused.
     #[error("the cord to the other program: {0}")]
     Io(#[from] io::Error),
-    /// What came is none of its words.
+    /// The datagram that came is none of its words.
     #[error("the other program said what no program of signet says")]
     Malformed,
-    /// What was to be sent does not fit into a datagram.
+    /// A word that was to be sent does not fit into a datagram.
     #[error("a word for the other program is too long")]
     TooLong,
 }

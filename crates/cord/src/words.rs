@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What the launcher tells the reading room.
+/// A word of the launcher to the reading room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ToRoom {
@@ -18,7 +18,7 @@ pub enum ToRoom {
     Ticket(EntryTicket),
 }
 
-/// What the launcher tells the desk.
+/// A word of the launcher to the desk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ToDesk {
@@ -30,7 +30,7 @@ pub enum ToDesk {
     Ticket(EntryTicket),
 }
 
-/// What a program tells the launcher.
+/// A word of a program to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CordWord {
@@ -72,7 +72,7 @@ impl std::fmt::Debug for ListenAt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RoomHome {
-    /// What it is called here: the last part of its path.
+    /// Its name in the pages: the last part of its path.
     pub name: String,
     /// The agent; absent where only a log is shown.
     pub agent: Option<String>,
@@ -86,7 +86,7 @@ pub struct RoomHome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DeskHome {
-    /// What it is called here, as in the room.
+    /// Its name, as in the room.
     pub name: String,
     /// The directory.
     pub home: PathBuf,

@@ -45,7 +45,7 @@ pub use ear::Ear;
 pub use home::{Home, receive};
 pub use house::House;
 pub use port::free_port;
-pub use process::{Loose, fed, gateway, kill, says, signet};
+pub use process::{Loose, fed, gateway, kill, reading_room, says, signet};
 pub use proxy::Proxy;
 pub use server::Server;
 

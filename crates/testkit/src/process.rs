@@ -19,6 +19,11 @@ pub fn gateway() -> PathBuf {
     built("signet-gateway", "signet-gateway")
 }
 
+/// The program `signet-view`, likewise.
+pub fn reading_room() -> PathBuf {
+    built("signet-view", "signet-view")
+}
+
 /// `SIGNET_PROGRAMS` names the folder of those that are handed to others, for benches that measure them.
 fn built(program: &str, package: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();

@@ -17,7 +17,7 @@ use crate::read::read_file;
 use crate::record::LogLine;
 use crate::verify::log_files;
 
-/// What is to be proven.
+/// The messages that are to be proven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExcerptSubject {
     /// One message, and what answers it.

@@ -44,7 +44,7 @@ impl<'a> Selection<'a> {
         self.me.as_ref()
     }
 
-    /// What the next line is for the bundle. Lines about what the log's own agent did alone (drafts, approvals, outcomes)
+    /// The part that the next line plays in the bundle. Lines about what the log's own agent did alone (drafts, approvals, outcomes)
     /// are left out, but for the decisions that were asked for.
     pub(super) fn judge(&mut self, line: &LogLine) -> BundleLine {
         let LogExcerpt {

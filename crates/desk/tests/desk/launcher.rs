@@ -1,4 +1,4 @@
-//! The launcher beside a stand-in for the reading room, which notes what it is given, or is an attacker's.
+//! The launcher beside the reading room, or beside a stand-in for it, which notes what it is given, or is an attacker's.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -7,16 +7,24 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::house::{Home, House, eventually, signet};
+use crate::house::{Home, House, eventually, reading_room, signet};
 
-/// A folder with the programs, of which the room is the stand-in, and `signet view` from there.
+/// Which program lies beside `signet` as the reading room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RoomBeside {
+    Real,
+    StandIn,
+    Captured,
+}
+
+/// A folder with the programs, and `signet view` from there.
 struct Launched {
     child: Child,
     place: PathBuf,
 }
 
 impl Launched {
-    fn start(house: &House, homes: &[&Home], is_captured: bool) -> Self {
+    fn start(house: &House, homes: &[&Home], beside: RoomBeside) -> Self {
         let place = house.path("programs");
         std::fs::create_dir_all(&place).unwrap();
         let desk = PathBuf::from(env!("CARGO_BIN_EXE_signet-desk"));
@@ -24,9 +32,14 @@ impl Launched {
             std::fs::copy(program, place.join(name)).unwrap();
         }
         let room = place.join("signet-view");
-        std::fs::write(&room, include_str!("room.py")).unwrap();
-        std::fs::set_permissions(&room, std::fs::Permissions::from_mode(0o755)).unwrap();
-        if is_captured {
+        match beside {
+            RoomBeside::Real => drop(std::fs::copy(reading_room(), &room).unwrap()),
+            RoomBeside::StandIn | RoomBeside::Captured => {
+                std::fs::write(&room, include_str!("room.py")).unwrap();
+                std::fs::set_permissions(&room, std::fs::Permissions::from_mode(0o755)).unwrap();
+            }
+        }
+        if beside == RoomBeside::Captured {
             std::fs::write(place.join("captured"), "").unwrap();
         }
         let mut command = Command::new(place.join("signet"));
@@ -91,7 +104,7 @@ fn the_room_is_given_a_listener_logs_and_connections_that_only_look_and_new_ones
  {
     let house = House::new();
     let (mut alice, bob) = house.alice_and_bob();
-    let mut launched = Launched::start(&house, &[&alice, &bob], false);
+    let mut launched = Launched::start(&house, &[&alice, &bob], RoomBeside::StandIn);
     launched.noted_soon("home", 2);
     let homes = launched.noted("home");
     assert_eq!(
@@ -156,10 +169,43 @@ fn the_room_is_given_a_listener_logs_and_connections_that_only_look_and_new_ones
 }
 
 #[test]
+fn the_one_time_address_leads_by_the_desk_into_the_room_and_both_logs_stand_there() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let mut launched = Launched::start(&house, &[&alice, &bob], RoomBeside::Real);
+    let once = launched.said();
+    let mut browser = Browser::default();
+    let entered = browser.follow(None, &once);
+    assert_eq!(entered.status, 200, "{}", entered.body);
+    let room = crate::browser::split(&browser.at).0.to_owned();
+    assert_ne!(room, crate::browser::split(&once).0, "{}", browser.at);
+    let today = eventually("both logs were looked at", || {
+        let today = browser.go("today").body;
+        (today.matches("are complete and unchanged").count() == 2).then_some(today)
+    });
+    assert!(
+        today.contains("<b>alice</b>") && today.contains("<b>bob</b>"),
+        "{today}"
+    );
+    let index = alice.dir.join("view/view.db");
+    let mode = std::fs::metadata(&index).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    drop(launched);
+    let forget = |home: &Home| {
+        let mut command = Command::new(signet());
+        command.args(["view", "--forget", "--home"]).arg(&home.dir);
+        command.output().unwrap()
+    };
+    let forgot = forget(&alice);
+    assert!(forgot.status.success(), "{forgot:?}");
+    assert!(!index.exists());
+}
+
+#[test]
 fn what_a_captured_room_says_on_the_cord_changes_nothing_and_the_desk_goes_on() {
     let house = House::new();
     let (alice, _bob) = house.alice_and_bob();
-    let mut launched = Launched::start(&house, &[&alice], true);
+    let mut launched = Launched::start(&house, &[&alice], RoomBeside::Captured);
     let once = launched.said();
     let mut browser = Browser::default();
     let host = crate::browser::split(&once).0.to_owned();

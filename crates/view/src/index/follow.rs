@@ -176,15 +176,10 @@ impl LogFollower {
             false => None,
         };
         let (mut cursor, read) = match start {
-            Some(place) => {
-                let lines = read_from(&self.dir, &place).map_err(|fault| self.unread(fault))?;
-                let Some(lines) = lines else {
-                    return Ok(FollowStep::Idle);
-                };
-                let mut cursor = ReadingPlace::at(files, &place.file, place.offset);
-                let read = self.gather(lines, &mut cursor, None);
-                (cursor, read)
-            }
+            Some(place) => match self.behind(files, &place, None)? {
+                Some(piece) => piece,
+                None => return Ok(FollowStep::Idle),
+            },
             None => self.month(files, files.len() - 1, None)?,
         };
         let (batch, last) = read.map_err(|fault| self.unread(fault))?;
@@ -207,13 +202,12 @@ impl LogFollower {
     }
 
     /// Reads a month from its first line on.
-    #[allow(clippy::type_complexity)]
     fn month(
         &self,
         files: &[PathBuf],
         index: usize,
         end: Option<u64>,
-    ) -> Result<(ReadingPlace, Result<Gathered, LogError>), ViewError> {
+    ) -> Result<GatheredPiece, ViewError> {
         let before = index.checked_sub(1).and_then(|before| files.get(before));
         let place = match before {
             Some(path) => {
@@ -229,13 +223,27 @@ impl LogFollower {
             let read = self.gather(lines, &mut cursor, end);
             return Ok((cursor, read));
         };
-        let lines = read_from(&self.dir, &place).map_err(|fault| self.unread(fault))?;
-        let mut cursor = ReadingPlace::at(files, &place.file, place.offset);
-        let read = match lines {
-            Some(lines) => self.gather(lines, &mut cursor, end),
-            None => Ok((IndexBatch::new(self.log), None)),
+        let piece = self.behind(files, &place, end)?;
+        let nothing = || {
+            let cursor = ReadingPlace::at(files, &place.file, place.offset);
+            (cursor, Ok((IndexBatch::new(self.log), None)))
         };
-        Ok((cursor, read))
+        Ok(piece.unwrap_or_else(nothing))
+    }
+
+    /// Reads what stands behind a place; `None` where the log has no such place any more.
+    fn behind(
+        &self,
+        files: &[PathBuf],
+        place: &LogPosition,
+        end: Option<u64>,
+    ) -> Result<Option<GatheredPiece>, ViewError> {
+        let lines = read_from(&self.dir, place).map_err(|fault| self.unread(fault))?;
+        Ok(lines.map(|lines| {
+            let mut cursor = ReadingPlace::at(files, &place.file, place.offset);
+            let read = self.gather(lines, &mut cursor, end);
+            (cursor, read)
+        }))
     }
 
     /// Reads the piece before the oldest line that was read.
@@ -270,15 +278,10 @@ impl LogFollower {
             false => None,
         };
         let (mut cursor, read) = match start {
-            Some(place) => {
-                let lines = read_from(&self.dir, &place).map_err(|fault| self.unread(fault))?;
-                let Some(lines) = lines else {
-                    return Ok(FollowStep::Idle);
-                };
-                let mut cursor = ReadingPlace::at(files, &place.file, place.offset);
-                let read = self.gather(lines, &mut cursor, Some(end));
-                (cursor, read)
-            }
+            Some(place) => match self.behind(files, &place, Some(end))? {
+                Some(piece) => piece,
+                None => return Ok(FollowStep::Idle),
+            },
             None => self.month(files, index, Some(end))?,
         };
         let (batch, last) = read.map_err(|fault| self.unread(fault))?;
@@ -384,6 +387,8 @@ impl LogFollower {
 
 /// Lines that were read, and the last of them.
 type Gathered = (IndexBatch, Option<LogLine>);
+/// A piece of a log, and how far it was read.
+type GatheredPiece = (ReadingPlace, Result<Gathered, LogError>);
 
 /// In bytes: what is read at first, so that the first page stands within the first second.
 const FIRST: u64 = 2 * 1024 * 1024;

@@ -9,21 +9,23 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
+use signet_listener::RequestUnderWay;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::heads::answer;
 use crate::room::Room;
 
-/// The stream of one page.
-pub(super) fn events(room: Arc<Room>) -> Response {
+/// The stream of one page, whose connection keeps its place as long as it lasts.
+pub(super) fn events(room: Arc<Room>, under_way: Option<RequestUnderWay>) -> Response {
     let begun = Instant::now();
     let changes = room.changes.subscribe();
     let first = Bytes::from_static(b"retry: 2000\n\n");
     let stream = unfold(
-        (room, changes, Some(first)),
-        move |(room, mut changes, first)| async move {
+        (room, changes, Some(first), under_way),
+        move |(room, mut changes, first, under_way)| async move {
             if let Some(first) = first {
-                return Some((Ok::<_, Infallible>(first), (room, changes, None)));
+                let next = (room, changes, None, under_way);
+                return Some((Ok::<_, Infallible>(first), next));
             }
             // A page that stays open for ever, on a screen that nobody looks at, does not keep the room open.
             if begun.elapsed() > LONGEST {
@@ -40,7 +42,7 @@ pub(super) fn events(room: Arc<Room>) -> Response {
                 Ok(Err(_)) => return None,
                 Err(_) => Bytes::from_static(b": still here\n\n"),
             };
-            Some((Ok(event), (room, changes, None)))
+            Some((Ok(event), (room, changes, None, under_way)))
         },
     );
     answer(

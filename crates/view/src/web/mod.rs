@@ -9,9 +9,9 @@
 
 mod heads;
 mod live;
-mod serve;
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,9 +23,12 @@ use axum::http::header::{
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use http_body_util::{BodyExt as _, Limited};
+use signet_listener::{Accept, ConnectionActivity, ConnectionLimits, NoTls, RequestUnderWay};
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use crate::ViewError;
+use crate::fault::at;
 use crate::pages::{self, PageShown, Text};
 use crate::query::RoomQuery;
 use crate::room::Room;
@@ -36,13 +39,25 @@ use heads::{answer, page, words};
 /// # Errors
 /// When the socket cannot be served.
 pub(crate) async fn serve(socket: TcpListener, room: Arc<Room>) -> Result<(), ViewError> {
-    let watched = Arc::clone(&room);
-    let ends = async move {
+    let here = Path::new("the listener");
+    socket.set_nonblocking(true).map_err(at(here))?;
+    let socket = tokio::net::TcpListener::from_std(socket).map_err(at(here))?;
+    let stop = CancellationToken::new();
+    let (watched, ends) = (Arc::clone(&room), stop.clone());
+    tokio::spawn(async move {
         while let Some(left) = watched.settings.idle.checked_sub(watched.unused()) {
             sleep(left + Duration::from_millis(100)).await;
         }
+        ends.cancel();
+    });
+    let accept = Accept {
+        limits: LIMITS,
+        tls: None::<NoTls>,
+        router: router(room),
+        stop,
     };
-    serve::serve(socket, router(room), ends).await
+    accept.run(socket).await;
+    Ok(())
 }
 
 /// Every address of the room.
@@ -69,7 +84,10 @@ async fn handle(State(room): State<Arc<Room>>, request: Request) -> Response {
         (Some("s"), Some(secret), Some(name), None) if is_let_in(&room, secret, heads) => {
             room.use_now();
             let name = name.to_owned();
-            inside(room, &name, request).await
+            let activity = request.extensions().get::<ConnectionActivity>();
+            // The connection of whoever is let in keeps its place while a page is made, and as long as a page hears of changes.
+            let under_way = activity.map(ConnectionActivity::of_caller);
+            inside(room, &name, request, under_way).await
         }
         // Browsers ask for it by themselves, before a page has named another sign.
         (Some("favicon.ico"), None, ..) => words(StatusCode::NO_CONTENT, ""),
@@ -121,7 +139,12 @@ fn language(heads: &HeaderMap) -> &str {
         .unwrap_or_default()
 }
 
-async fn inside(room: Arc<Room>, name: &str, request: Request) -> Response {
+async fn inside(
+    room: Arc<Room>,
+    name: &str,
+    request: Request,
+    under_way: Option<RequestUnderWay>,
+) -> Response {
     if *request.method() == Method::POST && name == "look" {
         return look(room, request).await;
     }
@@ -141,7 +164,7 @@ async fn inside(room: Arc<Room>, name: &str, request: Request) -> Response {
             );
         }
         "icon.svg" => return answer(StatusCode::OK, "image/svg+xml", pages::ICON),
-        "live" => return live::events(room),
+        "live" => return live::events(room, under_way),
         _ => {}
     }
     let text = Text::of(language(request.headers()));
@@ -201,6 +224,10 @@ async fn look(room: Arc<Room>, request: Request) -> Response {
     response
 }
 
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    connections: 256,
+    header_time: Duration::from_secs(15),
+};
 const COOKIE_NAME: &str = "room";
 /// In bytes.
 const LONGEST_FORM: usize = 4096;

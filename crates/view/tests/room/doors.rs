@@ -86,6 +86,21 @@ fn a_name_that_resolves_to_the_address_is_not_served() {
     }
 }
 
+/// A local user can connect as often as he likes; whoever proved to be let in is served all the same.
+#[test]
+fn four_hundred_silent_connections_keep_nobody_out() {
+    let (_data, room) = opened();
+    let page = room.shows("people", INSIDE);
+    assert!(page.contains("<h1"));
+    let silent: Vec<_> = (0..400)
+        .map(|_| std::net::TcpStream::connect(&room.host).unwrap())
+        .collect();
+    let answer = room.get("people");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(answer.body.contains(INSIDE));
+    drop(silent);
+}
+
 #[test]
 fn another_page_s_form_changes_nothing() {
     let (_data, room) = opened();

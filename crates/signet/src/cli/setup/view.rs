@@ -273,7 +273,7 @@ const EVENTS: usize = 64;
 const ONCE: u64 = 60;
 
 const EXAMPLE: &str = "\
-The reading room shows what the log and the daemon say; it holds no key, and changes nothing. The desk is where you decide: with your
+The reading room shows what the log says; it holds no key, and changes nothing. The desk is where you decide: with your
 own keys, on pages without any script. Both end after half an hour without use. What the room keeps to search in lies in the folder
 `view` of the first home: a second copy of what is in clear.
 
