@@ -1,8 +1,9 @@
 //! The launcher beside the reading room, or beside a stand-in for it, which notes what it is given, or is an attacker's.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -20,6 +21,8 @@ enum RoomBeside {
 /// A folder with the programs, and `signet view` from there.
 struct Launched {
     child: Child,
+    /// Held to the end: the command ends when nobody reads what it says.
+    out: BufReader<ChildStdout>,
     place: PathBuf,
 }
 
@@ -51,12 +54,13 @@ impl Launched {
         for home in homes {
             command.arg("--home").arg(&home.dir);
         }
-        let child = command
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        Self { child, place }
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Self { child, out, place }
     }
 
     /// What the room noted under that name.
@@ -78,12 +82,8 @@ impl Launched {
     /// The address that the command says.
     fn said(&mut self) -> String {
         let mut said = String::new();
-        let mut out = std::io::BufReader::new(self.child.stdout.take().unwrap());
         while !said.contains("/o/") {
-            assert!(
-                std::io::BufRead::read_line(&mut out, &mut said).unwrap() > 0,
-                "{said}"
-            );
+            assert!(self.out.read_line(&mut said).unwrap() > 0, "{said}");
         }
         said.split_whitespace()
             .find(|word| word.contains("/o/"))
