@@ -20,6 +20,7 @@ mod named_tests;
 mod pages;
 mod performance;
 mod quickstart;
+mod readme;
 mod releasing;
 mod rows;
 mod shell;
@@ -36,6 +37,7 @@ use signet_testkit::server::MAILBOXES;
 use transcript::{Run, Step, steps};
 
 const README: &str = "README.md";
+const BY_HAND: &str = "docs/by-hand.md";
 const OPERATIONS: &str = "docs/operations.md";
 const AGENTS: &str = "docs/agents.md";
 const PERSON: &str = "docs/person.md";
@@ -75,29 +77,27 @@ fn what_the_clients_have_of_the_schema_is_what_it_says() {
 }
 
 #[test]
-fn every_transcript_of_the_readme_is_what_happens() {
-    assert!(perform(README) >= 7);
+fn every_transcript_of_the_steps_by_hand_is_what_happens() {
+    assert!(perform(BY_HAND) >= 7);
 }
 
 /// A newcomer pastes what is shown, and a comment is not shown.
 #[test]
-fn the_readmes_two_agents_need_nothing_that_only_a_comment_says() {
-    let page = text("README.md");
-    let (_, section) = page.split_once("\n## Two agents by hand\n").unwrap();
-    let (section, _) = section.split_once("\n## ").unwrap();
-    assert!(!section.contains("<!-- before"), "{section}");
-    let (begun, pinged) = section.split_once(" ping agent-bob-001").unwrap();
+fn the_steps_by_hand_need_nothing_that_only_a_comment_says() {
+    let page = text(BY_HAND);
+    assert!(!page.contains("<!-- before"), "{page}");
+    let (begun, pinged) = page.split_once(" ping agent-bob-001").unwrap();
     assert!(begun.contains("signet run") && !pinged.is_empty());
 }
 
 /// What stands in the block is all that a newcomer does before the first ping: where it ends, both daemons answer and have
 /// their mailboxes.
 #[test]
-fn when_the_block_of_the_readme_has_ended_both_agents_can_be_reached() {
+fn when_the_first_block_of_the_steps_by_hand_has_ended_both_agents_can_be_reached() {
     let server = Server::start(MAILBOXES);
     let place = tempfile::tempdir().unwrap();
     let mut shell = Shell::new(place.path(), &server.url());
-    let page = text(README);
+    let page = text(BY_HAND);
     let block = steps(&page).into_iter().find_map(|step| match step {
         Step::Commands(lines) => Some(lines.join("\n")),
         Step::Before(_) | Step::Transcript(_) => None,
@@ -138,52 +138,6 @@ fn every_call_of_the_agent_has_an_example_that_is_what_happens() {
         .filter(|method| method.whose == signet_api::Role::Agent);
     let missing: Vec<_> = agents.filter(|method| !shown(method.name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
-}
-
-/// The lines of the demonstration that the README shows are those that it prints.
-#[test]
-fn the_demonstration_of_the_readme_is_the_one_that_runs() {
-    let place = tempfile::tempdir().unwrap();
-    let mut demo = Command::new(env!("CARGO_BIN_EXE_signet"));
-    demo.arg("demo")
-        .current_dir(place.path())
-        .env("NO_COLOR", "1");
-    let output = demo.output().unwrap();
-    let printed = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{printed}");
-    let readme = text(README);
-    let shown = readme.split_once("<!-- demo -->").unwrap().1;
-    let shown = shown.split_once("<!-- /demo -->").unwrap().0;
-    let happened = |text: &str| -> Vec<String> {
-        let lines = text.lines().filter(|line| line.starts_with("  ok "));
-        lines.map(str::to_owned).collect()
-    };
-    let (shown_steps, steps) = (happened(shown), happened(&printed));
-    assert!((8..=13).contains(&shown_steps.len()), "{shown_steps:#?}");
-    let mut rest = steps.iter();
-    for shown in &shown_steps {
-        // Twelve words stand at the end of one of them.
-        let found = rest.any(|step| masks::Names::default().agree(shown, step));
-        assert!(found, "{shown}\n{steps:#?}");
-    }
-    let rejected = r#"cat audit/*/inter-agent-*.jsonl | jq -r 'select(.verdict == "rejected") | [.ts, .peer, .reason] | @tsv'"#;
-    assert!(readme.contains(rejected), "the recipe of the README");
-    let done = Command::new("sh")
-        .args(["-c", rejected])
-        .current_dir(place.path())
-        .output()
-        .unwrap();
-    // Which of them were sent twice, and what crossed on its way, differs from run to run: those count that a
-    // step tells of.
-    let told = |reason: &str| {
-        steps
-            .iter()
-            .any(|step| step.contains(&format!("refused ({reason})")))
-    };
-    let rows = String::from_utf8(done.stdout).unwrap();
-    let rows = rows.lines().filter_map(|row| row.rsplit('\t').next());
-    let happened: BTreeSet<&str> = rows.filter(|reason| told(reason)).collect();
-    assert!(happened.len() >= 6, "{happened:?}");
 }
 
 /// A program reads the reason of an error as a type: every name that the node gives is one of its own, or one of
@@ -263,6 +217,7 @@ fn every_command_and_option_in_the_documents_exists() {
     let mut seen = 0;
     for page in [
         README,
+        BY_HAND,
         OPERATIONS,
         AGENTS,
         PERSON,
@@ -276,6 +231,7 @@ fn every_command_and_option_in_the_documents_exists() {
         "examples/notify/README.md",
         "docs/doctor.md",
         "docs/mcp.md",
+        "docs/view.md",
         "docs/gateway.md",
         "keys/README.md",
         "clients/python/README.md",
@@ -311,7 +267,10 @@ fn every_command_and_option_in_the_documents_exists() {
                 }
             }
             assert!(
-                !words.is_empty() || options.contains(&"help"),
+                !words.is_empty()
+                    || options
+                        .iter()
+                        .any(|option| ["help", "version"].contains(option)),
                 "no such command: {command}"
             );
             let text = help(&words, &mut known);

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::text;
 
 /// The pages that several readers share: each begins with its contents.
-const LONG: [&str; 8] = [
+const LONG: [&str; 9] = [
+    "docs/by-hand.md",
     "docs/troubleshooting.md",
     "docs/operations.md",
     "docs/agents.md",

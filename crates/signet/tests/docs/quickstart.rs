@@ -9,11 +9,12 @@ use std::sync::{Mutex, PoisonError};
 
 use signet_testkit::{fed, says};
 
-static TURN: Mutex<()> = Mutex::new(());
+/// Whose turn it is among tests that start servers at the usual port.
+pub static TURN: Mutex<()> = Mutex::new(());
 pub const PAGE: &str = "docs/quickstart.md";
 
 /// What stands between two marks, inside its block of code.
-fn block(page: &str, mark: &str) -> String {
+pub fn block(page: &str, mark: &str) -> String {
     let rest = page.split_once(mark).unwrap().1;
     let rest = rest
         .split_once("```")
@@ -26,7 +27,7 @@ fn block(page: &str, mark: &str) -> String {
 }
 
 /// A program of this machine, as its path.
-fn which(name: &str) -> PathBuf {
+pub fn which(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     let named = std::env::var_os("NATS_SERVER").filter(|_| name == "nats-server");
     let found = std::env::split_paths(&path).map(|place| place.join(name));

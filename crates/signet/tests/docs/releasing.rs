@@ -7,7 +7,7 @@ use super::{pages, text};
 const PAGE: &str = "docs/releasing.md";
 
 /// The number of the release, as the workspace has it.
-fn version() -> String {
+pub fn version() -> String {
     let manifest = text("Cargo.toml");
     let (_, package) = manifest.split_once("[workspace.package]").unwrap();
     let (_, version) = package.split_once("\nversion = \"").unwrap();
