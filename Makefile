@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help build install uninstall deb interop demo test lint ci generated bench instructions fuzz older mutants torture sample clean
+.PHONY: help build install uninstall deb interop demo test lint ci docs generated bench instructions fuzz older mutants torture sample clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ test: ## run every test (needs Rust; fetches NATS servers, jq, strace, libfaketi
 
 lint: ## formatting, clippy, licences and sources, arrows, documentation
 	@.ci/run lint
+
+docs: ## show the documents as pages with search, in target/book (compiles mdBook, once)
+	@scripts/book
 
 generated: ## write everything that is made from the code: schemas, descriptions, tables, the types of clients
 	@scripts/generated

@@ -29,7 +29,7 @@ fn the_table_of_reasons_is_that_of_the_code() {
 fn the_kinds_of_the_page_are_those_of_the_table() {
     let kinds = Entry::kinds().into_iter().filter(|kind| *kind != "message");
     let names: Vec<String> = kinds.map(|kind| format!("`{kind}`")).collect();
-    let start = "| `kind` | `message`, or what else happened: ";
+    let start = "- `kind`: `message`, or what else happened: ";
     let end = "; of the log's files ";
     keep_between("audit/README.md", start, end, &names.join(", "));
 }

@@ -290,7 +290,7 @@ fn the_table_of_the_page_has_every_kind_of_line() {
     assert!(kinds.len() >= 16 && marks.len() == 4, "{kinds:?} {marks:?}");
     kinds.extend(marks);
     let (page, protocol) = (read("audit/README.md"), read("docs/protocol.md"));
-    let row = page.lines().find(|line| line.starts_with("| `kind` |"));
+    let row = page.lines().find(|line| line.starts_with("- `kind`: "));
     for kind in &kinds {
         assert!(row.unwrap().contains(&format!("`{kind}`")), "{kind}");
         assert!(protocol.contains(&format!("`{kind}`")), "{kind}");

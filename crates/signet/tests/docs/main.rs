@@ -12,9 +12,11 @@
 // Its own tests run here: they play benches in processes of their own.
 #[path = "../../../testkit/src/bench.rs"]
 mod bench;
+mod book;
 mod defaults;
 mod examples;
 mod glossary;
+mod layout;
 mod masks;
 mod named_tests;
 mod pages;

@@ -1,4 +1,5 @@
-//! What the code has in a table stands in a table of the documents too, so that whoever adds one is told of its page.
+//! Names that the code has in a table stand in a table or a list of the documents too, so that whoever adds one is told of its
+//! page.
 
 use signet_proto::envelope::Method;
 
@@ -6,15 +7,20 @@ use super::{AGENTS, text};
 
 const PROTOCOL: &str = "docs/protocol.md";
 
-/// That each name stands in the first cell of a row, between two lines of the page.
+/// That each name stands in the first cell of a row or begins an item of a list, between two lines of the page.
 fn stand_in_rows<'a>(page: &str, from: &str, to: &str, names: impl Iterator<Item = &'a str>) {
     let text = text(page);
     let (_, section) = text.split_once(from).unwrap();
     let (section, _) = section.split_once(to).unwrap();
-    let cells = section
-        .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
-    let cells: Vec<&str> = cells.collect();
+    // An item ends its name with a colon, where anything stands behind it.
+    let first = |line: &'_ str| -> Option<String> {
+        let row = line
+            .strip_prefix("| ")
+            .and_then(|row| row.split(" | ").next());
+        let item = || line.strip_prefix("- ")?.split("`: ").next();
+        row.or_else(item).map(|name| format!("{name}`"))
+    };
+    let cells: Vec<String> = section.lines().filter_map(first).collect();
     let is_there = |name: &str| {
         let quoted = format!("`{name}`");
         cells.iter().any(|cell| cell.contains(&quoted))
@@ -22,7 +28,7 @@ fn stand_in_rows<'a>(page: &str, from: &str, to: &str, names: impl Iterator<Item
     let missing: Vec<&str> = names.filter(|name| !is_there(name)).collect();
     assert!(
         missing.is_empty(),
-        "{missing:?}: give each a row of the table below \"{}\" in {page}",
+        "{missing:?}: give each a row of the table, or an item of the list, below \"{}\" in {page}",
         from.trim()
     );
 }
