@@ -68,7 +68,7 @@ fn answers(
 fn decides(net: &mut Net, draft: MessageId, word: Decision) {
     let said = decision(&net.agents[0], draft, word);
     does(net, 0, |node, at| {
-        node.turn(at).drafts().decide(&said).unwrap()
+        node.turn(at).drafts().decide(&said).unwrap().1
     });
     net.run_for(5_000);
 }

@@ -54,7 +54,7 @@ fn restricted() -> Sending {
 /// What Alice's node says of a decision.
 fn decides(net: &mut Net, approval: &Approval) -> Result<(), LocalError> {
     let at = net.at(0);
-    let outcome = net.agents[0].node.turn(at).drafts().decide(approval)?;
+    let (_, outcome) = net.agents[0].node.turn(at).drafts().decide(approval)?;
     let effects = net.agents[0].keep(at, outcome);
     net.perform(0, effects);
     Ok(())

@@ -38,6 +38,8 @@ pub enum CliError {
     Ended(Exit),
     /// Nobody reads the output any more: its pipe is closed.
     Unread,
+    /// The output cannot be written: why.
+    Unwritten(io::Error),
 }
 
 impl CliError {
@@ -89,12 +91,13 @@ impl CliError {
     pub fn output(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::Unread,
-            _ => Self::new(
-                Exit::Disk,
-                format!("standard output: {error}"),
-                "send the output elsewhere; what the command has changed stays changed",
-            ),
+            _ => Self::Unwritten(error),
         }
+    }
+
+    /// Whether nobody could read the output.
+    pub(super) const fn is_unread(&self) -> bool {
+        matches!(self, Self::Unread | Self::Unwritten(_))
     }
 
     /// Prints the failure and gives the exit code. Whoever asked for JSON gets one line of it.
@@ -108,6 +111,12 @@ impl CliError {
             } => (exit, reason, what, next),
             Self::Ended(exit) => return exit.into(),
             Self::Unread => return Exit::Done.into(),
+            Self::Unwritten(error) => (
+                Exit::Disk,
+                None,
+                format!("standard output: {error}"),
+                "send the output elsewhere; what the command has changed stays changed".to_owned(),
+            ),
         };
         let next = hint::typed(&next);
         let text = match json {

@@ -231,6 +231,11 @@ impl Effects {
 
     fn deliver(&mut self, accepted: &Accepted) {
         self.tell_of(accepted, "conversation.message");
+        self.tell_followers(accepted);
+    }
+
+    /// Tells those who follow the inbox that the message waits there.
+    fn tell_followers(&mut self, accepted: &Accepted) {
         if self.followers.is_empty() {
             return;
         }
@@ -253,8 +258,8 @@ impl Effects {
                     waiter.result.send(SendResult::Answered(accepted))
                 {
                     // The caller has gone meanwhile: the answer waits in the inbox, and followers hear of it as of any other
-                    // message.
-                    self.deliver(&accepted);
+                    // message. Subscribers have heard of it above.
+                    self.tell_followers(&accepted);
                 }
             }
             None => self.deliver(&accepted),

@@ -119,6 +119,25 @@ fn a_request_is_answered_and_another_declined() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_printed_stays_in_the_inbox() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let asking = alice
+        .command(&["send", &bob.agent, "--request", "{}"])
+        .stdout(full.unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let request = eventually("the request arrives", || bob.json(&["inbox"]).pop());
+    let id = request["message-id"].as_str().unwrap();
+    bob.done(&["reply", id, "{\"evenings\":[\"Tue\"]}"]);
+    let asked = asking.wait_with_output().unwrap();
+    assert_eq!(asked.status.code(), Some(4), "{}", says(&asked));
+    assert_eq!(alice.inbox()[0]["body"], json!({"evenings": ["Tue"]}));
+}
+
+#[test]
 fn a_notification_is_receipted_and_waits_until_it_is_taken() {
     let house = House::new();
     let (alice, bob) = house.alice_and_bob();

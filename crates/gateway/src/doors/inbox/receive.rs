@@ -97,7 +97,7 @@ async fn taken(
                 // A poll waits for up to 20 s, and needs no room in the queue: give its room back first, so that others can use
                 // it.
                 drop(place);
-                return poll(room, &waits, bytes).await;
+                return poll(room, &waits, bytes).await.map(of_known_caller);
             }
             Err(NotWaiting::Full) => return Err(InboxRefusal::Full),
             // This poll is a copy, or came late: it must not take the place of the one that waits. Give it to the daemon like
@@ -109,11 +109,14 @@ async fn taken(
     // Delay every answer to the next tick, a refusal as well: otherwise the time of the answer would tell what was verified.
     sleep(until_tick(began.elapsed())).await;
     ruled?;
-    let mut response = StatusCode::ACCEPTED.into_response();
-    // The inbox limits each address itself, so the listener must not count an accepted delivery against its limit for
-    // strangers: this mark exempts it.
+    Ok(of_known_caller(StatusCode::ACCEPTED.into_response()))
+}
+
+/// Marks the answer to an accepted delivery or to a verified poll. The inbox limits each address itself, so the listener must
+/// not count such a request against its limit for strangers: the mark exempts it.
+fn of_known_caller(mut response: Response) -> Response {
     response.extensions_mut().insert(KnownCaller);
-    Ok(response)
+    response
 }
 
 /// Puts the envelopes into the queue, and waits until the daemon has ruled on all of them.

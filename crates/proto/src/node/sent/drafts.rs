@@ -63,12 +63,12 @@ impl<'n> SentView<'n> {
 }
 
 impl DraftsDoor<'_, '_> {
-    /// Our person's decision about a draft, signed by their control key.
+    /// Our person's decision about a draft, signed by their control key. Returns which draft it was.
     ///
     /// # Errors
     /// `draft-unknown` when no such draft waits for one (it may have ended, or never been), or
     /// `statement-invalid` when our person's control key did not sign, or is out of date.
-    pub fn decide(&mut self, approval: &Approval) -> Result<Outcome, LocalError> {
+    pub fn decide(&mut self, approval: &Approval) -> Result<(MessageId, Outcome), LocalError> {
         let (node, now) = (&self.turn.node, self.turn.at.now);
         if !(node.people).is_our_control(node.context(), now, &approval.control) {
             return Err(LocalError::Message(Reason::StatementInvalid));
@@ -98,7 +98,7 @@ impl DraftsDoor<'_, '_> {
                 self.announce_for(&peer);
             }
         }
-        Ok(self.turn.take())
+        Ok((message_id, self.turn.take()))
     }
 
     /// Takes back a message of ours that has not left. Returns for whom it was.

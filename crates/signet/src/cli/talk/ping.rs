@@ -47,7 +47,7 @@ pub(crate) fn run(args: PingArgs, home: Option<PathBuf>) -> Result<(), CliError>
     // Stop the time here: the acknowledgement below is not part of the peer's answer.
     let milliseconds = start.elapsed().as_secs_f64() * 1e3;
     if let Some(answer) = &sent.answer {
-        acknowledge_read(&mut client, answer);
+        acknowledge_read(&mut client, answer, &Ok(()));
     }
     let pinged = Pinged { sent, milliseconds };
     if args.json {

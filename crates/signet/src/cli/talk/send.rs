@@ -124,10 +124,10 @@ pub(crate) fn run(args: SendArgs, home: Option<PathBuf>) -> Result<(), CliError>
             sent.offers.as_deref().unwrap_or_default(),
         ));
     }
-    // Print the answer before it is acknowledged: an answer that nobody could read then stays in the inbox.
+    // Print the answer before it is acknowledged: an answer that could not be printed stays in the inbox.
     let told = tell(&args, home, &sent, now.as_ref(), took);
     if let Some(answer) = &sent.answer {
-        acknowledge_read(&mut client, answer);
+        acknowledge_read(&mut client, answer, &told);
     }
     told
 }

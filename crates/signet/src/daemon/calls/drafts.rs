@@ -40,7 +40,7 @@ impl Serve for DecideDraft {
         let control = parse_control(&self.control)?;
         let approval = Approval::parse(&self.statement, &control);
         let approval = approval.map_err(|error| invalid(&error))?;
-        let outcome = turn.drafts().decide(&approval).map_err(refused)?;
+        let (draft, outcome) = turn.drafts().decide(&approval).map_err(refused)?;
         let decided = Decided {
             decision: match approval.decision {
                 statement::Decision::Approved => Decision::Approved,
@@ -49,9 +49,12 @@ impl Serve for DecideDraft {
             sent: outcome
                 .effects
                 .iter()
-                // A pause, or a peer that is away, may hold back a message that was approved: look whether anything is
-                // published now.
-                .any(|effect| matches!(effect, Effect::Publish(_))),
+                // A pause, or a peer that is away, may hold back a message that was approved: look whether it is published now.
+                // A flight of a handshake, or another draft of that peer, is not this message.
+                .any(|effect| match effect {
+                    Effect::Publish(parcel) => parcel.message().headers.message_id == draft,
+                    _ => false,
+                }),
         };
         Ok((decided, outcome))
     }

@@ -111,6 +111,22 @@ fn a_refused_draft_never_leaves() {
 }
 
 #[test]
+fn an_approved_draft_is_not_called_sent_when_a_handshake_alone_leaves() {
+    let house = House::new();
+    let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
+    for home in [&alice, &bob] {
+        home.configure("# tier = 2", "tier = 4");
+    }
+    house.acquaint(&[&alice, &bob]);
+    alice.start();
+    let id = asks_to_tell(&alice, &bob);
+    let done = alice.json(&["approve", &id]).remove(0);
+    assert_eq!(done, json!({"decision": "approved", "sent": false}));
+    bob.start();
+    arrives(&bob);
+}
+
+#[test]
 fn the_control_key_may_be_anywhere_and_a_foreign_one_is_refused() {
     let house = House::new();
     let (alice, bob) = confidants(&house);

@@ -88,7 +88,7 @@ pub(super) fn run(args: &HandoffSendArgs, home: Option<PathBuf>) -> Result<(), C
     let sent = change(&mut client, &handoff)?;
     let told = tell(args, &sent);
     if let Some(answer) = &sent.answer {
-        acknowledge_read(&mut client, answer);
+        acknowledge_read(&mut client, answer, &told);
     }
     told
 }
