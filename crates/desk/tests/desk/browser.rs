@@ -109,6 +109,10 @@ impl Browser {
                 continue;
             }
             let answer = self.load(&bare, is_same_site);
+            if let (303, Some(to)) = (answer.status, answer.header("location")) {
+                url = absolute(&bare, to);
+                continue;
+            }
             if let (308, Some(to)) = (answer.status, answer.header("location")) {
                 let to = absolute(&bare, to);
                 if answer
@@ -293,6 +297,11 @@ fn with_fragment(url: &str, fragment: &str) -> String {
 }
 
 fn refresh(page: &str) -> Option<String> {
-    let to = between(page, "http-equiv=\"refresh\" content=\"0; url=", "\"")?;
+    let content = between(page, "http-equiv=\"refresh\" content=\"", "\"")?;
+    // HTML lets the space before `url` be left out.
+    let to = content
+        .strip_prefix("0;")?
+        .trim_start()
+        .strip_prefix("url=")?;
     Some(to.replace("&amp;", "&"))
 }

@@ -184,7 +184,7 @@ fn the_one_time_address_leads_by_the_desk_into_the_room_and_both_logs_stand_ther
         (today.matches("are complete and unchanged").count() == 2).then_some(today)
     });
     assert!(
-        today.contains("<b>alice</b>") && today.contains("<b>bob</b>"),
+        today.contains("<bdi>alice</bdi>") && today.contains("<bdi>bob</bdi>"),
         "{today}"
     );
     let index = alice.dir.join("view/view.db");

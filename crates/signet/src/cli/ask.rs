@@ -70,9 +70,7 @@ pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), 
     match client.call(&Acknowledge::of(vec![message.name()])) {
         Ok(_) => Ok(()),
         // The message has already left the inbox, for instance by `signet inbox --take`: that is as good as success.
-        Err(ClientError::Refused(refused)) if refused.is(&Reason::NotWaiting) => {
-            Ok(())
-        }
+        Err(ClientError::Refused(refused)) if refused.is(&Reason::NotWaiting) => Ok(()),
         // After any other refusal, such as `disk-full`, the message stays in the inbox and is shown again.
         Err(error) => Err(error.into()),
     }
@@ -80,11 +78,7 @@ pub(super) fn acknowledge(client: &mut Client, message: &Message) -> Result<(), 
 
 /// The same for an answer that was `told`. An answer whose output nobody could read stays in the inbox. Otherwise the
 /// command has done what it was asked for, so a daemon that cannot be told is no failure, only a line on standard error.
-pub(super) fn acknowledge_read(
-    client: &mut Client,
-    answer: &Message,
-    told: &Result<(), CliError>,
-) {
+pub(super) fn acknowledge_read(client: &mut Client, answer: &Message, told: &Result<(), CliError>) {
     let is_unread = told.as_ref().is_err_and(CliError::is_unread);
     if !is_unread && acknowledge(client, answer).is_err() {
         anstream::eprintln!(

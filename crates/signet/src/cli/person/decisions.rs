@@ -253,7 +253,9 @@ impl CliError {
     pub fn told(&self) -> (&str, &str) {
         match self {
             Self::Told { what, next, .. } => (what, next),
-            Self::Ended(_) | Self::Unread => ("the command ended without a word", ""),
+            Self::Ended(_) | Self::Unread | Self::Unwritten(_) => {
+                ("the command ended without a word", "")
+            }
         }
     }
 

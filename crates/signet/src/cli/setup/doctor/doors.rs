@@ -92,7 +92,7 @@ fn read(option: &str, file: &Path) -> Result<(), (String, String)> {
     let unasked = || format!("ls -l {}", hint::word(file));
     let program = gateway::program().map_err(|failure| match failure {
         CliError::Told { what, next, .. } => (what, next),
-        CliError::Ended(_) | CliError::Unread => {
+        CliError::Ended(_) | CliError::Unread | CliError::Unwritten(_) => {
             ("its program cannot be asked".to_owned(), unasked())
         }
     })?;
