@@ -16,7 +16,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 use signet_audit::{Depth, LogError, ProgressFn, Settings, reconcile, verify_with};
 
-use crate::cli::failure::of_log;
+use crate::cli::failure::exits::of_log;
 use crate::cli::{CliError, Exit};
 use progress::Bar;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use signet_api::Reason;
-use signet_audit::{LogError, visible};
+use signet_audit::visible;
 
 use crate::cli::exit::Exit;
 use crate::config::ConfigError;
@@ -18,7 +18,10 @@ use crate::home::NoHome;
 use crate::keystore::KeystoreError;
 use crate::lock::LockError;
 use crate::memory::MemoryError;
-use crate::state::StateError;
+
+use exits::{of_config, of_daemon, of_file, of_keys, of_lock, of_memory, of_private, of_server};
+
+pub(super) mod exits;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -162,166 +165,6 @@ struct FailureMembers<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
-}
-
-/// Which code stands for what the system said of a file.
-pub(super) fn of_file(kind: ErrorKind) -> Exit {
-    match kind {
-        ErrorKind::NotFound
-        | ErrorKind::PermissionDenied
-        | ErrorKind::IsADirectory
-        | ErrorKind::NotADirectory
-        | ErrorKind::InvalidInput
-        | ErrorKind::InvalidData
-        | ErrorKind::InvalidFilename => Exit::Usage,
-        ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty | ErrorKind::OutOfMemory => {
-            Exit::Refused
-        }
-        _ => Exit::Disk,
-    }
-}
-
-/// Which code stands for what is wrong with a log that is read.
-pub(super) fn of_log(error: &LogError) -> Exit {
-    match error {
-        LogError::Io { source, .. } => of_file(source.kind()),
-        LogError::NoLog(_)
-        | LogError::NoOwner(_)
-        | LogError::SameAgent(_)
-        | LogError::OpenKey(_)
-        | LogError::NotPlain { .. }
-        | LogError::OpenFolder { .. }
-        | LogError::OpenFolderAbove { .. }
-        | LogError::NotShared { .. }
-        | LogError::Newer { .. } => Exit::Usage,
-        LogError::Full(_) | LogError::ReadOnly(_) | LogError::Gone { .. } | LogError::Stopped => {
-            Exit::Disk
-        }
-        LogError::Broken { .. }
-        | LogError::WentBack { .. }
-        | LogError::Appended { .. }
-        | LogError::Record { .. }
-        | LogError::TooLong(_)
-        | LogError::NotGenesis(_)
-        | LogError::Unanchored { .. }
-        | LogError::Held(_) => Exit::Refused,
-    }
-}
-
-fn of_private(error: &PrivateError) -> Exit {
-    match error {
-        PrivateError::Io { source, .. } => of_file(source.kind()),
-        PrivateError::Mode { .. } | PrivateError::Owner { .. } | PrivateError::NotPlain(_) => {
-            Exit::Usage
-        }
-    }
-}
-
-fn of_keys(error: &KeystoreError) -> Exit {
-    match error {
-        KeystoreError::File(error) => of_private(error),
-        KeystoreError::Waiting { .. }
-        | KeystoreError::Intruded { .. }
-        | KeystoreError::Unfit { .. }
-        | KeystoreError::NoRequest
-        | KeystoreError::Randomness(_) => Exit::Refused,
-        // Exit with the code of wrong use: the person has to mend a key file, a passphrase or the root key's answer first.
-        KeystoreError::Missing(_)
-        | KeystoreError::NoCredential { .. }
-        | KeystoreError::Pem { .. }
-        | KeystoreError::Key { .. }
-        | KeystoreError::Json { .. }
-        | KeystoreError::Certificate { .. }
-        | KeystoreError::ForeignCertificate(_)
-        | KeystoreError::ForeignStatement(_)
-        | KeystoreError::OtherAgent { .. }
-        | KeystoreError::Layers(_)
-        | KeystoreError::SameRoot
-        | KeystoreError::OtherRoot(_)
-        | KeystoreError::StillNextRoot(_)
-        | KeystoreError::NotNextRoot(_)
-        | KeystoreError::NextRootMissing(_)
-        | KeystoreError::OtherPerson(_)
-        | KeystoreError::NoControl(_)
-        | KeystoreError::ForeignAnswer(_)
-        | KeystoreError::Encrypted(_)
-        | KeystoreError::EncryptedSsh(_)
-        | KeystoreError::NoOpensshForm(_)
-        | KeystoreError::Bundle
-        | KeystoreError::NotInBundle(_)
-        | KeystoreError::PassphraseNeeded
-        | KeystoreError::WrongPassphrase
-        | KeystoreError::NoPassphrase(_) => Exit::Usage,
-    }
-}
-
-fn of_lock(error: &LockError) -> Exit {
-    match error {
-        LockError::ReadOnly(_) => Exit::Disk,
-        LockError::Io { source, .. } => of_file(source.kind()),
-        LockError::Foreign { .. } | LockError::OpenFolder { .. } | LockError::NotPlain(_) => {
-            Exit::Usage
-        }
-        LockError::Held { .. } => Exit::Refused,
-    }
-}
-
-fn of_memory(error: &MemoryError) -> Exit {
-    match error {
-        MemoryError::Log(error) if error.is_of_the_disk() => Exit::Disk,
-        MemoryError::Log(error) => of_log(error),
-        MemoryError::Keys(error) => of_keys(error),
-        MemoryError::NoGroup(_)
-        | MemoryError::State(StateError::Newer { .. } | StateError::NotPlain(_)) => Exit::Usage,
-        MemoryError::State(StateError::Full | StateError::Refused(_)) => Exit::Disk,
-        MemoryError::Random(_)
-        | MemoryError::NoBeginning(_)
-        | MemoryError::Unproven { .. }
-        | MemoryError::NothingLost
-        | MemoryError::OtherAgent { .. }
-        | MemoryError::State(
-            StateError::Missing
-            | StateError::Empty
-            | StateError::Older
-            | StateError::OtherAgent
-            | StateError::Damaged(_)
-            | StateError::Unfit
-            | StateError::Row(_),
-        ) => Exit::Refused,
-    }
-}
-
-fn of_config(error: &ConfigError) -> Exit {
-    match error {
-        ConfigError::Secret(error) => of_private(error),
-        ConfigError::Io { source, .. } => of_file(source.kind()),
-        ConfigError::Setting(_)
-        | ConfigError::SocketPath { .. }
-        | ConfigError::Writable { .. }
-        | ConfigError::Carriers { .. } => Exit::Usage,
-    }
-}
-
-fn of_server(error: &ServerError) -> Exit {
-    match error {
-        ServerError::Io { source, .. } => of_file(source.kind()),
-        ServerError::InTheWay { .. } | ServerError::Taken { .. } | ServerError::NoGroup { .. } => {
-            Exit::Usage
-        }
-    }
-}
-
-fn of_daemon(error: &DaemonError) -> Exit {
-    match error {
-        DaemonError::Config(error) => of_config(error),
-        DaemonError::Lock(error) => of_lock(error),
-        DaemonError::Memory(error) => of_memory(error),
-        DaemonError::Private(error) => of_private(error),
-        DaemonError::Control(error) => of_server(error),
-        DaemonError::Nats(_) => Exit::Usage,
-        DaemonError::Log(_) => Exit::Disk,
-        DaemonError::System(_) => Exit::Refused,
-    }
 }
 
 impl From<NoHome> for CliError {

@@ -11,7 +11,7 @@ use signet_proto::ids::MessageId;
 
 use crate::cli::CliError;
 use crate::cli::ask::connect;
-use crate::cli::failure::of_log;
+use crate::cli::failure::exits::of_log;
 use crate::config::Config;
 use crate::control::Client;
 use crate::home::Home;
