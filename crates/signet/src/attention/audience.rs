@@ -58,7 +58,8 @@ impl Audience {
         let told = serde_json::to_value(&attention).unwrap_or_default();
         self.followers
             .retain(|follower| follower.notify(ATTENTION, &told).is_ok());
-        // A follower such as `signet watch` gets the hint without program and home, because it fills in its own.
+        // The followers above got the hint as it is: a program such as `signet watch` adds its own program name and
+        // home. The hook adds those of the daemon.
         self.hook.tell(attention);
     }
 

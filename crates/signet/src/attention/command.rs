@@ -68,7 +68,8 @@ impl NotifyHook {
     pub(crate) fn tell(&self, attention: Attention) {
         let mut state = self.shared.state();
         if state.command.is_some() {
-            // The command shows the hint as it is, so fill in program and home here, whoever tells.
+            // A command of `[notify]` shows `next` unchanged, so put this program and this home into it here, for the
+            // records of all callers of `tell`.
             let next = typed(&attention.next);
             state.pace.put(Attention { next, ..attention });
             drop(state);
@@ -143,8 +144,8 @@ impl SharedHook {
     fn note(&self, command: &NotifyCommand, attention: Attention, ended: Result<(), String>) {
         let mut state = self.state();
         if state.command.as_ref() != Some(command) {
-            // The configuration names another command by now, or none. If the old command failed, put its record back for the
-            // new one. Without a command, drop it: a later one is told anew of everything that needs attention then.
+            // The configuration names another command by now, or none. If the old command failed, let the new one tell
+            // its record. Without a command, drop the record: a later command hears of all that stands then.
             if ended.is_err() && state.command.is_some() {
                 state.pace.put_back(attention);
             }

@@ -65,8 +65,9 @@ pub enum NotTaken {
 
 /// A carrier of that name; whoever attaches reaches as far as its socket.
 pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, Reading) {
-    // The channel needs no bound of its own: each message in it holds a permit of `room`, which counts messages, and permits
-    // of `kib`, which count kibibytes. All other news are few: a program counts as up once a second at most.
+    // The channel needs no bound of its own: each message in it holds a permit of `room`, which counts messages, and
+    // permits of `kib`, which count kibibytes. All other news is rare: a program connects once a second at most
+    // (`FLAPPING`).
     let (news, posted) = mpsc::unbounded_channel();
     let shared = SharedForeign {
         id: id.clone(),
@@ -167,8 +168,8 @@ impl Foreign {
         // Send only now that there is room for all messages: the answer to the call could not say that a part of them was
         // taken.
         for news in news {
-            // The receiver is gone when the daemon stops. The batch is then dropped, and with it `done`,
-            // whose dropped reply answers that the daemon stops.
+            // This fails only if the daemon stops and the receiver is gone. The batch is then dropped with its `done`,
+            // and `done` with the caller's reply: a reply that is dropped tells the caller that the daemon stops.
             let _ = shared.news.send(news);
         }
         Ok(())
@@ -358,8 +359,8 @@ impl CarrierSource for ForeignSource {
     fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
         let received = async move {
             let count = self.0.recv_many(out, max).await;
-            // Close the receiving end after a stop: the senders live as long as the daemon, so the
-            // channel would never end by itself.
+            // Close the receiving end after a stop: the senders live as long as the daemon, so without this the channel
+            // would never end, and its reader would wait on.
             let stopped = out.iter().any(|news| matches!(news, News::Stopped));
             if stopped {
                 self.0.close();

@@ -103,8 +103,9 @@ impl CarrierSource for NatsInbox {
 const fn settlement_of(ruled: Disposition) -> Settlement {
     match ruled {
         Disposition::Accepted => Settlement::Ack,
-        // `Term` tells NATS to forget the message. After a `Nak` NATS would bring it again: a refused message would be refused
-        // again, for ever. What was only counted and is needed again, its sender sends again.
+        // `Term` tells NATS to forget the message. After a `Nak` NATS would bring it again and again, and a refused
+        // message would be refused each time. A message that was only counted goes out again from its sender, which got
+        // no receipt.
         Disposition::Refused | Disposition::Counted => Settlement::Term,
     }
 }

@@ -198,8 +198,9 @@ fn with_those_before(
 ) -> Result<Vec<Candidate>, LogError> {
     match sent_before(name, log) {
         Ok(before) => found.extend(before),
-        // If the log cannot be read, go on with the messages that the daemon named, where one is meant: this user may be one
-        // whom the socket's group lets in, and the log's group does not. Where none is, nobody knows whether there is one.
+        // The user may belong to the socket's group and not to the log's, so an unreadable log is no error if the
+        // daemon named a message that begins with `name`. Otherwise report the error: the message may stand in the log,
+        // so "unknown" would be wrong.
         Err(_) if found.iter().any(|it| it.id.starts_with(name)) => {}
         Err(error) => return Err(error),
     }
@@ -208,7 +209,7 @@ fn with_those_before(
 
 fn sent_before(name: &str, log: &Path) -> Result<Vec<Candidate>, LogError> {
     let mut files = match log_files(log) {
-        // Nothing was ever written.
+        // There is no log yet: this agent has sent nothing.
         Err(LogError::NoLog(_)) => Vec::new(),
         files => files?,
     };
@@ -267,7 +268,8 @@ mod tests {
         let found = with_those_before(known(), "0193", log).unwrap();
         assert_eq!(found, known(), "nothing was ever written");
         let gone = log.join("gone");
-        // A folder in the place of a month stops everybody, as a missing permission stops all but root.
+        // Put a folder where the log's file of a month belongs: nobody can read it as a file. Taking the permission to
+        // read away would not stop root, as whom this test may run.
         std::fs::create_dir(log.join("inter-agent-2026-02.jsonl")).unwrap();
         for log in [log, &gone] {
             let found = with_those_before(known(), "0192f0", log);

@@ -112,8 +112,8 @@ pub(crate) fn routes_of(texts: &[String], peer: &AgentId) -> Result<Vec<Route>, 
             .find(|known| known.carrier == route.carrier);
         match known {
             None => routes.push(route),
-            // The node notes only the carrier's name for a message that went out. So a peer has one route for each carrier, and
-            // a second address is added to that route.
+            // A message that went out is noted with the name of its carrier alone, so two routes of one carrier could
+            // not be told apart. A peer has one route for each carrier, and a second address is added to that route.
             Some(known) if is_another_address(known, &route) => {
                 known.address.push(' ');
                 known.address.push_str(&route.address);

@@ -39,7 +39,8 @@ impl ForeignState {
     pub(super) fn hand_out(&mut self, id: &CarrierId) {
         self.under_way
             .retain(|_, parcel| parcel.since.elapsed() <= REPORTED_WITHIN);
-        // Some parcels may just have been dropped above: count the bytes of the rest, which are at most 64 parcels.
+        // The parcels that `retain` dropped no longer count: add up the bytes of the remaining ones anew. They are at
+        // most `PARCELS_UNDER_WAY`, so this is cheap.
         self.under_way_bytes = self.under_way.values().map(|parcel| parcel.bytes).sum();
         while self.under_way.len() < PARCELS_UNDER_WAY && self.under_way_bytes < UNDER_WAY_BYTES {
             let Some(Queued { parcel, held }) = self.queue.pop_front() else {

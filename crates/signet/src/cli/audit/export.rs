@@ -108,7 +108,7 @@ pub(super) fn write_new<T>(
     let file = options
         .write(true)
         .create_new(true)
-        // What is written holds message bodies in clear, up to tier 2: so only the owner may read it.
+        // The export holds message bodies in clear, up to tier 2: so only the owner may read it.
         .mode(0o600)
         .open(path)?;
     let mut out = BufWriter::new(file);

@@ -216,7 +216,7 @@ fn opened(log: &Path, key: &Path, witnesses: &[Witnessed]) -> Result<OpenedTexts
         ));
     }
     let count = texts.len() as u64;
-    // `to_value` does not fail: the names are texts, and what they name is texts and JSON.
+    // `to_value` does not fail: `texts` has hashes as keys, and only texts and JSON as values.
     let bytes = canonical(&serde_json::to_value(&texts).unwrap_or_default());
     Ok(OpenedTexts { bytes, count })
 }

@@ -75,7 +75,8 @@ pub(super) fn of_keys(error: &KeystoreError) -> Exit {
         | KeystoreError::Unfit { .. }
         | KeystoreError::NoRequest
         | KeystoreError::Randomness(_) => Exit::Refused,
-        // Exit with the code of wrong use: the person has to mend a key file, a passphrase or the root key's answer first.
+        // Exit with the code of wrong use: before the same command can succeed, the person has to mend a key file, a
+        // passphrase, or the answer that the root key's machine gave to `signet key request`.
         KeystoreError::Missing(_)
         | KeystoreError::NoCredential { .. }
         | KeystoreError::Pem { .. }

@@ -189,7 +189,8 @@ impl PersonsHome {
     /// # Errors
     /// When the key is not there, or the daemon refuses.
     pub fn pause(&self, paused: bool) -> Result<Pausing, CliError> {
-        // Ask the daemon first: without one, `tell` would answer from the stopped agent's state.
+        // Fail here if no daemon answers: `tell` would then change the stopped agent's state itself, and all other
+        // calls of the desk need a running daemon.
         self.daemon()?;
         Ok(tell(Some(self.home.path().to_owned()), &self.control, paused)?.0)
     }
@@ -218,7 +219,8 @@ impl PersonsHome {
             .find(|listed| listed.draft.message_id == message_id);
         Ok(found.map(|listed| {
             let peer = listed.draft.peer.clone();
-            // Nobody knows the words of a stranger for whom something waits: no approval is asked for then.
+            // If the peer is a stranger, `ShowPeer` fails, and the draft has no words to show. It needs none: it waits
+            // for an introduction and not for approval.
             let known = daemon.call(&ShowPeer { peer }).ok();
             let known = known.map(|shown| shown.peer);
             FetchedDraft {

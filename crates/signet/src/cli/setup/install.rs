@@ -78,7 +78,8 @@ fn install(
     // Make the users first: the files and folders below are given to these users by number.
     machine.write(&name.sysusers_file(), &name.sysusers(), None)?;
     machine.sysusers(&name.sysusers())?;
-    // The agent's note names a login whose seed was lost with the home: nobody can use that login any more, so make a new one.
+    // If the home is gone, so is the seed of the login that the agent's note in /etc/signet/agents names: nobody can
+    // log in with it any more, so make a new login.
     let lost = |known: &Installed| known.nkey.is_some() && !is_home;
     let old = known.and_then(|known| if lost(&known) { None } else { known.nkey });
     let new = match (&broker, &old) {

@@ -34,8 +34,8 @@ pub(crate) fn run_until(
     home: &Home,
     asked: impl Future<Output = ()>,
 ) -> Result<(), CliError> {
-    // Unless SIGNET_LOG says otherwise, `USUAL` shows only warnings of the NATS client library: it would also report every
-    // dropped message, and the `gap` lines of the agent's log count these already.
+    // Without SIGNET_LOG, `USUAL` lets only warnings of the NATS client library through: below that level the library
+    // also reports each dropped message, and the `gap` lines of the agent's log count these already.
     let told = std::env::var_os("SIGNET_LOG").map(|told| told.to_string_lossy().into_owned());
     let (filter, unfit) = filter_of(told.as_deref());
     // At level `trace` the NATS client library prints the text of every message: leave that out, whatever SIGNET_LOG says.

@@ -62,7 +62,8 @@ pub(crate) fn run(args: &ViewArgs, homes: Vec<PathBuf>) -> Result<(), CliError> 
     if args.forget {
         return program::forget(&data);
     }
-    // So many events may wait: a room that says the same again and again then waits itself, and fills no memory.
+    // The channel holds `EVENTS` events, so a room that says the same again and again fills no memory: `hear` drops its
+    // words while the channel is full.
     let (tell, events) = sync_channel(EVENTS);
     browser::hear_enter(tell.clone());
     let view = OpenView::start(args, household, data, tell)?;
@@ -210,7 +211,8 @@ impl OpenView {
         mut entry: Option<EntryFile>,
     ) -> Result<(), CliError> {
         loop {
-            // The address in the file is of no use after a minute: then the file goes as well.
+            // The one-time address in the entry file is good for `ONCE` seconds. If no event comes in that time, drop
+            // `entry`, which removes the file.
             let event = match &entry {
                 Some(_) => events.recv_timeout(Duration::from_secs(ONCE)).ok(),
                 None => events.recv().ok(),
@@ -227,7 +229,8 @@ impl OpenView {
                     lost.inspect(|home| home.look_again(self.tell.clone()));
                 }
                 ViewEvent::Said(ViewProgram::Room, CordWord::End(_)) => return told_idle(),
-                // Whoever reads in the room may still want to decide: the desk waits for the room.
+                // The end of an idle desk ends this command only if there is no reading room: a person who still reads
+                // there may want to decide later.
                 ViewEvent::Said(ViewProgram::Desk, CordWord::End(_)) if self.room.is_none() => {
                     return told_idle();
                 }
@@ -240,7 +243,7 @@ impl OpenView {
     fn reconnect(&self, name: String, connection: std::os::unix::net::UnixStream) {
         let word = ToRoom::Connection(signet_cord::ReconnectedHome { name });
         if let Some((room, _)) = &self.room {
-            // A room that is gone says so by its end of the cord.
+            // An error is ignored: it means that the room has ended, and `hear` then tells that by `ViewEvent::Gone`.
             let _ = room.hand_over(&word, connection);
         }
     }

@@ -62,7 +62,8 @@ impl PersonsHome {
         let mut found = Vec::new();
         for file in files {
             look_in(&file, name, &mut found)?;
-            // A message and its draft stand in the same month, or in the one before: the older ones hold nothing more.
+            // End the search once `MOST` lines are found: one message has no more, and otherwise a long log would be
+            // read back to its first month.
             if found.len() >= MOST {
                 break;
             }
@@ -109,7 +110,8 @@ fn look_in(file: &Path, name: MessageId, found: &mut Vec<SealedLine>) -> Result<
     let (text, mut raw) = (name.to_string(), Vec::new());
     loop {
         raw.clear();
-        // A line that is too long for a log is read in pieces, and none of them is taken for a line.
+        // Read `MAX_LINE` and one byte at most, so that a line without an end cannot fill the memory. A log has no
+        // longer line: the pieces of one have no line feed, or are no JSON, and are passed over.
         let mut piece = (&mut lines).take(MAX_LINE as u64 + 1);
         let got = piece.read_until(b'\n', &mut raw).map_err(unread)?;
         if got == 0 {

@@ -23,8 +23,8 @@ pub(super) fn run(
     // Stop the daemon before its login is removed: without the login it would only fail again and again.
     stop(machine, name)?;
     known.removed = true;
-    // Note the removal before the server is configured: the server's configuration is made from the notes
-    // of agents that were not removed.
+    // Note the removal before `configure` writes the server's configuration, which has a login for each agent that is
+    // not noted as removed: the other way round, this agent would keep its login.
     agents::note(machine, name, &known)?;
     if server::is_ours(machine) && server::configure(machine)? {
         server::reload(machine)?;

@@ -30,8 +30,8 @@ impl ServerSettings {
                 "name the file that nats-server reads: --add FILE",
             )
         })?;
-        // `parse` only looks for known texts: this comparison proves that the file holds nothing else,
-        // which a new file would lose.
+        // `parse` only looks for known texts and passes over all others. This comparison proves that there are no
+        // others: signet would lose them when it writes the file anew.
         let kept = Self::parse(&text).filter(|kept| kept.server().render() == text);
         kept.ok_or_else(|| foreign(path.to_owned()))
     }

@@ -43,7 +43,8 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Cl
     command.env_remove("NATS_URL");
     // Note the length of the output file before the start: the errors that it already holds are those of earlier starts.
     let before = std::fs::metadata(&log).map_or(0, |facts| facts.len());
-    // Start the daemon in a process group of its own: a Ctrl-C at this terminal is meant for this command.
+    // Start the daemon in a process group of its own: otherwise Ctrl-C at this terminal, which is meant for this
+    // command alone, would end the daemon, too.
     let child = command.process_group(0).spawn();
     let child = child.map_err(|error| failed("the daemon does not start", error))?;
     wait(home, config, Some((child, before)))
@@ -155,7 +156,8 @@ pub(super) fn stop(home: &Home) -> Result<bool, CliError> {
             Ok(_) => return Ok(false),
         };
         let pid = holder.parse::<i32>().ok().and_then(Pid::from_raw);
-        // Whoever has just taken the lock writes its number at once: ask again until the number is there.
+        // The lock is held, but its file names no process yet: the holder writes its number just after it has taken the
+        // lock. Ask again until the number is there.
         if pid.is_some() || start.elapsed() > NAMING {
             break (holder, pid);
         }
@@ -210,7 +212,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path());
         let mut other = Command::new("sleep").arg("60").spawn().unwrap();
-        // That daemon had this number before, and was killed.
+        // The lock's file names a killed daemon, whose process number the `sleep` has got since. The next daemon
+        // (`held`) has the lock already, and has not yet written its own number.
         std::fs::write(home.lock_file(), format!("{:<20}1\n", other.id())).unwrap();
         let held = std::fs::File::open(home.lock_file()).unwrap();
         held.try_lock().unwrap();

@@ -15,7 +15,8 @@ pub(super) struct EntryFile(PathBuf);
 
 impl Drop for EntryFile {
     fn drop(&mut self) {
-        // The address in it is used or too old: a file that stays gives nothing away.
+        // An error is ignored: by now the address in the file was used or is too old, so a file that cannot be removed
+        // lets nobody in.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -40,7 +41,8 @@ pub(super) fn open(at: &str) -> Result<Option<EntryFile>, CliError> {
         .stderr(Stdio::null());
     match command.spawn() {
         Ok(mut child) => {
-            // Wait for it beside: a browser that stays open must not keep this command, and one that ends must not stay a zombie.
+            // Wait for the browser in a thread of its own: a browser that stays open must not hold up this command, and
+            // one that has ended would stay a zombie if nobody waited for it.
             std::thread::spawn(move || child.wait());
             print("view     the page opens in your browser\n")?;
             Ok(Some(file))
@@ -74,7 +76,8 @@ pub(super) fn hear_enter(tell: SyncSender<ViewEvent>) {
 fn write(at: &str) -> Result<EntryFile, CliError> {
     let folder = folder();
     let path = folder.join(format!("signet-view-{}.html", std::process::id()));
-    // A process of this number may have left one behind.
+    // An earlier `signet view` with the same process number may have left its file here, and `create` would fail over
+    // it.
     let _ = std::fs::remove_file(&path);
     private::create(&path, page(at).as_bytes())?;
     Ok(EntryFile(path))

@@ -129,8 +129,8 @@ impl ViewedHome {
     /// Tries until the daemon answers again, and tells when it does.
     pub(super) fn look_again(&self, tell: SyncSender<ViewEvent>) {
         let home = self.clone();
-        // A log alone has no daemon that could come back.
-        // One thread for each home: a captured room says as often as it likes that a connection is lost.
+        // A viewed log without a home has no daemon to wait for. Start no second thread for a home: a captured reading
+        // room may report a lost connection as often as it likes, and would fill the machine with threads.
         if home.socket.is_none() || home.looked_for.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -140,7 +140,7 @@ impl ViewedHome {
                 if let Ok(Some(connection)) = home.onlooker() {
                     let name = home.name.clone();
                     home.looked_for.store(false, Ordering::SeqCst);
-                    // Nobody hears it when the command ends meanwhile.
+                    // The send fails only if this command ends meanwhile: then nobody needs the connection any more.
                     let _ = tell.send(ViewEvent::Connected(name, connection));
                     return;
                 }
@@ -165,7 +165,8 @@ fn free_name(path: &Path, before: &[ViewedHome]) -> String {
     let is_free = |name: &str| before.iter().all(|home| home.name != name);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let names = std::iter::once(name.to_string()).chain(numbered);
-    // One of the names is free: there are fewer homes than numbers.
+    // One of the names is always free, because `numbered` has more numbers than there are homes: so the empty default
+    // is never used.
     { names }.find(|name| is_free(name)).unwrap_or_default()
 }
 

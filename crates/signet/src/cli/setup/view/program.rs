@@ -77,14 +77,15 @@ impl Started {
         }
         let (cord, end) = Cord::pair().map_err(|error| broken(program, &error))?;
         let mut command = Command::new(&file);
-        // This process's environment may hold secrets, and neither program needs any of it.
+        // This process's environment may hold secrets, and neither the reading room nor the desk needs any of it.
         command.args(words).env_clear();
         command.stdin(Stdio::from(end)).stdout(Stdio::null());
         let child = command.spawn().map_err(|error| {
             let what = format!("{} cannot be started: {error}", file.display());
             CliError::usage(what, INSTALL_IT)
         })?;
-        // Drop the command here: it holds the program's end of the cord, and the cord would never end.
+        // Drop the command here: it still holds the program's end of the cord. While this process holds that end open,
+        // the cord would not end with the program, and `hear` would wait for ever.
         drop(command);
         let (said_ready, ready) = sync_channel(1);
         let heard = cord.try_clone().map_err(|error| broken(program, &error))?;
@@ -128,7 +129,8 @@ impl Started {
         while matches!(self.child.try_wait(), Ok(None)) && began.elapsed() < GRACE {
             std::thread::sleep(Duration::from_millis(20));
         }
-        // A program that has ended is not killed: its number may be another's by now, and `kill` knows that.
+        // `Child::kill` sends nothing to a program that has ended, whose process number may belong to another program
+        // by now.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -145,13 +147,16 @@ pub(super) fn forget(data: &Path) -> Result<(), CliError> {
 fn hear(program: ViewProgram, cord: &Cord, tell: &SyncSender<ViewEvent>, ready: &SyncSender<()>) {
     loop {
         match cord.receive_word::<CordWord>() {
-            // Who says it again finds the place for it taken.
+            // `try_send` and not `send`: a program that says `Ready` a second time finds the channel's one place taken,
+            // and must not hold up this thread.
             Ok(Some(CordWord::Ready {})) => drop(ready.try_send(())),
-            // Pass a word over where too many wait: a room that says the same again and again hurts itself alone.
+            // Drop the word if the channel is full: a reading room that says the same again and again then loses only
+            // its own words, and fills no memory.
             Ok(Some(word)) => drop(tell.try_send(ViewEvent::Said(program, word))),
             Err(CordError::Malformed | CordError::TooLong) => {}
             Ok(None) | Err(CordError::Io(_)) => {
-                // Nobody hears it when the command ends meanwhile.
+                // The send fails only if this command ends meanwhile: then nobody needs to hear that the program is
+                // gone.
                 let _ = tell.send(ViewEvent::Gone(program));
                 return;
             }
