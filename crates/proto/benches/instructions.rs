@@ -56,7 +56,8 @@ fn signed(tables: TableBudget) -> (KeyTables, VerifyKey, Vec<Message>) {
     let peer = bob.node.trust().peer(&mail[0].headers.agent_id).unwrap();
     let key = peer.newest().unwrap().signing_key.clone();
     let tables = KeyTables::new(tables);
-    // Whatever is made once is made before.
+    // Verify one message here: the tables of the base point and of the key, which are made only once, are then there
+    // before the count begins.
     assert!(holds(&tables, &key, &mail[0]));
     (tables, key, mail)
 }
@@ -85,7 +86,7 @@ fn beside_peers(peers: usize) -> Agent {
     crowded(alice, peers)
 }
 
-// From bytes to the line of the log: V01 to V12, and what follows.
+// Counts checks V01 to V12 of docs/protocol.md for each message, and the making of its log line.
 #[library_benchmark]
 #[bench::of_a_session(setup = with_mail)]
 fn inbound((mut bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<u8>) {
@@ -104,7 +105,8 @@ fn inbound((mut bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<u8>) {
     (bob, line)
 }
 
-// From bytes to messages, V01 to V04: by the reader of canonical form, and by that of every spelling.
+// `parse` counts the fast reader, which takes canonical form alone; `parse_any` counts the full parser, which takes
+// every spelling. Both do checks V01 to V04 of docs/protocol.md.
 #[library_benchmark]
 #[bench::in_one_pass(setup = with_mail)]
 fn parse((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Unverified>) {
@@ -119,7 +121,8 @@ fn parse_any((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Unverified>) {
     (bob, read.map(|message| message.unwrap()).collect())
 }
 
-// The signature alone.
+// Counts the verification of signatures alone, of messages that were parsed before: without a table of the key, and
+// with one.
 #[library_benchmark]
 #[bench::without_a_table(args = (TableBudget::OFF), setup = signed)]
 #[bench::by_a_table(args = (TableBudget::AT_ONCE), setup = signed)]
@@ -128,7 +131,7 @@ fn verify((tables, key, mail): (KeyTables, VerifyKey, Vec<Message>)) -> KeyTable
     tables
 }
 
-// The table of one key, where the base point's is there.
+// Counts the making of one key's table: `setup` has made the table of the base point, which all keys share.
 #[library_benchmark]
 #[bench::of_a_key(args = (TableBudget::AT_ONCE), setup = signed)]
 fn make_table((tables, _key, mail): (KeyTables, VerifyKey, Vec<Message>)) -> KeyTables {
@@ -140,7 +143,7 @@ fn make_table((tables, _key, mail): (KeyTables, VerifyKey, Vec<Message>)) -> Key
     tables
 }
 
-// What a worker does with bytes: V01 to V07.
+// Counts the share of a worker, checks V01 to V07 of docs/protocol.md, without the node's own checks.
 #[library_benchmark]
 #[bench::of_a_session(setup = with_mail)]
 fn judge((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Judged>) {
@@ -149,7 +152,7 @@ fn judge((bob, mail): (Agent, Vec<Arc<[u8]>>)) -> (Agent, Vec<Judged>) {
     (bob, judged)
 }
 
-// Both sides of four flights, and the message that waited for them.
+// Counts the four flights of a handshake on both sides, with the message that waited for the session.
 #[library_benchmark]
 #[bench::of_two(setup = strangers)]
 #[bench::beside_one_peer(args = [0], setup = strangers_beside)]
@@ -158,7 +161,8 @@ fn handshake(two: (Agent, Agent)) -> (Agent, Agent) {
     meet(two)
 }
 
-// One call, signed, at the beginning of a conversation.
+// Counts the signing of one message that an agent sends: as the first of its conversation, as the one after a thousand
+// others, and beside 300 peers.
 #[library_benchmark]
 #[bench::first(setup = in_a_new_conversation)]
 #[bench::behind_a_thousand(setup = in_a_long_conversation)]
@@ -168,8 +172,8 @@ fn handle_send(mut alice: Agent) -> (Agent, Outcome) {
     (alice, outcome)
 }
 
-// One message, from bytes to its receipt: judged, the next time asked for twice as the daemon does, and the timeout that
-// follows.
+// Counts one message until its receipt leaves: judging it, asking for the next timeout (twice, since the daemon asks
+// after each turn), the timeout that sends the receipt, and asking once more.
 #[library_benchmark]
 #[bench::with_one_peer(args = [0], setup = with_a_message)]
 #[bench::with_three_hundred_peers(args = [300], setup = with_a_message)]
@@ -193,12 +197,13 @@ fn receipted((mut bob, message): (Agent, Arc<[u8]>)) -> (Agent, Outcome) {
     (bob, outcome)
 }
 
-// One more is made known.
+// Counts how one more peer becomes known.
 #[library_benchmark]
 #[bench::of_one(args = [1], setup = who_knows)]
 #[bench::of_600(args = [600], setup = who_knows)]
 fn peer_add((mut alice, certificate): (Agent, Certificate)) -> (Agent, Outcome) {
-    // The workers hold the trust store as it is.
+    // The daemon's workers hold the trust store while it changes: hold it here as well, so that the copy which the
+    // change then makes is counted.
     let held = alice.node.trust().clone();
     let outcome = alice.node.turn(at(1)).people().bind(&certificate).unwrap();
     assert!(!held.is_same(alice.node.trust()));

@@ -41,7 +41,8 @@ fn main() {
     let messages = bench.size(MESSAGES, 2);
     println!("{messages} messages a round, {rounds} rounds, medians.\n");
 
-    // The second takes what the making of the first gave back: what is counted is what stays.
+    // The second agent reuses the memory that was free again after the making of the first: the growth is then only
+    // what the second one keeps.
     let first = crowded(in_session().1, crowds[3]);
     let before = resident_kib();
     let second = crowded(in_session().1, crowds[3]);
@@ -93,7 +94,7 @@ fn main() {
         median(added) / 1e3,
         Limit::Most(1.0),
     );
-    // With a few peers, pages and not peers are counted.
+    // This limit says something for thousands of peers only: with a few, whole pages of memory outweigh the peers.
     let each = held / crowds[3] as f64;
     bench.held("a known peer in memory, KiB", each, Limit::Most(10.0));
     bench.end();
@@ -167,7 +168,8 @@ fn handshake(host: &mut Agent, guest: usize) -> f64 {
 /// Microseconds until one more is known.
 fn added(alice: &mut Agent, n: usize) -> f64 {
     let certificate = one_more(n);
-    // The workers hold the trust store as it is.
+    // The daemon's workers hold the trust store while it changes: hold it here as well, so that the copy which the
+    // change then makes is timed.
     let held = alice.node.trust().clone();
     let start = Instant::now();
     drop(alice.node.turn(at(1)).people().bind(&certificate).unwrap());

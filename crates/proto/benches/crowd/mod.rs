@@ -53,7 +53,8 @@ pub(crate) fn meet((mut alice, mut bob): (Agent, Agent)) -> (Agent, Agent) {
 
 /// The same of two who stay where they are.
 pub(crate) fn shake_hands(alice: &mut Agent, bob: &mut Agent) {
-    // What the tests hold the agenda against is no work of a daemon's.
+    // Tests let an agent ask every peer at each timeout, to check the agenda. A daemon does no such work: switch it
+    // off, or the bench would count it.
     (alice.asks_everybody, bob.asks_everybody) = (false, false);
     let outcome = send(alice);
     let effects = alice.keep(at(0), outcome);
@@ -88,7 +89,7 @@ pub(crate) fn crowded(mut agent: Agent, peers: usize) -> Agent {
     agent.keep(at(0), outcome);
     know(&mut agent, peers);
     let mut agent = settled(agent);
-    // A daemon has it on the disk.
+    // A daemon keeps its log on the disk: drop the copy in memory, or the bench would count it as memory of the peers.
     agent.log.clear();
     agent.log.shrink_to_fit();
     agent
