@@ -172,8 +172,8 @@ fn fraction_nanos(fraction: &[u8]) -> Option<i64> {
 }
 
 fn nanos(span: Duration) -> i64 {
-    // A span that is too long for i64 becomes i64::MAX, which is 292 years. Added or subtracted, either leads out of the years
-    // that there are, and `clamped`, which the callers call, gives the last or the first moment.
+    // A span that is too long for i64 becomes i64::MAX, which is 292 years. A sum with it lies after the last year, a
+    // difference before the first: `clamped`, which the callers call, gives the last or the first moment.
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 
@@ -181,7 +181,8 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let date = self.to_date_time();
         let mut text = *b"0000-00-00T00:00:00.000Z";
-        // Put digits in place instead of formatting seven numbers: every line of a log is compared with itself written anew.
+        // Put the digits in place: formatting seven numbers is slower, and a reader of a log does this for every line,
+        // which it writes anew to compare it.
         let mut put = |from: usize, to: usize, mut number: u32| {
             for digit in text.iter_mut().take(to).skip(from).rev() {
                 *digit = b'0' + (number % 10) as u8;

@@ -46,8 +46,8 @@ impl LineKind for AttemptLine {
         line.maybe("peer", self.peer.as_ref().map(AgentId::as_str));
         line.text("reason", &self.reason);
         line.number("count", self.count);
-        // The member `call` exists since version 2 of the log's lines. A line of version 1 is written only to be compared with
-        // the log: so leave `call` out of it.
+        // The member `call` exists since version 2 of the log's lines. A line of version 1 is written anew only to
+        // compare it with the line that the log holds: with `call` in it, the two would differ.
         let is_second = line.version == LineVersion::V2;
         line.some("call", self.call.as_deref().filter(|_| is_second));
         let Some(tried) = &self.tried else { return };

@@ -30,8 +30,9 @@ impl<'a> Derived<'a> {
     pub(super) fn of(verdict: &'a Verdict) -> Self {
         match &verdict.evidence {
             Evidence::Whole(message) => Self::of_message(message, verdict.direction),
-            // A log line with `Evidence::Headers` keeps only the message's headers, from which a reader derives the line's
-            // other members. So leave out the peer's reason, which no header holds.
+            // A log line with `Evidence::Headers` keeps only the message's headers, and a reader of the log makes the
+            // line's other members anew from them. No header holds the peer's reason: leave it out, or the reader could
+            // not.
             Evidence::Headers(message) => Self {
                 peer_reason: None,
                 ..Self::of_message(message, verdict.direction)

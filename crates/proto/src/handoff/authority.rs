@@ -77,7 +77,8 @@ impl Authority {
             return Err(Overstep::Capability(wider.clone()));
         }
         self.reaches(next.tier)?;
-        // The depth has to fall with each mandate, and must not stay equal: so every chain of mandates ends.
+        // The depth says how often the task may still be handed on: it has to fall with each mandate. If it could stay
+        // equal, a chain of mandates would have no end.
         if next.depth >= self.depth {
             let (asked, given) = (next.depth, self.depth);
             return Err(Overstep::Depth { asked, given });

@@ -149,10 +149,9 @@ impl Line<'_> {
                 let method = message.form.method();
                 self.apply_refused(&message.headers, method, verdict.hash, reason);
             }
-            // A replay reads this line as `Withheld` and uses no method there, since lines of version 1 have none: use none
-            // here either, so that a replay has the same result. Of flights only those marked tier 3 or 4 are logged so, since
-            // a refused flight is never paid as a peer's (`can_be_a_replay`): such a flight is refused whatever the handshake
-            // (V10), so noting it as seen keeps none out that could fit later.
+            // A replay reads this line as `Withheld`, and knows no method there, since lines of version 1 have none:
+            // name none here either, or a replay would have another result. A flight comes here only with tier 3 or 4
+            // (`can_be_a_replay`): V10 refuses it in every handshake, so its id may be noted as seen.
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
                 self.apply_refused(&message.headers, None, verdict.hash, reason);
             }

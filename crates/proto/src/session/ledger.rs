@@ -153,7 +153,8 @@ impl Ledger {
 
     /// Remembers a message that went out under `sequence`.
     pub fn record(&mut self, sequence: u64, message: Arc<Message>, at: Timestamp) {
-        // A start reads the session's row first, with its `next`, and then its waiting messages, which must not lower `next`.
+        // A start reads the session's row with `next` first, and records its waiting messages after that. These must
+        // not lower `next`, or their numbers would be given to new messages.
         self.next = self.next.max(sequence + 1);
         self.bytes += message.canonical().len();
         let resend = at.saturating_add(FIRST_RESEND);
@@ -242,7 +243,8 @@ impl Ledger {
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
         for (number, waiting) in &covered {
-            // Keep what was refused as dated in the future, to sign it anew: before `forget`, which drops what `keep` reads.
+            // Keep a message that the peer refused as dated in the future, to sign it anew. Do so before `forget`,
+            // which drops the marks that `keep` reads.
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }

@@ -398,8 +398,9 @@ impl LeasesDoor<'_, '_> {
                 && !self.is_answered_by_draft(peer, name)
         });
         let next = free.next();
-        // Begin the next look after this message. A message that was passed over since it was leased, or waits after a failed
-        // try, is not lost: when that ends, `Supply` changes, and the consumer looks from the first message again.
+        // Begin the next look after this message. Earlier messages that are leased, or wait after a failed try, were
+        // passed over: when the lease or the wait ends, `Supply` changes, and the consumer looks from the first message
+        // again.
         wanted.looked = match &next {
             Some(item) => item.number,
             None => inbox.arrivals(),
@@ -433,8 +434,8 @@ impl LeasesDoor<'_, '_> {
             .filter(|lease| lease.tell.is_some_and(|tell| tell <= now));
         let due: Vec<_> = due
             .map(|lease| {
-                // Tell the peer once only that somebody works on its request, even if this message cannot leave: the answer
-                // itself will come.
+                // Tell the peer only once that somebody works on its request: do not try again if the word cannot
+                // leave, since the answer itself will come.
                 lease.tell = None;
                 lease.name.clone()
             })

@@ -137,8 +137,8 @@ impl Peer {
                 }
                 Timestamp::from_millis(0)
             }
-            // A new session would end at the same time as this one, with the same certificate or key statement. So do not renew
-            // this one early, and announce after its end only if mail waits.
+            // Our certificate or key statement, or the peer's, ends this session, and would end a new one at the same
+            // time. So do not renew this one early, and announce after its end only if mail waits.
             Some(session) if session.is_open() && !session.can_be_outlasted(own_until) => {
                 has_mail.then_some(session.ends)?
             }

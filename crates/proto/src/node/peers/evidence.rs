@@ -98,8 +98,9 @@ impl Peer {
         let Some(newest) = sessions.next() else {
             return false;
         };
-        // Leave out a session in which the peer never spoke: the peer may have refused it, for its time or after a crash. Leave
-        // out a session that a certificate or key statement ends within an hour: a new session has to follow it soon.
+        // Do not count a session in which the peer never spoke: the peer may have refused it because of its time, or
+        // after a crash. Nor count a session of less than an hour: a certificate or key statement ends it, and a new
+        // one has to follow.
         let alike = sessions
             .filter(|old| old.confirmed && old.ends >= old.began.saturating_add(HOUR))
             .take_while(|old| {

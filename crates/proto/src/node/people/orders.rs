@@ -129,7 +129,8 @@ impl People {
         let last = self.pausing.statement.as_ref();
         // The very same statement again is no fault: each agent of our person repeats it daily.
         let echo = last == Some(statement);
-        // `rank` compares control certificates first: otherwise a thief of an older control key could use up all serials.
+        // `rank` compares control certificates before serials: a thief of an older control key can sign with the
+        // highest serial.
         match echo || last.is_none_or(|last| rank(last) < rank(statement)) {
             true => Ok(()),
             false => Err(Reason::StatementStale),

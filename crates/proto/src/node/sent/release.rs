@@ -51,8 +51,8 @@ impl DraftsDoor<'_, '_> {
                 continue;
             }
             let call = draft.form.method().is_some();
-            // If the peer's budget has no room for this draft, later drafts wait as well: none may overtake another that waits
-            // for the same.
+            // If the peer's budget has no room for this draft, hold back the later drafts to this peer as well: they
+            // need the same budget, and would overtake this one.
             if let Some(later) = self.turn.node.peers.leaves_at(now, peer, call) {
                 return self.hold(peer, later);
             }

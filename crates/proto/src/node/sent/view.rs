@@ -166,8 +166,9 @@ impl<'n> SentView<'n> {
 
     /// Whether a draft says something that our person wants to decide about first.
     fn asks_person(self, draft: &Draft) -> bool {
-        // The daemon answers every ping by itself, so the answer carries no words of our agent's. A ping carries none where the log
-        // shows that it says nothing; the agent may send words under that name, and its person is asked about those.
+        // The daemon answers every ping by itself: no words of our agent's are in the answer, so the person is not
+        // asked. Nor about a ping of ours that shows in the log that it says nothing (`is_silent`); a ping with words
+        // needs approval.
         let is_ping = draft
             .capability
             .as_ref()

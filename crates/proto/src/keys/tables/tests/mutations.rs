@@ -20,8 +20,8 @@ impl Mutations {
         let keys = (0..32).map(|n| {
             let secret = scalar(&mut dice);
             let both = Both::of(EdwardsPoint::mul_base(&secret) + EIGHT_TORSION[n % 8]);
-            // Three of every four signatures have to be valid even if the key has a part of low order: try nonces until one is.
-            // Keep every fourth signature as it comes, valid or not.
+            // Three of every four signatures have to be valid even if the key has a part of low order: try nonces until
+            // the signature is valid. Keep every fourth signature as it comes, valid or not.
             let signatures = (0..32).map(|number| {
                 let mut made = (Vec::new(), [0; 64]);
                 for of_nonce in 0..32 {
