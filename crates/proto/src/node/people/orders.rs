@@ -129,8 +129,7 @@ impl People {
         let last = self.pausing.statement.as_ref();
         // The very same statement again is no fault: each agent of our person repeats it daily.
         let echo = last == Some(statement);
-        // `rank` compares control certificates before serials: a thief of an older control key can sign with the
-        // highest serial.
+        // `rank` compares control certificates before serials: a thief of an older key may use up the highest serial.
         match echo || last.is_none_or(|last| rank(last) < rank(statement)) {
             true => Ok(()),
             false => Err(Reason::StatementStale),
