@@ -129,8 +129,8 @@ impl Client {
         if self.last_id > 0 && !self.listens && self.is_closed() {
             self.stream = connect(&self.path, self.timeout)?;
         }
-        // Set `listens` before the call is sent: once the daemon answers, notifications come on this connection, which
-        // must then not be replaced.
+        // Set `listens` before the call is sent, not after its answer: the daemon may obey the call although its answer
+        // comes too late. Notifications then come on this connection, and connecting anew would lose them.
         self.listens |= [FollowInbox::METHOD, FollowAttention::METHOD].contains(&method);
         self.last_id += 1;
         let request =
@@ -155,7 +155,8 @@ impl Client {
             return Err(ClientError::Closed);
         }
         let stream = self.stream.into_inner();
-        // The times are ours: whoever gets the connection waits as long as it likes.
+        // Take off the timeouts that this client set for its own calls: the program that gets the connection decides
+        // how long it waits.
         let untimed = stream.set_read_timeout(None);
         let untimed = untimed.and_then(|()| stream.set_write_timeout(None));
         untimed.map_err(ClientError::Io)?;

@@ -51,7 +51,8 @@ const ONLOOKERS: [&str; 20] = [
 impl Method {
     /// Whether a connection that only looks may call it.
     pub fn is_for_onlookers(&self) -> bool {
-        // Ask for the effect, too: a call whose line changes from showing to changing drops out of the list by itself.
+        // Ask for the effect as well as for the name: if a call's line in the table `calls!` changes from `Shows` to
+        // `Changes`, onlookers lose the call although `ONLOOKERS` still names it.
         self.effect == Effect::Shows
             && self.whose != Role::Carrier
             && ONLOOKERS.contains(&self.name)

@@ -28,7 +28,8 @@ fn main() {
     let rounds = bench.size(ROUNDS, 1);
     for (group, commits) in [(1, 40), (64, 20), (256, 8)] {
         let commits = bench.size(commits, 2);
-        // In turns, so that what else the disk does meets both.
+        // Measure the log and the bare writes in turns: other work of the disk then slows both, and hardly changes
+        // their ratio.
         let (mut log, mut bare_seconds) = (0.0, 0.0);
         for _ in 0..rounds {
             let dir = tempfile::tempdir().unwrap();

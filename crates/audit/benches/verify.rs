@@ -56,7 +56,7 @@ fn main() {
     let cores = std::thread::available_parallelism().unwrap();
     println!("{lines} lines, {} MB, {cores} cores", bytes / 1_000_000);
     let unit = bare_verify(bench.size(2_000, 10));
-    // Beside the clock the processor's own time, which says the same on a machine that is busy.
+    // Measure the processor's own time beside the clock's: other programs on a busy machine lengthen only the clock's.
     for (name, depth, rounds) in [
         ("links", Depth::Links, bench.size(5, 1)),
         ("signatures", Depth::Signatures, 1),
@@ -65,7 +65,8 @@ fn main() {
         let best = (0..rounds)
             .map(|_| seconds(dir.path(), depth))
             .fold(f64::MAX, f64::min);
-        // The processor's time is told in hundredths of a second.
+        // The system counts the processor's time in hundredths of a second, and a short run may count as 0: take at
+        // least one hundredth, or the figure below would be infinite.
         let busy = (cpu_seconds() - busy).max(0.01) / f64::from(rounds);
         let megabytes = bytes as f64 / 1e6;
         bench.figure(format!("{name}, MB a second"), megabytes / best);
@@ -160,7 +161,8 @@ fn write(dir: &Path, lines: u64) {
     let keys = CheckpointKeys::new(dir.join("keys"), || Ok(Zeroizing::new([7; 32])));
     let mut log = Log::open_with(&dir.join("log"), second(0), &genesis(), keys).unwrap();
     log.append(second(0), &trust_bob()).unwrap();
-    // Each message is another: one message in two lines would rightly be called tampering.
+    // Make each message another one (`number`): verification would rightly report the same message in two lines as
+    // tampering.
     for number in 2..lines {
         log.append(second(number), &accepted(number, SUMMARY))
             .unwrap();

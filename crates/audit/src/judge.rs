@@ -98,8 +98,8 @@ impl Judgement {
             self.known_tree = self.believed_tree(path, record)?;
         }
         let mut newest = remembered.pop();
-        // After a clean stop no line may follow the anchored line. After a crash lines may follow, up to the first that moves
-        // something and bears no signature: cut the log there. Without an anchor, `judge_without_anchor` decides below.
+        // After a clean stop no line may follow the anchored one. After a crash, cut the log at the first one that is
+        // unsigned and not inert (`Weight`): nothing vouches for it. Without an anchor, `judge_without_anchor` decides.
         match (&record, &newest) {
             (Some(record), _) if record.is_clean => {
                 demand_end(&self.dir, &self.found, &record.position)?;
@@ -267,7 +267,7 @@ impl Judgement {
                 behind: end.tip.seq.saturating_sub(record.position.head.seq),
             }
         } else {
-            // The anchor names an earlier month. Only anchored lines have a checkpoint: allow this newer month no checkpoint.
+            // The anchor names an earlier month, and only anchored lines have checkpoints: this month may have none.
             Required::Anchored {
                 least: 0,
                 behind: u64::MAX,
@@ -282,7 +282,8 @@ impl Judgement {
         };
         let month = month_of(&end.path).unwrap_or_default();
         let is_anchored = matches!(expected, Required::Anchored { .. });
-        // Take the saved tree only if the anchor vouches for it and its lines are compared with it after the start.
+        // A start does not read the lines of a saved tree: take it only if they are read later and the anchor vouches
+        // for it.
         let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
         checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }

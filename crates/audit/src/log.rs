@@ -91,8 +91,8 @@ impl Log {
         let appended = self.append_members(now, &members);
         self.members = members;
         if appended.is_ok() {
-            // Raise the weight after the append: if `append_members` ends a month, it commits only earlier lines and
-            // resets the weight.
+            // Raise the weight after the append: if `append_members` ends a month, it commits the earlier lines and
+            // resets the weight, and this line would not be anchored.
             self.weight = self.weight.max(entry.weight());
         }
         appended

@@ -15,8 +15,8 @@ pub(crate) fn leaf(line: &[u8]) -> Digest {
 /// block in turn, the processor works on one while the other waits.
 pub(crate) fn hash_and_leaf(line: &[u8]) -> (Digest, Digest) {
     let (mut hash, mut leaf) = (Sha256::new(), Sha256::new());
-    // SHA-256 works on blocks of equal length. The leaf's hash begins with one extra byte, so its first block has room for one
-    // byte less of the line.
+    // SHA-256 works on blocks of equal length. The leaf's hash begins with one extra byte, so give its first block one
+    // byte less of the line: each update in the loop then fills a whole block of both hashes.
     let (first, mut ahead) = line.split_at(line.len().min(BLOCK - 1));
     leaf.update([LEAF]);
     leaf.update(first);

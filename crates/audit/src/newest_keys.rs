@@ -35,7 +35,8 @@ impl<K: Eq + Hash, V> NewestKeys<K, V> {
             *known = value;
             return;
         }
-        // Forget before adding: the queue's memory doubles when it has to hold one more than a power of two.
+        // Forget the oldest key before adding one: `most` is usually a power of two, and a queue that holds one more
+        // than a power of two doubles its memory.
         if self.order.len() >= self.most {
             self.forget_oldest();
         }

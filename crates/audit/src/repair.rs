@@ -38,8 +38,8 @@ impl FoundEnd {
         };
         while let Some(path) = files.pop() {
             let tail = examine(disk, &path, files.last())?;
-            // The bytes from `tail.end` on are torn. Of a file without a whole line these are all: the process died after it
-            // made the file and before the first line was written whole.
+            // The bytes from `tail.end` on are torn. In a file without a whole line all bytes are torn: the process
+            // died after it made the file and before the first line was written whole.
             found.torn.push((path.clone(), tail.end));
             if let Some((tip, kind)) = tail.last {
                 found.end = Some(LogEnd {

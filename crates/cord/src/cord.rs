@@ -41,7 +41,8 @@ impl Cord {
     /// When the system has no file descriptor left.
     pub fn pair() -> Result<(Self, OwnedFd), CordError> {
         let kind = SocketType::SEQPACKET;
-        // Close both ends at exec: the started program gets its end as standard input alone, and no other program any.
+        // Close both ends at exec: other programs that this one starts must not inherit them. The program at the other
+        // end gets its end as standard input.
         let (here, there) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)?;
         // A program that reads nothing must not hold up the launcher for ever.
@@ -199,7 +200,7 @@ mod tests {
         drop(sent);
         let heard = launcher.receive_word::<CordWord>().unwrap();
         assert_eq!(heard, Some(CordWord::Ready {}));
-        // Its other end is closed: the launcher holds nothing.
+        // `read` meets the end of the stream: the launcher kept no copy of the file descriptor that was sent along.
         assert_eq!(kept.read(&mut [0]).unwrap(), 0);
     }
 

@@ -96,8 +96,8 @@ impl Pulls {
         }
         self.in_vain = self.in_vain.saturating_add(1);
         self.next = now + self.pause();
-        // Return true at one pull of the row alone: with `>=` the caller would warn again at each further pull that ends at
-        // once.
+        // Return true at one pull alone of a series in which each pull ends at once: with `>=` the caller would warn
+        // again at each further one.
         self.in_vain == FREE + DOUBLINGS
     }
 

@@ -190,8 +190,9 @@ impl ExcerptLines {
         within: Option<(Timestamp, Timestamp)>,
     ) -> Option<LogExcerpt> {
         let is_all = *proven == ExcerptSubject::Everything;
-        // The bundle says from when to when its lines are. A span that was not asked for would say that nothing else was said
-        // in it.
+        // A bundle names the span that its lines are from. Name the span that was asked for only if everything in it is
+        // proven; else name the time from the first to the last line: a longer span would say that nothing else was
+        // said in it.
         let (from, to) = match within.filter(|_| is_all) {
             Some(within) => within,
             None => (

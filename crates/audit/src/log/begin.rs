@@ -85,7 +85,8 @@ impl Log {
             self.append(now, &Entry::Loss(LossLine { line, hash }))?;
         }
         if let (None, Some(path)) = (&self.anchor, &path) {
-            // The first anchor may name only durable lines, so commit the lines before the anchor is made.
+            // Commit the lines before the first anchor names them: after a power cut, an anchor that names a line not
+            // on the disk would look as if lines had been removed.
             self.commit()?;
             let (record, tree) = (self.record(false), self.known_tree());
             self.anchor = Some(Anchor::create(&self.disk, path, record, tree.as_ref())?);

@@ -66,8 +66,8 @@ impl Log {
     pub(super) fn prove_month(&mut self) -> Result<(), LogError> {
         self.commit()?;
         self.checkpoint()?;
-        // Destroy the old keys last: a start that finds only the new month's key concludes that the new month already
-        // had its first line.
+        // Destroy the old keys last: a start that finds only the new month's key concludes that the new month had its
+        // first line. If a crash came before that line was on the disk, the start would refuse the log.
         if let Some(checkpoints) = &self.checkpoints {
             let destroyed = checkpoints.destroy_old_keys(&self.month);
             self.stop_unless_full(destroyed)?;

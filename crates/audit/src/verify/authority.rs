@@ -135,7 +135,7 @@ impl KnownTrust {
             return Ok(());
         }
         // Take the log's own certificate under any root key: its person may change the root key several times between
-        // two starts.
+        // two starts, and the newest key is then not the successor that the last known key named.
         if self.me.as_ref() == Some(&certificate.agent) {
             let pinned = Principal::of(certificate);
             self.roots.insert(certificate.principal.clone(), pinned);
@@ -165,7 +165,8 @@ impl KnownTrust {
             .or_insert_with(|| Principal::of(certificate));
         let same = *pinned.root() == certificate.root;
         let succeeds = !same && pinned.is_succeeded_by(&certificate.root);
-        // An older certificate of the same root key must not bring back the successor that the root key named before.
+        // Ignore the successor that an older certificate of the same root key names: the newer certificate may name
+        // another, and the former successor must not become the root key.
         if succeeds || (same && certificate.serial >= pinned.seen()) {
             *pinned = Principal::of(certificate);
         }
@@ -191,8 +192,8 @@ impl KnownTrust {
         };
         let bound = self.agents.get(&certificate.agent);
         let bound = bound.is_some_and(|known| known.principal == certificate.principal);
-        // Take also a certificate under the root key that the known root key has named as its successor. Do not make the
-        // successor itself known here: once the session stands, the log has a line of its own that does.
+        // Take also a certificate under the root key that the known root key has named as its successor. Do not replace
+        // the known root key here: a later line of the log does that once the session stands.
         let pinned = self.roots.get(&certificate.principal);
         let counts = pinned.is_some_and(|pinned| {
             *pinned.root() == certificate.root || pinned.is_succeeded_by(&certificate.root)

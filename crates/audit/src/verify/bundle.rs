@@ -271,7 +271,8 @@ impl BundleReader {
             None if counts => *self.report.signed.entry(sender.to_string()).or_default() += 1,
             None => {}
         }
-        // A bundle that holds no drafts says nothing about them: then this finds none, and judges nothing.
+        // Hold the message against its draft. If the bundle has no line of the draft, `take_sent` finds none and
+        // reports no fault.
         if verdict.ruling == Ruling::Sent
             && let Some(what) = self.decisions.take_sent(message, &self.authority)
         {

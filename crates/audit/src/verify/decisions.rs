@@ -175,8 +175,9 @@ impl DraftDecisions {
         if says == draft.says {
             return None;
         }
-        // A request that named no capability, and had to wait for a session, may have got the peer's only capability when it
-        // left: compare without the capability, which its draft lacks. What a person approved leaves as it was approved.
+        // A request that named no capability, and had to wait for a session, may have got the peer's only capability
+        // when it left: compare without the capability, which its draft lacks. An approved message leaves as it was
+        // approved.
         let finds = draft.approve.is_none() && message.form.method() == Some(Method::Request);
         let envelope = sent.as_mut().and_then(envelope).filter(|_| finds);
         let headers = envelope.and_then(|envelope| envelope.get_mut("headers")?.as_object_mut());

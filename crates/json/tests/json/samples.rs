@@ -189,7 +189,7 @@ fn unicode_is_not_normalised() {
     );
 }
 
-// Oracles
+// Comparison with other implementations (oracles)
 
 /// Numbers, not spellings, are compared: serde_json's features keep different ones.
 fn same(a: &Value, b: &Value) -> bool {
@@ -298,7 +298,8 @@ proptest! {
     fn what_serde_json_writes_is_accepted_with_an_equal_value(value in any_value()) {
         for text in [serde_json::to_string(&value), serde_json::to_string_pretty(&value)] {
             let text = text.unwrap();
-            // serde_json may spell a double from 10^16 as digits and ".0" or with an exponent.
+            // From 10^16 on serde_json may spell a double as digits and ".0" or with an exponent: the parser has to
+            // take both.
             let parsed = message(&text).unwrap();
             prop_assert!(same(&parsed, &serde_json::from_str(&text).unwrap()));
         }
