@@ -154,7 +154,8 @@ pub async fn run_over(
     manager: &Manager,
     asked: impl Future<Output = ()>,
 ) -> Result<(), DaemonError> {
-    // SIGHUP, sent as a terminal closes, would end the daemon. Catch it first of all: it is to reload the configuration.
+    // Catch SIGHUP first of all. It asks for a reload of the configuration, and a closing terminal sends it too: a
+    // daemon that does not catch it yet would be ended by it.
     let hangups = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -224,7 +225,8 @@ impl Running {
     ) -> Result<Self, DaemonError> {
         let carriers = connected.carriers;
         memory.node.set_routes(connected.routes.clone());
-        // Tell the node that each carrier is down: it would take each as read to its end, and give up messages too early.
+        // Tell the node that each carrier is down. Otherwise it would believe that the mail of each carrier has been
+        // read to its end, and would give up its own messages before the receipts for them are read.
         for carrier in carriers.ids() {
             memory.node.handle_disconnected(carrier);
         }
@@ -299,8 +301,8 @@ impl Running {
         info!(%agent, socket = %self.event_loop.state.settings.control_socket().display(), "running");
         let proved = self.event_loop.run(self.inputs, stop).await;
         drop(self.months);
-        // Close the journal before `forged` takes the saved hash trees out of the anchor: a journal that closes writes them
-        // there.
+        // Close the journal before `forged` is called: the journal writes the hash trees of the log's months into the
+        // anchor as it closes, and `forged` takes them out, so that the next start reads the newest month whole.
         let written = self.journal.close().await;
         let proved = proved.map_err(|error| months::forged(self.lock.home(), error));
         // The journal hands the keeper the last snapshot of the state while it closes, so close the keeper after it.

@@ -226,14 +226,15 @@ fn write_holder(file: &mut File) -> io::Result<()> {
 /// The number of the process that holds the lock; "unknown" where the file does not tell it.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
-    // Messages print this number, and `signet down` signals its process: accept digits alone, and read no more bytes than a
-    // holder writes of whatever the file holds.
+    // Messages print this number, and `signet down` signals its process: accept digits alone. The file may be longer
+    // than a holder makes it, so read no more bytes than a holder writes.
     let read = file.take(LONGEST).read_to_string(&mut text);
     let mut words = text.split_ascii_whitespace();
     let pid = words.next().unwrap_or_default();
     let known = read.is_ok() && !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
-    // Whoever has just taken the lock has not written yet, so the file may name the holder before, whose number another
-    // process may have by now: that one started at another time. Releases before this one wrote no time.
+    // A process that has just taken the lock may not have written yet. The file then names an earlier
+    // holder, whose number another process may have by now: its start does not fit the time in the file.
+    // Older releases wrote no time.
     let is_it = |since: &str| started(pid).is_some_and(|ticks| ticks.to_string() == since);
     match known && words.next().is_none_or(is_it) {
         true => pid.to_owned(),
@@ -290,7 +291,7 @@ mod tests {
         let since = started("self").unwrap();
         for (text, named) in [
             (format!("{own:<20}{since}\n"), own.to_string()),
-            // As releases before this one wrote it.
+            // Older releases wrote the number without a time: the process is named all the same.
             (format!("{own}\n"), own.to_string()),
             (format!("{own:<20}{}\n", since - 1), "unknown".to_owned()),
             (format!("{own:<20}{since}0\n"), "unknown".to_owned()),

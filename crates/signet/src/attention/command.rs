@@ -228,8 +228,8 @@ impl Runner {
 
     fn prepared(&self, command: &NotifyCommand) -> Command {
         let mut prepared = Command::new(&command.program);
-        // Pass on only the variables that `KEPT` names: a list of those to leave out would miss one that a
-        // later systemd adds and that leads to a secret.
+        // Pass on only the variables that `KEPT` names. With a list of variables to leave out instead, a variable that
+        // a later systemd adds could lead the command to a secret.
         prepared.args(&command.arguments).env_clear();
         let kept = KEPT
             .iter()

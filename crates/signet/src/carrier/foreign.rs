@@ -65,9 +65,9 @@ pub enum NotTaken {
 
 /// A carrier of that name; whoever attaches reaches as far as its socket.
 pub fn foreign(id: CarrierId, agent: &AgentId, reach: &Arc<Reach>) -> (Foreign, Reading) {
-    // The channel needs no bound of its own: each message in it holds a permit of `room`, which counts messages, and
-    // permits of `kib`, which count kibibytes. All other news is rare: a program connects once a second at most
-    // (`FLAPPING`).
+    // The channel needs no bound of its own: each message in it holds a permit of `room`, which counts
+    // messages, and permits of `kib`, which count kibibytes. All other news is rare: a program connects once a
+    // second at most (`FLAPPING`).
     let (news, posted) = mpsc::unbounded_channel();
     let shared = SharedForeign {
         id: id.clone(),

@@ -103,9 +103,9 @@ impl CarrierSource for NatsInbox {
 const fn settlement_of(ruled: Disposition) -> Settlement {
     match ruled {
         Disposition::Accepted => Settlement::Ack,
-        // `Term` tells NATS to forget the message. After a `Nak` NATS would bring it again and again, and a refused
-        // message would be refused each time. A message that was only counted goes out again from its sender, which got
-        // no receipt.
+        // `Term` tells NATS to forget the message. After a `Nak` NATS would bring it again and again, and a
+        // refused message would be refused each time. A message that was only counted goes out again from its
+        // sender, which got no receipt.
         Disposition::Refused | Disposition::Counted => Settlement::Term,
     }
 }

@@ -58,8 +58,8 @@ impl Exit {
     /// told in `RestartPreventExitStatus=`.
     pub const fn may_restart(self) -> bool {
         match self {
-            // 0: the daemon was asked to stop. After the others a new start would end the same way until a person has done
-            // something. 1: for instance, another daemon holds the home, or the log is not what this agent wrote. 2: the
+            // 0: the daemon was asked to stop. After 1, 2 and 4 each new start ends the same way until a person has
+            // done something. 1: another daemon holds the home, or the log is not what this agent wrote. 2: the
             // configuration or a file is at fault. 4: the disk is full or fails, and each start would write to it.
             Self::Done | Self::Refused | Self::Usage | Self::Disk => false,
             Self::NotReachable | Self::Waiting | Self::Fault => true,

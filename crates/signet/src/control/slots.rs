@@ -126,8 +126,9 @@ impl SocketSlots {
 
 /// Which of the places is freed for a client of `process`.
 fn first_to_leave(taken: &[Arc<SocketSlot>], process: Option<i32>) -> Option<usize> {
-    // Count the new connection as held by its process. Of the idle clients, or of the busy ones if none is idle, one of the
-    // process that then holds the most places has to leave.
+    // A client has to leave for the new one: an idle client if there is any, else a busy one; among these, a client
+    // of the process with most places. The new connection counts for its process, so a process with many clients
+    // pushes out its own first.
     let mut held = HashMap::from([(process, 1_usize)]);
     for place in taken {
         *held.entry(place.process).or_default() += 1;

@@ -70,8 +70,8 @@ impl Batch {
             ..JournalGroup::empty(self.now)
         };
         for outcome in self.outcomes {
-            // One input brings at most one message, so the first entry about an arrival is that of the message which the
-            // carrier brought.
+            // `carried` tells the journal which line names the carrier. An outcome is about one message at most, so its
+            // first entry about an arrival is the line of the message that this carrier brought.
             let place = outcome.entries.iter().position(is_arrival);
             let place = place.map(|place| group.entries.len() + place);
             group.carried.extend(place.zip(outcome.carrier));

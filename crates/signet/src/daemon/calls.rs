@@ -122,7 +122,8 @@ fn admit(
     }
     let call = Call::parse(method, params)?;
     let admitted = reach::admit(&caller.reach, node, &call);
-    // Check first whether the caller's limits allow the call: checking the person's signature uses up the signed decision.
+    // Check the caller's limits before the person's signature: checking the signature uses up the signed decision, and
+    // a call that is refused for its limits must not cost the person a decision.
     let admitted = admitted.and_then(|()| state.decisions.admit(node, at.now, &call));
     if let Err(error) = &admitted
         && let Some(reason) = reason_of(error)
@@ -136,7 +137,7 @@ fn admit(
 fn not_for_this_socket(caller: &SocketCaller, line: &Method) -> ApiError {
     let (role, whose, method) = (caller.role.as_str(), line.whose.as_str(), line.name);
     let text = match caller.role.may_use(line.whose) {
-        // What the socket would allow is refused because this connection was lowered.
+        // The socket allows this call, so the connection was lowered to one that only looks: say that.
         true => format!(
             "{method} is not among the calls of a connection that only looks; nothing widens it again"
         ),

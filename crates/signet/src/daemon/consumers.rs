@@ -168,7 +168,8 @@ fn hand_out(
     if messages.is_empty() {
         return Some(consumer);
     }
-    // The leases become lines of the log: if the daemon ends before the answer, the caller hears that the outcome is unknown.
+    // The leases become lines of the log, so mark the reply: if the daemon ends before these lines are durable, the
+    // caller hears that the outcome is unknown, and not that nothing was handed out.
     consumer.reply.in_doubt(None);
     let received = value_of::<Receive>(&Received { messages });
     batch.before.push(Action::Answer(consumer.reply, received));

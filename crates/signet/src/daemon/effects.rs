@@ -160,8 +160,9 @@ impl Effects {
         let (carrier, peer) = (parcel.carrier().clone(), parcel.recipient().clone());
         let held = match self.carriers.publish(parcel).await {
             Ok(held) => held,
-            // A failed publication says nothing against the message, so do not end it: the ledger or the handshake sends it
-            // again later, by another carrier where there is one. A receipt that is lost is made good by the next one.
+            // Nothing is wrong with a message whose publication failed, so do not end it: the ledger or the
+            // handshake sends it again later, by another carrier where there is one. A lost receipt does no harm:
+            // the next one says the same and more.
             Err(error) => {
                 return debug!(recipient = %peer, %carrier, %error, "not published; it is sent again later");
             }

@@ -103,7 +103,8 @@ impl<'a> KeyFolder<'a> {
 
     /// The signing keys that are kept.
     pub(super) fn former(&self) -> Result<Vec<SigningKey>, KeystoreError> {
-        // A key that was handed over is a former key too after a change: it was never in `keys/`, so `kept` does not list it.
+        // A key of the service manager that a newer key of the home has followed is a former key as well. It never
+        // stood in `keys/`, so `kept` does not list it.
         let read = self.kept("signing")?.chain(self.followed(SIGNING));
         read.filter_map(|path| readable(pem::read_signing_key(&path)))
             .collect()

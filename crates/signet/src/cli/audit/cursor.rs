@@ -30,7 +30,8 @@ impl Cursor {
             let Some(follower) = self.follower()? else {
                 return Ok(None);
             };
-            // Read this file once more: the writer may have added lines to it before it began the next file.
+            // Read this file once more: before the writer began the next file, it may have added lines here, and the
+            // cursor would pass over them.
             if let Some(next) = self.next_in_file()? {
                 return Ok(Some(next));
             }

@@ -144,7 +144,8 @@ pub(crate) fn sign(
 ) -> Result<DecideDraft, CliError> {
     let value = listed.what_is_signed()?;
     let (control, key) = control_of(listed.control.as_ref(), key, home)?;
-    // Hash the draft itself: the hash in the list comes from the same daemon as the list, and so proves nothing.
+    // Hash the draft that was shown. The hash in the list comes from the daemon and proves nothing: a daemon that lies
+    // could have the person sign another draft.
     let hash = hash_of_draft(value);
     let signed = Approval::sign(hash, decision, clock::now(), &control, &key);
     let signed = signed.map_err(|_| foreign_key())?;

@@ -47,9 +47,9 @@ pub(crate) fn tell(
     let (control, key) = control_of(state.control.as_ref(), key, home.clone())?;
     let now = clock::now();
     let since_epoch = u64::try_from(now.as_millis() / 1000).unwrap_or_default();
-    // A pause or resume counts only if its serial is higher than the last one's. Another agent of this person may have
-    // had an order since whose serial, taken from the clock, this agent does not know: so take the clock's seconds if
-    // they are higher.
+    // A pause or resume counts only if its serial is higher than the last one's. Another agent of this person may
+    // have had an order since whose serial, taken from the clock, this agent does not know: so take the clock's
+    // seconds if they are higher.
     let serial = since_epoch.max(state.serial.saturating_add(1));
     let signed = PauseStatement::sign(paused, serial, now, &control, &key);
     let signed = signed.map_err(|_| foreign_key())?;

@@ -49,8 +49,9 @@ impl Serve for DecideDraft {
             sent: outcome
                 .effects
                 .iter()
-                // A pause, or a peer that is away, may hold back a message that was approved: look whether it is published now.
-                // A flight of a handshake, or another draft of that peer, is not this message.
+                // An approved message may still be held back, by a pause or because its peer is away: say `sent`
+                // only if this very message is published now. The outcome may also publish messages of a
+                // handshake, or other drafts.
                 .any(|effect| match effect {
                     Effect::Publish(parcel) => parcel.message().headers.message_id == draft,
                     _ => false,
@@ -99,7 +100,8 @@ fn draft(node: &Node, waiter: &Waiter<'_>, reach: &Reach) -> Draft {
     let shown = whole_draft(node, waiter);
     match reach.sees(waiter.peer, shown.data_tier) {
         true => shown,
-        // Leave out the sealed box and its hash, too: whoever only looks has no use for what is signed.
+        // This caller may not see messages with this peer, or of this tier, so leave out the content. It only looks,
+        // and has no use for what the person signs: so leave out the sealed box and its hash, too.
         false => Draft {
             size: Some(canonical(&shown.body).len() as u64),
             capability: None,

@@ -67,7 +67,7 @@ fn of_person(state: &DaemonState, now: Timestamp, caller: &SocketCaller) -> Priv
             seq: head.seq,
             head: head.hash.to_hex(),
         }),
-        // The command that tells the person is a path of the person's, and no onlooker's.
+        // The `[notify]` command is a path on the person's machine: do not show it on a connection that only looks.
         notify: state.person.notify().filter(|_| !caller.looks),
     }
 }

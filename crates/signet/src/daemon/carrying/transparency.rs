@@ -123,8 +123,9 @@ impl TransparencyReader {
                 break;
             }
         }
-        // Keep the cursor only if its `line` is true. One that has read nothing has line 0, even at the beginning of a later
-        // file: a call with `after` 0 would go on there, and miss all lines before that file.
+        // Keep the cursor only if it has read as far as its `line` says. A cursor that has read nothing has
+        // line 0, even at the beginning of a later file: a call with `after` 0 would go on there, and miss
+        // all lines before that file.
         *place = at.filter(|at| at.line == read.through);
         Ok(read)
     }

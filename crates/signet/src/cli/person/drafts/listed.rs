@@ -45,9 +45,9 @@ fn every(
     loop {
         let (waiting, more) = page(all.len())?;
         let is_last = more.is_empty() || all.len() + more.len() >= waiting;
-        // If a draft has left since the page before, all drafts behind it have moved up, and `page(all.len())` skips
-        // one that was never shown. The last draft of `all` then stands at another place as well: so look, and begin
-        // anew.
+        // If a draft has left since the page before, all drafts behind it have moved up, and
+        // `page(all.len())` skips one that was never shown. The last draft of `all` then stands at another
+        // place as well: so look, and begin anew.
         if let Some(last) = all.len().checked_sub(1) {
             let (_, there) = page(last)?;
             let named = |listed: &Listed| listed.draft.message_id.clone();

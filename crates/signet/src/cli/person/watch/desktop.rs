@@ -45,7 +45,8 @@ impl Desktop {
 
 fn found(path: &std::ffi::OsStr) -> Option<PathBuf> {
     let mut files = std::env::split_paths(path).map(|place| place.join("notify-send"));
-    // A relative directory in PATH depends on where this command was started, so it is not searched.
+    // Search no relative directory of PATH: it would run any `notify-send` that lies where this
+    // command happens to be started.
     files.find(|file| file.is_absolute() && is_program(file))
 }
 

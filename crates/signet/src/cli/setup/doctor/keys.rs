@@ -82,8 +82,8 @@ pub(super) fn files(home: &Home) -> CheckResult {
     let logins = logins.into_iter().filter(|file| file.exists());
     for file in dirs.iter().flat_map(|dir| secrets(dir, DEEP)).chain(logins) {
         seen += 1;
-        // Report only wrong modes and owners here: the checks of the keys and of the NATS server report keys that
-        // cannot be opened.
+        // Report only wrong modes and owners here: the checks of the keys and of the NATS server report
+        // keys that cannot be opened.
         if let Err(error @ (PrivateError::Mode { .. } | PrivateError::Owner { .. })) =
             // Open the file with the function by which the daemon reads its keys, so that doctor refuses
             // the same modes as the daemon.

@@ -72,9 +72,9 @@ fn outlook(scene: &Scene) -> Result<Outlook, MemoryError> {
     if scene.status.is_err() {
         return Memory::foresee(&scene.home, &scene.config);
     }
-    // The running daemon writes to the log meanwhile, and a check of all lines could meet a half-written one. So check
-    // only who may write in the log's folders, and that the log has the line that the anchor, a file of the home,
-    // names.
+    // The running daemon writes to the log meanwhile, and a check of all lines could meet a half-written
+    // one. So check only who may write in the log's folders, and that the log has the line that the anchor,
+    // a file of the home, names.
     if dir.is_dir() {
         refuse_open_folders(dir)?;
     }

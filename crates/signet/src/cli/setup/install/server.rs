@@ -28,9 +28,9 @@ impl ServerChoice {
     pub(super) fn find(machine: &Machine, named: Option<&str>) -> Self {
         match named {
             Some(url) => Self::Named(url.to_owned()),
-            // Look for our own server's configuration first: if it exists, the server that listens at `LISTEN` is our
-            // own. Asked in the other order, our own server would count as somebody else's (`Running`), and would get
-            // no logins.
+            // Look for our own server's configuration first: if it exists, the server that listens at `LISTEN`
+            // is our own. Asked in the other order, our own server would count as somebody else's (`Running`),
+            // and would get no logins.
             None if machine.at(CONF).exists() => Self::Ours,
             None if machine.is_here() && speaks_nats(LISTEN) => Self::Running,
             None if PROGRAMS

@@ -15,8 +15,8 @@ pub(super) struct EntryFile(PathBuf);
 
 impl Drop for EntryFile {
     fn drop(&mut self) {
-        // An error is ignored: by now the address in the file was used or is too old, so a file that cannot be removed
-        // lets nobody in.
+        // An error is ignored: by now the address in the file was used or is too old, so a file that cannot
+        // be removed lets nobody in.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -76,8 +76,8 @@ pub(super) fn hear_enter(tell: SyncSender<ViewEvent>) {
 fn write(at: &str) -> Result<EntryFile, CliError> {
     let folder = folder();
     let path = folder.join(format!("signet-view-{}.html", std::process::id()));
-    // An earlier `signet view` with the same process number may have left its file here, and `create` would fail over
-    // it.
+    // An earlier `signet view` with the same process number may have left its file here, and
+    // `create` would fail over it.
     let _ = std::fs::remove_file(&path);
     private::create(&path, page(at).as_bytes())?;
     Ok(EntryFile(path))

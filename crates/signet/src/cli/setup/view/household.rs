@@ -165,8 +165,8 @@ fn free_name(path: &Path, before: &[ViewedHome]) -> String {
     let is_free = |name: &str| before.iter().all(|home| home.name != name);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let names = std::iter::once(name.to_string()).chain(numbered);
-    // One of the names is always free, because `numbered` has more numbers than there are homes: so the empty default
-    // is never used.
+    // One of the names is always free, because `numbered` has more numbers than there are homes: so the
+    // empty default is never used.
     { names }.find(|name| is_free(name)).unwrap_or_default()
 }
 

@@ -129,8 +129,8 @@ impl Started {
         while matches!(self.child.try_wait(), Ok(None)) && began.elapsed() < GRACE {
             std::thread::sleep(Duration::from_millis(20));
         }
-        // `Child::kill` sends nothing to a program that has ended, whose process number may belong to another program
-        // by now.
+        // `Child::kill` sends nothing to a program that has ended, whose process number may belong
+        // to another program by now.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -155,8 +155,8 @@ fn hear(program: ViewProgram, cord: &Cord, tell: &SyncSender<ViewEvent>, ready: 
             Ok(Some(word)) => drop(tell.try_send(ViewEvent::Said(program, word))),
             Err(CordError::Malformed | CordError::TooLong) => {}
             Ok(None) | Err(CordError::Io(_)) => {
-                // The send fails only if this command ends meanwhile: then nobody needs to hear that the program is
-                // gone.
+                // The send fails only if this command ends meanwhile: then nobody needs to hear
+                // that the program is gone.
                 let _ = tell.send(ViewEvent::Gone(program));
                 return;
             }
