@@ -31,8 +31,7 @@ impl<'a> Derived<'a> {
         match &verdict.evidence {
             Evidence::Whole(message) => Self::of_message(message, verdict.direction),
             // A log line with `Evidence::Headers` keeps only the message's headers, and a reader of the log makes the
-            // line's other members anew from them. No header holds the peer's reason: leave it out, or the reader could
-            // not.
+            // line's other members anew from them. Leave out the peer's reason, which no header holds.
             Evidence::Headers(message) => Self {
                 peer_reason: None,
                 ..Self::of_message(message, verdict.direction)

@@ -153,8 +153,7 @@ impl Ledger {
 
     /// Remembers a message that went out under `sequence`.
     pub fn record(&mut self, sequence: u64, message: Arc<Message>, at: Timestamp) {
-        // A start reads the session's row with `next` first, and records its waiting messages after that. These must
-        // not lower `next`, or their numbers would be given to new messages.
+        // A start records waiting messages after it has read `next`: if they lowered `next`, a number would come twice.
         self.next = self.next.max(sequence + 1);
         self.bytes += message.canonical().len();
         let resend = at.saturating_add(FIRST_RESEND);
@@ -243,8 +242,7 @@ impl Ledger {
         let late = self.given_up.split_off(&(receipt.through + 1));
         let late = std::mem::replace(&mut self.given_up, late);
         for (number, waiting) in &covered {
-            // Keep a message that the peer refused as dated in the future, to sign it anew. Do so before `forget`,
-            // which drops the marks that `keep` reads.
+            // Keep a message that was refused as dated in the future, to sign it anew: `forget` drops its marks later.
             if refusal(receipt, *number) == Some(Reason::TimestampInFuture.name()) {
                 self.anew.keep(*number, &waiting.message);
             }
