@@ -282,8 +282,7 @@ impl Judgement {
         };
         let month = month_of(&end.path).unwrap_or_default();
         let is_anchored = matches!(expected, Required::Anchored { .. });
-        // A start does not read the lines of a saved tree: take it only if they are read later and the anchor vouches
-        // for it.
+        // No start reads the lines of a saved tree: take it only if the anchor vouches for it and they are read later.
         let known = (self.known_tree.clone()).filter(|_| self.reads_later && is_anchored);
         checkpoints.resume(month, &end.path, end.bytes, expected, known)
     }

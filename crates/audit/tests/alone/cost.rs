@@ -54,7 +54,8 @@ fn a_start_reads_the_month_once_and_copies_nothing_and_an_append_reads_no_histor
         ));
     }
     let (short, long) = (costs[0], costs[1]);
-    // Once for the tree that the checkpoints are over; 1.6 MB of lines.
+    // A start reads the 1.6 MB of lines once, for the tree that the checkpoints cover: reading them twice would exceed
+    // the limit.
     assert!(long.0 < 2_200_000, "a start reads {} bytes", long.0);
     assert!(
         long.1 < 64 * 1024,
@@ -66,7 +67,7 @@ fn a_start_reads_the_month_once_and_copies_nothing_and_an_append_reads_no_histor
         "ten appends read {} bytes (the counter itself some hundred)",
         long.2
     );
-    // The numbers are longer by a few digits.
+    // Numbers such as `seq` have a few more digits in the long log: nothing else may make an append write more.
     assert!(
         long.3 <= short.3 + 200,
         "ten appends write {} bytes, {} when the log was short",

@@ -11,7 +11,7 @@ use crate::common::*;
 use crate::pair::*;
 use crate::tlog;
 
-// One head "names", several "name".
+// The text of the fault without its verb: one head "names" no line of this log, several heads "name" none.
 const NO_SUCH_LINE: &str = "no line of this log";
 const OTHER_LINES: &str = "is of other lines";
 
@@ -133,7 +133,7 @@ fn attack_6_an_old_copy_restored_is_found_by_the_peer() {
     pair.alice.restore(&old);
     holds(&pair.alone());
     assert!(pair.against_alice()[0].contains(NO_SUCH_LINE));
-    // Also when the restored agent goes on.
+    // Bob's log also shows the old copy when the restored agent goes on and signs new lines.
     pair.alice.start(second(30));
     let bob = Party::new("agent-bob-001", "bob", 2);
     pair.alice.send(&bob, 50, second(30), "After the backup");
@@ -252,7 +252,8 @@ fn attack_9_a_month_written_anew_is_found_by_the_chain_or_the_peer() {
     let march_file = pair.alice.lines(MARCH);
     let march_notes = fs::read(pair.alice.file(MARCH_NOTES)).unwrap();
     let february = pair.alice.lines(FEBRUARY);
-    // All of it, with new keys.
+    // Both months are written anew, with new keys: Alice's log holds by itself, and only Bob's shows that lines are
+    // gone.
     write_anew(&mut pair, |index, entry| (index != 5).then_some(entry));
     holds(&pair.alone());
     let found = pair.against_alice();
@@ -262,7 +263,7 @@ fn attack_9_a_month_written_anew_is_found_by_the_chain_or_the_peer() {
         february[0],
         "the key of the month is another one"
     );
-    // Only February.
+    // Only February is written anew: the old March does not fit behind it, so the chain shows the change.
     write_lines(&pair.alice.file(MARCH), &march_file);
     fs::write(pair.alice.file(MARCH_NOTES), march_notes).unwrap();
     finds(&pair.alone(), "`seq` is not one more");
@@ -291,11 +292,11 @@ fn attack_10_two_versions_for_two_readers_are_found_by_either_and_by_holding_the
     carol.trust(&pair.alice.party);
     pair.talk(6, second(10));
     let common = pair.alice.copy();
-    // What Bob is shown.
+    // The version of Alice's log that Bob is shown goes on with more messages between the two.
     pair.talk(4, second(20));
     pair.stop();
     let shown_to_bob = pair.alice.copy();
-    // What Carol is shown.
+    // The version that Carol is shown goes on from the same lines with messages to Carol instead.
     pair.alice.restore(&common);
     pair.alice.start(second(20));
     for number in 100..104 {
@@ -362,7 +363,7 @@ fn lines_of_an_older_log_are_proven_by_its_chain_alone_and_it_says_so() {
         sentence.contains("by its chain alone, without checkpoints"),
         "{sentence}"
     );
-    // The next month has them, and the sentence names the one that has not.
+    // The next month has checkpoints: the sentence then names February, where there are none.
     let keys_dir = tempfile::tempdir().unwrap();
     let mut log = Log::open_with(dir.path(), second(9), &genesis(), keys(keys_dir.path())).unwrap();
     log.append(

@@ -259,7 +259,8 @@ fn attack_a_line_is_put_in_without_a_proof_or_as_a_certificate() {
         &forged(|lines| lines.push(extra(lines))),
         "neither a proof nor a checkpoint",
     );
-    // A message that claims to be there for its certificates proves nothing, and does not count.
+    // A line announced as a certificate needs no proof of its place. A message must gain nothing by that: if it is
+    // announced so, it is not counted.
     let pair = two_months();
     let (text, _) = bundle(&pair, &february_and_march());
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

@@ -87,7 +87,8 @@ fn a_certificate_right_behind_the_last_checkpoint_is_proven_by_itself() {
     let line = Entry::trust(TrustChange::Renewed, renewed);
     pair.alice.write(second(21), &line);
     pair.alice.crash();
-    // A kill came between the line and its checkpoint.
+    // Put back the checkpoints from before this line, as if the daemon had been killed between the line and its
+    // checkpoint.
     fs::write(pair.alice.file(FEBRUARY_NOTES), notes).unwrap();
     let (text, exported, _) = bundle(&pair.alice.dir(), second(0), march());
     assert_eq!((exported.lines, exported.left_out), (6, 0));
@@ -109,7 +110,8 @@ fn a_month_in_which_nothing_is_about_the_peer_is_not_in_the_bundle() {
     assert_eq!((exported.lines, exported.left_out), (8, 0));
     let months = ["2026-02", "2026-03", "2026-04"]
         .map(|month| count(&text, &format!("\"month\":\"{month}\"")));
-    // A checkpoint, and the proofs of: genesis, trust and four messages; `open` and four messages.
+    // In February a checkpoint and the proofs of `genesis`, `trust` and four messages; in April a checkpoint and the
+    // proofs of `open` and four messages.
     assert_eq!(months, [7, 0, 6]);
 }
 

@@ -307,7 +307,7 @@ fn a_home_moved_without_its_key_goes_on_and_the_log_says_where_proof_ends() {
         "{}",
         report.sentence()
     );
-    // The next month has a key again, and verification says that this one was not covered to its end.
+    // March has a key again. Now that February is finished, verification says that it was not covered to its end.
     side.start(march());
     side.write(march(), &gap("march"));
     assert!(!side.log().lacks_checkpoint_key());

@@ -130,7 +130,7 @@ fn a_crash_within_the_recovery_keeps_all_torn_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let (bytes, durable) = durable_and_group(dir.path());
     let path = dir.path().join(FEBRUARY);
-    // The copy was cut short, and the log is still torn.
+    // A crash while the torn bytes were copied: the copy is too short, and the log still ends with the torn bytes.
     fs::write(
         dir.path().join("inter-agent-2026-02.torn-4"),
         &bytes[durable..durable + 3],
@@ -147,7 +147,7 @@ fn a_crash_within_the_recovery_keeps_all_torn_bytes() {
         ["genesis", "trust", "message", "recovery", "recovery"]
     );
     holds(dir.path());
-    // The copy was made and the log cut, and no line records it.
+    // A crash a moment later: the torn bytes are copied and cut off the log, but no line records the copy yet.
     let dir = tempfile::tempdir().unwrap();
     fs::write(
         dir.path().join("inter-agent-2026-02.torn-4"),

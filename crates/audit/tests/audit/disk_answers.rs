@@ -213,7 +213,8 @@ fn a_read_only_file_system_a_full_one_and_a_broken_one_are_told_apart() {
             assert!(is_meant(&error), "{operation}: {answer:?} as {error}");
         }
     }
-    // An fsync is never tried a second time, not even where it said that the disk is full.
+    // A failed fsync must not be reported as `Full`, even if it said that the disk is full: after `Full` the log tries
+    // again, but a second fsync would not tell of the loss.
     let disk = NotingDisk::refusing("sync", FEBRUARY, Errno::NOSPC);
     let error = Home::new().start_bare(&disk).unwrap_err();
     assert!(matches!(error, LogError::Io { .. }), "{error}");
@@ -240,7 +241,8 @@ fn a_stop_gives_back_the_room_of_both_files_and_only_where_some_was_reserved() {
     assert_eq!(given_back(&home, Some("one")), both);
     assert_eq!(given_back(&home, None), [], "nothing was written");
     assert_eq!(given_back(&home, Some("two")), both);
-    // A signal interrupted the reservation: so much as was written is there, and nothing more.
+    // If a signal interrupts the reservation, no room is reserved beyond the lines: the stop has none to give back, and
+    // asks for no `truncate`.
     let disk = NotingDisk::refusing("reserve", "", Errno::INTR);
     drop(Home::new().start_bare(&disk).unwrap());
     assert!(

@@ -76,7 +76,8 @@ fn each_forgery_is_found_by_the_means_that_the_document_names_and_by_none_weaker
                 let story = honest.copy();
                 row.apply(&story, keys);
                 match found_by(&story) {
-                    // Checkpoints made anew over the honest lines say nothing false.
+                    // With these keys the row only signed the checkpoints of the honest lines anew. They say nothing
+                    // false, so there is no forgery to be found.
                     "nothing" if story.lines() == honest.lines() => "—",
                     means => means,
                 }

@@ -161,7 +161,8 @@ fn golden_lines_of_every_kind_are_what_they_were() {
         };
         assert_eq!(Entry::parse(line).unwrap(), Some(entry));
     }
-    // Messages, decisions and tasks of a release that wrote version 1, as version 2 has them.
+    // Messages, decisions and tasks in lines that an older release wrote as version 1: written as version 2, their
+    // members keep the same hashes.
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
     for line in read_file(&vectors.join("v1/kinds.jsonl")).unwrap() {
         let line = line.unwrap();

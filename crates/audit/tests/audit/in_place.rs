@@ -168,7 +168,8 @@ fn an_answer_of_the_system_that_does_not_tell_where_a_file_is_is_passed_on() {
     let found = scene.log.demand_in_place();
     assert!(matches!(found, Err(LogError::Io { .. })), "{found:?}");
     assert!(matches!(scene.log.commit(), Err(LogError::Stopped)));
-    // A file in the place of a folder leaves no doubt.
+    // If a file stands where the log's folder was, the system's answer (not a directory) leaves no doubt that the log
+    // is gone.
     let mut scene = Scene::new();
     fs::rename(scene.path("audit"), scene.path("elsewhere")).unwrap();
     fs::write(scene.path("audit"), "no folder").unwrap();

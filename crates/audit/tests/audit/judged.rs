@@ -80,7 +80,8 @@ fn the_first_line_that_nothing_vouches_for_is_named_when_the_anchor_is_gone() {
     else {
         panic!("{error}");
     };
-    // Three lines that nothing rests on stand between.
+    // Between the vouched lines and this one stand the 0 + 1 + 2 lines from the loop above: nothing rests on them, so
+    // they need no anchor.
     assert_eq!((*up_to, *line), (vouched, vouched + 4));
 }
 
@@ -201,7 +202,7 @@ fn a_tree_whose_line_was_changed_is_not_believed_and_the_lines_are_read_at_once(
     log.abandon();
     let path = home.file(FEBRUARY);
     let mut lines = lines_of(&path);
-    // The last line that the checkpoint covers, and the tree beside the anchor ends with.
+    // Change the last line that the checkpoint covers: the tree that is saved beside the anchor ends with this line.
     lines[9] = lines[9].replace("was yes", "was not");
     write_lines(&path, &lines);
     home.refused(second(20), "of other lines");

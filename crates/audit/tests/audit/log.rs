@@ -247,7 +247,7 @@ fn after_a_failed_write_the_log_refuses_everything() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path(), second(0));
     log.append(second(1), &gap("a")).unwrap();
-    // The next month's file exists already: the rollover fails as a full disk would make it.
+    // The next month's file exists already, so it cannot be created. Unlike a full disk, this error stops the log.
     fs::write(dir.path().join(MARCH), b"").unwrap();
     assert!(matches!(
         log.append(march(), &gap("b")),

@@ -106,7 +106,8 @@ fn a_year_ends_as_a_month_does_and_the_last_month_of_all_does_not_end() {
         .unwrap();
     log.commit().unwrap();
     drop(log);
-    // A crash before the new month's first line; and then the clock has gone back.
+    // A crash came before the new month's first line, and then the clock has gone back: the new month is begun all the
+    // same.
     fs::remove_file(dir.path().join("inter-agent-2027-01.jsonl")).unwrap();
     let mut log = open(dir.path(), december);
     log.append(december, &gap("still the old year, says the clock"))
@@ -204,7 +205,8 @@ fn a_start_says_in_which_way_a_finished_month_is_wrong() {
     let (home, seed) = three_months();
     put_note(&home, 0, &seed);
     drop(home.start(april()));
-    // A month whose key was lost before its end has fewer: what the home knows of it says which.
+    // The last checkpoint may honestly cover less than the month: the key may have been lost before the month's end.
+    // Only the home's record of the month (`log.months`) tells that this month had a later checkpoint.
     put_note(&home, -1, &seed);
     home.refused(april(), "this finished month is not what it was");
     fs::remove_file(home.path("log.months")).unwrap();

@@ -29,7 +29,7 @@ fn a_start_says_which_lines_its_home_vouches_for_and_whether_it_lost_its_anchor(
     let found = look(&home);
     assert_eq!((facts(&found), found.last()), ((2, 2, false), Some(known)));
     drop(found);
-    // Behind what is vouched for stands a line that bears a signature: whoever knows the keys has to prove it.
+    // Line 3 bears a signature, so the home does not vouch for it: the caller, who knows the keys, has to prove it.
     let mut log = Log::open(&home.path("audit"), second(2), &genesis()).unwrap();
     log.append(second(2), &accepted(3, "From somebody"))
         .unwrap();
@@ -40,7 +40,7 @@ fn a_start_says_which_lines_its_home_vouches_for_and_whether_it_lost_its_anchor(
     drop(found);
     fs::remove_file(home.path("log.anchor")).unwrap();
     let found = look(&home);
-    // Its checkpoints are the witness then: the first line has one.
+    // Without an anchor the home vouches for what a checkpoint covers: here the first line alone.
     assert_eq!(facts(&found), (1, 3, true));
 }
 
@@ -133,7 +133,7 @@ fn the_group_that_may_read_is_the_one_that_is_named_or_that_of_the_folder() {
         println!("NOT tried: only root gives a folder to another group");
         return;
     }
-    // A change of the owner takes the bit away that gives the folder's group to its files.
+    // Set the setgid bit again, since `chown` has cleared it: by this bit new files get the folder's group.
     fs::set_permissions(&dir, Permissions::from_mode(0o2700)).unwrap();
     let start = |group, now| {
         let custody = Custody::new(keys(&keys_dir), root.path().join("log.anchor"));
@@ -149,7 +149,7 @@ fn the_group_that_may_read_is_the_one_that_is_named_or_that_of_the_folder() {
     let [above, log] = [root.path(), &dir].map(|path| path.metadata().unwrap().gid());
     assert_eq!((above, log), (home, 4_242));
     assert_eq!([group(FEBRUARY), group(FEBRUARY_NOTES)], [4_242; 2]);
-    // Without that bit a file that is made gets its group from whoever makes it.
+    // Without the setgid bit a new file gets the group of the process: the start has to give it the named group.
     fs::set_permissions(&dir, Permissions::from_mode(0o750)).unwrap();
     let mut log = start(Some(4_343), second(1));
     log.append(march(), &gap("in march")).unwrap();
@@ -160,7 +160,7 @@ fn the_group_that_may_read_is_the_one_that_is_named_or_that_of_the_folder() {
     }
     let names = [FEBRUARY, FEBRUARY_NOTES, MARCH, MARCH_NOTES];
     assert_eq!(names.map(group), [4_343; 4]);
-    // Where everything is as it should be, nothing is changed: a sandbox may forbid that.
+    // Where every group is the right one already, a start changes nothing: a sandbox may forbid such changes.
     let before = changed(FEBRUARY);
     drop(start(Some(4_343), march()));
     assert_eq!(changed(FEBRUARY), before);
@@ -174,7 +174,7 @@ fn a_first_file_begins_with_genesis_or_with_the_line_that_opens_a_month() {
     log.commit().unwrap();
     drop(log);
     let lines = lines_of(&dir.path().join(MARCH));
-    // Somebody put February elsewhere, and March has no line yet but its first.
+    // Somebody put February elsewhere, and March has only its first line, `open`: the log goes on behind that line.
     fs::remove_file(dir.path().join(FEBRUARY)).unwrap();
     write_lines(&dir.path().join(MARCH), &lines[..1]);
     let opened = Digest::of(&[lines[0].as_bytes()]);

@@ -138,7 +138,8 @@ fn a_checkpoint_before_the_last_that_is_none_any_more_is_found_behind_the_start(
         };
         assert!(found.contains(told), "{found}");
     }
-    // What is written meanwhile is none of what was there before.
+    // Checkpoints written after the start, even malformed ones, are none of those that were there before: `inspect`
+    // ignores them.
     fs::write(&path, format!("{notes}what is\n\nthis\n\n")).unwrap();
     assert!(unread.inspect(|_| true).unwrap());
 }

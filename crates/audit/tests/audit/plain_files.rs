@@ -153,7 +153,8 @@ fn a_folder_above_the_log_in_which_others_may_write_is_refused() {
         let advice = format!("chmod go-w {}  # ", word(above.path()));
         assert!(refused.next().starts_with(&advice), "{}", refused.next());
     }
-    // Nobody moves there what is another's, as in /tmp.
+    // In these folders nobody can move the folder of another user: the first is sticky, as /tmp is, and in the others
+    // only their owner may write.
     for mode in [0o1777, 0o755, 0o700] {
         open(mode);
         drop(Log::open(&log, second(2), &genesis()).unwrap());

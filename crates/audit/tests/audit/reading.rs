@@ -72,7 +72,8 @@ fn a_fault_is_named_by_its_line_in_the_file_wherever_the_reading_began() {
         assert_eq!(again.to_string(), found.to_string());
         assert!(rest.next().is_none(), "the first fault ends the reading");
     }
-    // A place that is none of the log's: of another line, behind no line, in no month, behind the end.
+    // Places that the log does not have: with the head of another line, within a line, in a month without a file,
+    // behind the end of the file, and at its beginning with a later head.
     write_lines(&path, &lines);
     let other = LogPosition {
         head: behind(4).head,
@@ -150,7 +151,7 @@ fn a_reader_that_saw_a_torn_line_goes_on_in_the_copy_that_the_next_start_makes()
         assert_eq!(lines.by_ref().map(Result::unwrap).count(), 3);
         assert!(lines.next().is_none());
         if long > 0 {
-            // What is too long for a line is told once, and passed over.
+            // A line over the limit is reported once, and then passed over.
             file.write_all(&vec![b'x'; long]).unwrap();
             file.write_all(b"\n").unwrap();
             assert!(matches!(
@@ -158,7 +159,8 @@ fn a_reader_that_saw_a_torn_line_goes_on_in_the_copy_that_the_next_start_makes()
                 Some(Err(LogError::Record { line: 4, .. }))
             ));
             assert!(lines.next().is_none());
-            // It is passed over in whatever file stands at the path later.
+            // The long line is passed over in another file at the path as well: the reader goes on with the line behind
+            // it.
             let mut copy = fs::read(&path).unwrap();
             copy.extend_from_slice(&fs::read(&path).unwrap()[..first]);
             fs::write(path.with_extension("copy"), copy).unwrap();

@@ -66,7 +66,7 @@ fn beside_a_contradiction_an_honest_refusal_stays_one_and_a_false_one_is_found()
     for (reason, ruling, expected) in [
         ("inbox-full", Ruling::Rejected(Reason::InboxFull), None),
         ("inbox-full", Ruling::Accepted, Some(DifferenceKind::Untold)),
-        // What was accepted may be refused when another message came under its number.
+        // `sequence-reuse` refuses another message with the same number: it does not contradict the accepted one.
         ("sequence-reuse", Ruling::Accepted, None),
         ("missing", Ruling::Accepted, None),
     ] {

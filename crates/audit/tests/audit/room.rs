@@ -80,7 +80,7 @@ fn a_start_gives_back_what_a_closed_month_still_holds() {
     side.write(second(1), &gap("in february"));
     side.write(march(), &gap("in march"));
     side.stop();
-    // As a crash between two months, or an older release, leaves it.
+    // Reserve room behind both files of February, as a crash between two months or an older release leaves them.
     let closed = [FEBRUARY, FEBRUARY_NOTES].map(|name| side.file(name));
     let before = closed.each_ref().map(|file| fs::read(file).unwrap());
     for file in &closed {

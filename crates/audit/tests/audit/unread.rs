@@ -71,7 +71,7 @@ fn a_log_as_it_was_written_holds_behind_the_start_and_nothing_is_read_twice() {
         let report = home.holds();
         assert_eq!(report.proven, report.head);
     }
-    // A start that reads at once leaves nothing.
+    // A start that reads all lines itself (without `reading_later`) leaves no unread lines.
     let opening = LogOpening::look(&home.path("audit"), &genesis(), home.custody()).unwrap();
     assert!(opening.unread().is_none());
 }
@@ -122,7 +122,8 @@ fn a_word_edited_where_no_checkpoint_was_yet_is_found_behind_the_start() {
         log.append(second(100), &gap(&format!("no checkpoint {number}")))
             .unwrap();
     }
-    // A line that nobody signed is anchored at once, and no checkpoint is made for it.
+    // A `hole` line bears no signature, so it is anchored at once, together with the tree; no checkpoint is made for
+    // it.
     log.append(second(101), &hole()).unwrap();
     log.commit().unwrap();
     log.abandon();
@@ -244,7 +245,7 @@ fn a_tree_that_is_newer_than_the_anchor_is_not_believed() {
     log.commit().unwrap();
     let newer = fs::read(home.path("log.anchor")).unwrap();
     log.abandon();
-    // As where the slots of the tree reached the disk before a power cut, and that of the anchor did not.
+    // Mix the two files as a power cut may leave them: the new tree had reached the disk, and the new record had not.
     let mixed = [&older[..3 * 512], &newer[3 * 512..]].concat();
     fs::write(home.path("log.anchor"), mixed).unwrap();
     let (log, unread) = run(&home).unwrap();

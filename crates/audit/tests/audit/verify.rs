@@ -463,7 +463,8 @@ fn faults_of_a_long_log_are_told_in_order_up_to_a_line_of_a_newer_signet() {
     let mut lines = lines_of(&path);
     let changed: Vec<usize> = (10..550).step_by(30).collect();
     for (count, at) in changed.iter().enumerate() {
-        // The one is found before a signature is proven, the other by it alone.
+        // Make every second fault garbage, found before any signature is proven, and the others changed signatures,
+        // found only by proving them.
         if count % 2 == 0 {
             lines[*at] = "garbage".to_owned();
             continue;

@@ -240,7 +240,8 @@ fn an_old_word_said_again_is_found() {
         paused(true, 1, &own),
     ]);
     assert_eq!(faults(&report), [(5, what)]);
-    // A newer control certificate begins to count anew, and puts the older out of force.
+    // A pause or resume under a newer control certificate counts, although its number is lower than under the older
+    // certificate: approvals under the older one are then faults.
     let newer = control("alice", 2, &alice().root);
     let report = prove(&[
         paused(true, 5, &own),

@@ -68,7 +68,7 @@ fn verify_while_it_grows(early: &Path, pair: &Pair, grows: bool) -> VerifyReport
     let now = fs::read(pair.alice.file(MARCH)).unwrap();
     let hers = bytes(std::slice::from_ref(&alice));
     let mut progress = ProgressFn::new(|done, _| {
-        // Her last line was read, and nothing of Bob's.
+        // Alice's log grows once its last line was read, and before any line of Bob's is.
         if grows && done == hers {
             fs::write(alice.join(MARCH), &now).unwrap();
         }
@@ -103,7 +103,7 @@ fn how_many_heads_have_no_line_is_told_with_the_lines_that_remember_them() {
         let mut pair = Pair::new();
         pair.talk(2, second(10));
         let old = pair.alice.copy();
-        // The first of these names a line that is there.
+        // The first of these messages names as its head a line that the restored log has, so it is not counted.
         pair.talk(2 + 2 * count, second(20));
         pair.stop();
         pair.alice.restore(&old);
@@ -145,7 +145,7 @@ fn how_many_heads_have_no_line_is_told_with_the_lines_that_remember_them() {
 fn a_head_may_stand_in_a_month_that_was_not_given_and_not_in_one_that_was() {
     let mut pair = Pair::new();
     pair.talk(12, second(10));
-    // By this line the part tells whose it is.
+    // This line certifies Bob's key within March: Bob's messages can be proven there, and show whose log the part is.
     pair.alice.write(march(), &trust_bob());
     let later = march().saturating_add(std::time::Duration::from_secs(10));
     pair.talk(12, later);
@@ -160,7 +160,7 @@ fn a_head_may_stand_in_a_month_that_was_not_given_and_not_in_one_that_was() {
     assert!(alice.is_partial() && alice.agent.is_none(), "{report}");
     let head = alice.witnesses[0].head;
     assert!(alice.first.unwrap() < head.seq, "{report}");
-    // Its last line is one that Bob does not remember; the lines before it he does.
+    // Cut March behind its sixth line: Bob remembers later lines, and they are missing, since March was given.
     let lines = pair.alice.lines(MARCH);
     write_lines(&pair.alice.file(MARCH), &lines[..6]);
     fs::remove_file(pair.alice.file(MARCH_NOTES)).unwrap();

@@ -116,7 +116,7 @@ fn a_request_may_get_its_capability_when_it_leaves_and_nothing_else() {
         [(5, what.to_owned())],
         "a person approved it without"
     );
-    // A notification waits for no capability.
+    // A notification gets no capability when it leaves: one that has a capability which its draft lacks is a fault.
     let mut told = draft(&alice(), &bob(), 3, "Told");
     told["params"]["headers"]["capability"] = finds.into();
     let told = entry(Direction::Out, Ruling::Sent, sign(told, &alice().key));

@@ -99,7 +99,7 @@ fn a_log_of_version_1_goes_on_in_version_2_within_a_month() {
     log.append(now, &gap("the second")).unwrap();
     log.commit().unwrap();
     drop(log);
-    // And again, from a line of version 2.
+    // Start once more, now behind a line of version 2: the start writes no line, and the log stays whole.
     drop(Log::open(dir.path(), now, &genesis).unwrap());
     let lines = read_all(dir.path());
     let versions: Vec<_> = lines.iter().map(|line| line.version.number()).collect();
@@ -128,7 +128,7 @@ fn a_line_of_version_1_behind_version_2_is_found() {
     assert_eq!(report.faults.len(), 1, "{:#?}", report.faults);
     let error = read(dir.path()).unwrap().find_map(Result::err).unwrap();
     assert!(error.to_string().contains("`v` is lower"), "{error}");
-    // As the last line, where a start looks.
+    // Make the line of version 1 the last one: a start looks there, and is refused.
     write_lines(&path, &lines[..5]);
     let refused = Log::open(dir.path(), second(9), &genesis());
     assert!(
@@ -163,7 +163,7 @@ fn a_line_of_a_newer_signet_is_called_that_and_never_cut_off() {
         let report = verify(&[dir.path().to_owned()]);
         assert!(!report.holds() && !report.is_tampered(), "{report}");
         assert!(report.unreadable[0].to_string().contains("newer signet"));
-        // What was found before it stays found.
+        // A fault before the line of a newer version is reported all the same.
         lines[3] = lines[3].replacen("Message 2", "Message 3", 1);
         write_lines(&path, &lines);
         let report = verify(&[dir.path().to_owned()]);
@@ -367,7 +367,8 @@ fn a_member_that_says_other_than_its_message_is_found() {
         says(&change(&format!(",\"{name}\":\"{other}\"")), &wrong);
         says(&change(""), &wrong);
     }
-    // Where nothing was proved there is nothing to say, and where the peer did not refuse neither.
+    // A log writes `class` and `principal` only where the message was proven, and `peer-reason` only where the peer
+    // refused: added to another line, they are a fault.
     for (number, member) in [
         (10, "\"class\":\"application\""),
         (11, "\"class\":\"application\""),
@@ -425,7 +426,8 @@ fn whatever_is_about_a_message_names_it_by_the_same_member() {
         tries: 1,
         reason: None,
     });
-    // In a log of its own each: a second draft of one id would be a forged copy.
+    // Write each group of entries into a log of its own: a second draft with the same id would be reported as a forged
+    // copy.
     let written = |entries: Vec<Entry>| {
         let dir = tempfile::tempdir().unwrap();
         let mut log = open(dir.path(), second(0));

@@ -63,7 +63,7 @@ fn survives(at: u64, fault: Fault, power_goes: bool) -> Told {
     assert!(count <= told.appended + 1, "{when}");
     log.append(now, &line(count)).unwrap();
     let head = log.commit().unwrap();
-    // Whatever the start took for granted must outlive the machine as well.
+    // Cut the power as well: lines that this start found, and did not write itself, must also be on the disk by now.
     plan.power_loss();
     drop(log);
     let again = writer(&plan, dir.path(), now).unwrap();
@@ -272,7 +272,7 @@ fn a_reader_follows_into_the_fresh_copy() {
     let mut lines = signet_audit::read_file(&dir.path().join(FEBRUARY)).unwrap();
     assert_eq!(lines.by_ref().count(), 2);
     drop(log);
-    // Without an anchor every start writes the file anew.
+    // Without an anchor every start writes the file anew: the reader has to go on in the new file.
     let mut log = open(dir.path(), second(1));
     log.append(second(2), &gap("two")).unwrap();
     log.commit().unwrap();

@@ -94,7 +94,8 @@ impl Plan {
         let mut state = self.state.lock().unwrap();
         let state = &mut *state;
         let kept = state.dice.below(state.pending.len() + 1);
-        // A name that leads to its former file again: what was written since was written to another file.
+        // Names that lead to their former file again, because the power cut undid a rename: bytes written since then
+        // went into the new file, so none of them may turn up in the former.
         let mut former = BTreeSet::new();
         for undo in state.pending.drain(..).skip(kept).rev() {
             match undo {

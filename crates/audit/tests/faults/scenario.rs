@@ -28,7 +28,7 @@ pub(crate) fn scenario() -> Vec<Step> {
     for number in 0..90 {
         let now = match number {
             0..30 => second(number),
-            // An hour ahead of the month's end, and back again.
+            // The clock goes ahead to March, and then back into February's last hour.
             30..32 => march(),
             32..60 => at("2026-02-28T23:00:01Z"),
             _ => at("2026-04-02T00:00:00Z"),
@@ -155,7 +155,8 @@ pub(crate) fn writer(plan: &Arc<Plan>, dir: &Path, now: Timestamp) -> Result<Log
     });
     let faults = Arc::clone(plan) as _;
     let custody = Custody::new(keys, dir.join("anchor"));
-    // In turns, a start takes what it wrote by the word of its anchor, as a daemon's does, and reads all of it.
+    // By the count of operations a start either believes the tree of its anchor and leaves these lines to be read
+    // later, as a daemon's does, or reads all of them itself: both ways are tested.
     let custody = match plan.count() % 2 {
         0 => custody.reading_later(),
         _ => custody,

@@ -41,7 +41,7 @@ async fn a_mailbox_that_moves_to_another_server_is_read_on() {
     let beta = patient.connect(servers[1].url()).await.unwrap();
     for round in 0..3 {
         let leave = "$JS.API.CONSUMER.LEADER.STEPDOWN.AGENT_INBOX.alpha";
-        // Servers that are busy becoming one answer late, or with the word that they do not know yet.
+        // The servers may still be forming their cluster, and answer late: ask again until an answer comes.
         let limit = Instant::now() + PATIENCE;
         while let Err(error) = timeout(SOON, beta.request(leave, "".into())).await {
             assert!(Instant::now() < limit, "{error}");
@@ -105,7 +105,7 @@ async fn replicate(server: &Server) {
         assert!(Instant::now() < limit, "{error}");
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    // Until all three have it.
+    // Wait until all three servers have a current copy of the stream.
     loop {
         let stream = context.get_stream("AGENT_INBOX").await.unwrap();
         let replicas = &stream.cached_info().cluster.as_ref().unwrap().replicas;

@@ -297,7 +297,8 @@ async fn a_stop_leaves_what_was_not_read_to_the_next_start_at_once() {
     for n in 0..600 {
         alpha.publish(ALPHA.into(), number(n)).await.unwrap();
     }
-    // An acknowledgement can be lost with its connection: what comes again is a copy, and nothing else.
+    // Collect the messages in a set: an acknowledgement can be lost with its connection, and its message then comes
+    // again.
     let mut taken = BTreeSet::new();
     for _ in 0..100 {
         let (bytes, handle) = message(next(&mut inbox).await);

@@ -47,7 +47,7 @@ async fn streams_of_one_name_in_two_accounts_are_no_store_that_was_lost() {
     while let Ok(arrival) = timeout_at(until, inbox.receive()).await {
         assert_ne!(arrival, Some(Arrival::StoreLost), "nothing was lost");
     }
-    // And one that is lost is noticed.
+    // A store that is really lost has to be noticed: the stream is deleted, and a new one numbers from the beginning.
     far.delete_stream("AGENT_INBOX").await.unwrap();
     take_beta(&far).await;
     stored(&alpha, "agent.beta.inbox").await;
@@ -71,7 +71,8 @@ async fn streams_of_one_name_in_two_domains_are_no_store_that_was_lost() {
         stored(&alpha, "agent.gamma.inbox").await;
         stored(&alpha, "agent.beta.inbox").await;
     }
-    // Both confirm what goes to beta now, and the nearer one counts from eleven.
+    // From now on the streams of both domains confirm messages to beta. The leaf's stream holds ten messages and counts
+    // from eleven, far below the hub's numbers: that must not look like a lost store.
     set_up_all(&leaf, &["alpha", "beta", "gamma"]).await;
     for _ in 0..20 {
         stored(&alpha, "agent.beta.inbox").await;
@@ -88,7 +89,8 @@ async fn our_own_round_trip_is_not_kept_by_a_stream_and_read_as_somebodys_mail()
     let server = Server::start(MAILBOXES);
     set_up_all(&server, &["alpha"]).await;
     let admin = jetstream::new(async_nats::connect(server.url()).await.unwrap());
-    // The stream takes the inbox, and has no consumer for it: the inbox is subscribed.
+    // Without its consumer there is no mailbox, so alpha subscribes to its inbox, and the stream stores what comes
+    // there.
     let deleted = admin.delete_consumer_from_stream("alpha", "AGENT_INBOX");
     deleted.await.unwrap();
     for _ in 0..3 {
