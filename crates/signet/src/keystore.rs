@@ -232,7 +232,7 @@ impl AgentKeys {
             (Some(mine), Some(theirs)) if !rises(mine.serial, theirs.serial, mine == theirs) => {
                 Err("the serial of the control certificate does not rise".to_owned())
             }
-            // A present control certificate is never lost: a staged set that brings none keeps the present one.
+            // All else may follow. A staged set without a control certificate takes none away: the present one stays.
             _ => Ok(()),
         }
     }

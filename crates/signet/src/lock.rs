@@ -215,7 +215,8 @@ const OTHERS_WRITE: u32 = 0o022;
 fn write_holder(file: &mut File) -> io::Result<()> {
     let pid = std::process::id();
     let started = started(&pid.to_string()).map_or_else(String::new, |ticks| ticks.to_string());
-    // Releases before this one read 20 bytes, and want nothing but the number in them.
+    // Fill the number up to 20 bytes: older releases read 20 bytes of this file, and expect
+    // nothing but the number in them.
     let text = format!("{pid:<20}{started}\n");
     // Write over what is there, and cut off the rest afterwards: on a full disk a file that was emptied first may get no room
     // again.

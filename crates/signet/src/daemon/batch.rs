@@ -120,8 +120,9 @@ impl Appender {
         self.since = self.since.saturating_add(group.entries.len() as u64);
         if self.since >= SNAPSHOT.max(self.rows.load(Ordering::Relaxed)) {
             self.since = 0;
-            // The node has applied this group's lines already, so its snapshot contains them: send
-            // the snapshot with the same group.
+            // The node has applied this group's lines already, so its snapshot contains them. Send the
+            // snapshot with this very group: the journal stores it with the log's position behind the group's
+            // lines, and the two have to fit.
             group.snapshot = Some(Box::new(node.snapshot(group.now)));
         }
         // Send no empty group: it would wake the journal's thread for nothing.

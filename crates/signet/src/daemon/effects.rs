@@ -282,8 +282,8 @@ impl Effects {
         state: State,
         offers: Vec<CapabilityName>,
     ) {
-        // Tell the carriers before anybody else: once somebody hears that the message has ended, no peer that polls may still
-        // be given it.
+        // Tell the carriers first: a peer that polls must not be given a message after somebody has
+        // heard that it has ended.
         self.carriers.forget(peer, message_id);
         self.tell_moved(peer, message_id, &state);
         if let Some(why) = state.why() {

@@ -98,15 +98,15 @@ fn install(
         }
         agents::note(machine, name, &installed)?;
     } else {
-        // Write the agent's note before the home: after an interruption, a home without a note would
-        // be taken for somebody else's.
+        // Write the agent's note before the home is made: if this command is interrupted in between, a repeated one
+        // would take a home without a note for somebody else's, and refuse it.
         agents::note(machine, name, &installed)?;
         let root = args.root.as_deref().map_or(Root::New, init::root_at);
         home::make(machine, name, &installed, root, &broker, new.as_ref())?;
     }
     let unit = name.unit();
-    // A running daemon has to be restarted if it was started before its login was made, or before root's files in its home
-    // were given to its user: it reads both only when it starts.
+    // A daemon reads its login and the files of its home only when it starts. So restart a running daemon if its login
+    // was made after its start, or if files of root's in its home were given to its user just now.
     let is_stale = home::settle(machine, name)?
         || is_home && (new.is_some() || machine.runs_longer_than(&unit, &name.nats_seed()));
     if broker == ServerChoice::Ours {

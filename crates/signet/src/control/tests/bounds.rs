@@ -113,8 +113,8 @@ fn clients_that_ask_nothing_lock_nobody_out() {
     }
     daemon.lives();
     assert_eq!(told_that_the_place_is_needed(&streams), 1);
-    // `lives` connects a new client each time. Each has to give its place back when it leaves: otherwise the last of them would
-    // find none.
+    // Each `lives` connects a new client, which has to give its place back when it leaves: otherwise the last
+    // `lives` would find no place.
     for _ in 0..CLIENTS {
         daemon.lives();
     }

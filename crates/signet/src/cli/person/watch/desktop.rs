@@ -105,8 +105,8 @@ fn ended(mut child: Child) -> Result<(), String> {
             Ok(Some(status)) => return Err(status.to_string()),
             Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
             Ok(None) | Err(_) => {
-                // Ignore an error of `kill`: the program has then ended meanwhile. It took
-                // too long all the same, which is reported below.
+                // An error of `kill` is ignored: the program has then just ended by itself. It took too long in any
+                // case, and the error below says so.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err("it did not end within 10 s".to_owned());

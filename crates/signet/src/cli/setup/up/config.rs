@@ -62,7 +62,8 @@ fn set(
     let (before, rest) = text.split_at_checked(at).ok_or_else(by_hand)?;
     let after = rest.split_once('\n').map_or("", |(_, after)| after);
     let text = format!("{before}{name} = {values:?}\n{after}");
-    // Parse the new text before it is written: a person may have edited the lines around it, and the file has to stay usable.
+    // Parse the new text before it is written: a person may have edited the lines around the setting, and a
+    // configuration that cannot be read would keep the daemon from starting.
     let parsed = Config::parse(&text, home, None);
     if parsed.is_ok_and(|config| took(&config)) {
         return Ok(private::replace(&home.config_file(), text.as_bytes())?);

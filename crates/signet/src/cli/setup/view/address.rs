@@ -26,7 +26,7 @@ impl BoundAddress {
         let ip = match port {
             Some(_) => Ipv4Addr::LOCALHOST,
             None => {
-                // Neither 0 nor 255: such an address may be that of a network or of everybody in it.
+                // Use no byte 0 or 255: an address with one may stand for a whole network, or for all machines in it.
                 let random = random::bytes::<3>().map_err(failed)?;
                 let [a, b, c] = random.map(|byte| byte.clamp(1, 254));
                 Ipv4Addr::new(127, a, b, c)
