@@ -69,7 +69,8 @@ impl<P: Borrow<str> + Clone + Ord> Ceiling<P> {
     /// The ceiling that allows what this one and the other both allow.
     #[must_use]
     pub fn within(&self, other: Self) -> Self {
-        // `None` allows every peer, and an empty set allows none: so two ceilings without a common peer must give an empty set.
+        // `None` allows every peer, and an empty set none. Two ceilings without a common peer must give an empty set:
+        // `None` would allow all.
         let peers = match (&self.peers, other.peers) {
             (Some(these), Some(those)) => Some(Arc::new(&**these & &*those)),
             (Some(one), None) => Some(Arc::clone(one)),

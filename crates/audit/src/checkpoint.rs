@@ -70,9 +70,9 @@ impl Checkpoints {
                 "it has checkpoints of lines that are gone",
             ));
         }
-        // Once the new month has its first checkpoint, the old month's key is destroyed. So if the old key is gone and the new
-        // key exists, the new month was begun before, and its lines were removed. This is not asked where an anchor, or a
-        // person who accepted a loss, says which month was the last.
+        // Once the new month has its first checkpoint, the old month's key is destroyed. So if the old key is gone and
+        // the new key exists, the new month was begun before, and its lines were removed. Do not ask where an anchor,
+        // or a person who accepted a loss, says which month was the last.
         let is_over = !is_anchored && self.month.is_promised && self.month.secret.is_none();
         if is_over && self.keys.read(&self.disk, month)?.is_some() {
             return Err(broken(

@@ -231,8 +231,8 @@ impl NatsSession {
     /// Everything published stands before the marker on its way to the server, everything that was under
     /// way to us before it on its way back. A full subscription can drop a marker: hence the repeats.
     async fn drain(&mut self) -> Result<(), Error> {
-        // Count the session as proved: otherwise the first message of a new connection would still report it, although the
-        // caller has asked for a stop.
+        // Count the session as proved: otherwise the first message of a new connection would still report `Connected`
+        // and set the link to `Up`, although the caller has asked for a stop.
         (self.proved, self.draining) = (true, true);
         self.round_trip().await.map_err(|_| Error::Disconnected)?;
         let mut again = Instant::now() + MARKER_REPEAT;
