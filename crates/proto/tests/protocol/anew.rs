@@ -76,7 +76,8 @@ fn an_answer_refused_while_the_clock_was_ahead_for_four_seconds_arrives_when_it_
     let shown = net.agents[ALICE].node.sent().status(asked).unwrap();
     assert_eq!(shown.answer_refused, None);
     remembered(&net);
-    // The former form is never taken, not when its time has come either, nor behind a start.
+    // Alice takes neither form of the answer once more: not when the time that the first form bears has come, and not
+    // after a restart.
     let forms = forms(&net, answer);
     assert_eq!(forms.len(), 2);
     for wait in [0, 2 * HOUR, DAY] {
@@ -97,7 +98,7 @@ fn an_answer_whose_refusal_is_heard_two_hours_after_the_clock_was_right_again_ar
         net.run_for(SECOND);
         net.skew[BOB] = HOUR;
         net.run_for(SECOND);
-        // Bob's inbox is held back: no receipt reaches him.
+        // Nothing of Alice's reaches Bob: he hears of the refusal only after his clock is right again.
         net.cut = Some((ALICE, BOB));
         net.reply(BOB, asked);
         net.run_for(4 * SECOND);

@@ -177,7 +177,8 @@ fn the_session_of_another_peer() {
 #[test]
 fn an_invented_session_costs_one_announce() {
     let mut net = talking();
-    // Within a minute of the newest session it costs none, and later the agent may have lost one.
+    // A session of the last minute would count as the answer to the message, and Alice would not announce. After a
+    // restart she may have lost a session: without the restart she would take the message for a sign of a second copy.
     net.run_for(61_000);
     net.restart(0);
     net.run_for(1_000);

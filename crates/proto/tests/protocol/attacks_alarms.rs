@@ -123,7 +123,7 @@ fn an_unsolicited_flight_holds_back_what_is_for_its_sender_and_nobody_else() {
             assert_eq!(held(&net, BOB), Vec::<String>::new());
             remembered(&net);
         }
-        // Cleared, and rung again a minute later: for others it is as if nothing was.
+        // The alarm is cleared, and Mallory lies again twelve minutes later: a message for Bob leaves all the same.
         does(&mut net, ALICE, |node, at| node.turn(at).alarms().clear());
         net.run_for(12 * MINUTE);
         lies(&mut net, MALLORY, method);
@@ -160,7 +160,8 @@ fn after_a_rotation_of_the_signing_key_everybody_hears_of_it_whatever_rang_befor
         let view = net.agents[who].node.trust();
         assert_eq!(view.peer(&alice).unwrap().newest(), Some(&newest), "{who}");
     }
-    // What is shown under the new key counts again.
+    // The new key ended what rang before. A flight that Mallory shows under the new key holds back announces to Mallory
+    // again.
     net.run_for(15 * MINUTE);
     lies(&mut net, MALLORY, Method::Trust);
     assert_eq!(held(&net, MALLORY), ["agent-mallory"]);
@@ -187,10 +188,10 @@ fn agents_of_two_people_or_one_of_our_own_hold_back_everybody() {
         assert_eq!(waits_for(&net, waiting), Some(WaitsFor::Alarm));
     }
     remembered(&net);
-    // Two agents of one person are one person's word.
+    // Two agents of one person count once: otherwise this person alone could hold back Alice's announces to everybody.
     let mut net = of_people([("agent-bob", "mallory"), ("agent-mallory", "mallory")]);
     assert_eq!(doubled(&mut net, MALLORY) + doubled(&mut net, BOB), 0);
-    // One's own person's agent has no reason to lie.
+    // An agent of Alice's own person has no reason to lie: its word alone holds back announces to Bob as well.
     let mut net = of_people([("agent-bob", "bob"), ("agent-mallory", "alice")]);
     assert_eq!(doubled(&mut net, MALLORY), 1);
     assert_eq!(held(&net, BOB), ["agent-mallory"]);
@@ -244,7 +245,7 @@ fn sixty_made_up_sessions_in_three_seconds_cause_no_handshake_and_ring_nothing()
     }
     assert_eq!(net.sent_since(0, Some(Method::Announce)), announced);
     assert_eq!(rung(&net), []);
-    // A minute later one of them shows a second copy: to Mallory's cost alone.
+    // Two minutes later one more made-up session makes the alarm ring, and holds back only messages to Mallory.
     net.run_for(2 * MINUTE);
     let session = liar.no_session();
     let bytes = liar.say(&net, Method::Notification, json!(1), |_, stamp| {

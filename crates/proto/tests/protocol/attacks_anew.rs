@@ -62,7 +62,8 @@ fn a_peer_that_repeats_the_refusal_of_an_answer_after_its_second_form_went_out_c
     }
     assert_eq!(forms(&net, answer).len(), 2);
     assert!(!state(&net, ALICE, answer).is_settled());
-    // Nor when it says the same of the second form, and our clock is put back once more.
+    // Bob says of the second form too that he refused it, and Alice's clock is put back once more: no third form goes
+    // out.
     let second = message_of(&forms(&net, answer)[1]).headers.sequence;
     calls_early(&mut net, second.unwrap(), 7);
     let refused = State::Refused("timestamp-in-future".into());

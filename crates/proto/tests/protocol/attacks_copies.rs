@@ -43,7 +43,7 @@ fn a_second_copy_that_announces_is_noticed_by_the_first_and_nobody_announces_any
     let mut net = talking();
     net.restart(0);
     net.run_for(30 * MINUTE);
-    // Restored from the day on which Alice had just added Bob, and started while she runs.
+    // The second copy of Alice's daemon has her log of the day on which she added Bob, and starts while she runs.
     let mut copy = household::Agent::new("agent-alice", "alice");
     copy.log.clone_from(&net.agents[0].log);
     copy.log
@@ -63,7 +63,7 @@ fn a_second_copy_that_announces_is_noticed_by_the_first_and_nobody_announces_any
     for (_, flight) in &flights {
         let now = net.at(1);
         let effects = net.agents[1].hear(now, flight);
-        // What Bob answers reaches both.
+        // Bob's answers to the copy reach Alice's first daemon as well, since both have the same agent-id.
         let answers = household::published(&effects);
         for (to, answer) in answers {
             assert_eq!(to, net.agents[0].id());
@@ -260,7 +260,7 @@ fn a_peer_that_makes_session_after_session_silences_nobody() {
 fn after_a_clock_was_an_hour_ahead_receipts_go_out_again_at_once() {
     let mut net = talking();
     let start = net.now;
-    // Nobody sets the clock that counts how long the agent has run.
+    // Two clocks are given apart: `clock` may be set, and `ran` counts how long the agent has run, which nobody sets.
     let ahead = |clock: i64, ran: i64| At {
         elapsed: at(start + ran).elapsed,
         ..at(start + clock)

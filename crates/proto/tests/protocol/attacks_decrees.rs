@@ -125,7 +125,7 @@ fn a_root_that_we_left_says_nothing_more() {
     does(&mut net, ALICE, |node, at| {
         node.turn(at).me().adopt(moved("agent-alice"))
     });
-    // The line that a log which began with the old certificate would have of it.
+    // A log that began with Alice's old certificate records her new root key by this line: let her node read it.
     let line = Entry::trust(TrustChange::RootSucceeded, moved("agent-alice").certificate);
     let at = net.at(ALICE);
     net.agents[ALICE].node.recall(at.now, &line);

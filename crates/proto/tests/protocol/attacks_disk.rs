@@ -149,7 +149,7 @@ fn of_refused_messages_over_the_budget_headers_and_hash_are_left() {
     let written = bytes(&net.agents[0], from, |_| true);
     assert!(written < 5 * MIB, "{written} bytes");
     remembered(&net);
-    // Each has its number in the receipts of Alice.
+    // A receipt of Alice's names all hundred refused messages, also those of which her log has only the headers.
     net.run_for(10_000);
     let mut receipts = net.sent.iter().filter_map(|(_, who, bytes)| {
         let message = message_of(bytes);
@@ -174,7 +174,7 @@ fn refused_mail_of_a_bound_peer() {
 #[test]
 fn headers_of_refused_mail_of_a_bound_peer() {
     let mut net = talking();
-    // Long headers and one hour, so that there need not be so many.
+    // Long headers use up the bound with fewer messages, and one hour is enough, where the other tests take three.
     let from = pour_for(HOUR, &mut net, 10_000, 800, |net, number| {
         call(net, Method::Notification, number, |draft, _| {
             draft.hops = 9;
@@ -186,7 +186,8 @@ fn headers_of_refused_mail_of_a_bound_peer() {
         verdict(entry).is_some_and(|verdict| is_in(verdict) && verdict.reason().is_some())
     };
     let written = bytes(&net.agents[0], from, refused);
-    // One hour, where it is three elsewhere.
+    // `measured` allows for three hours, an eighth of a day's bytes: for this one hour, give it a third of 80 MiB a
+    // day.
     measured("refused", written, 12 * MIB, 80 * MIB / 3, 4_000);
     let floods = net.agents[0].log.iter();
     let floods = floods.filter_map(|(_, entry)| match entry {
@@ -254,7 +255,8 @@ fn receipts_that_a_bound_peer_calls_forth() {
     println!("our receipts: {written} bytes in {lasted} ms, at most {most}");
     assert!(written <= most + 50_000, "{written} of {most}");
     assert!(written >= most / 2, "{written} of {most}");
-    // None is lost for good: when Bob is quiet, she tells him.
+    // When Bob has been quiet for a while, the budget has room: the receipt that waited goes out, and nothing is due at
+    // once.
     net.now += 120_000;
     let at = net.at(0);
     net.agents[0].tick(at);

@@ -144,7 +144,7 @@ fn an_old_line_that_somebody_finds_binds_nobody() {
     let later = end.saturating_add(Duration::from_millis(1));
     let error = Invitation::parse_line(&line, later).unwrap_err();
     assert_eq!(error, InvitationError::Ended(end));
-    // Nor does one that says that it is good for ever.
+    // Nobody can sign an invitation for forty days, so none is good for ever.
     let bob = identity("agent-bob", "bob");
     assert_eq!(
         sign(&bob, &[nats("nats://x:1")], 40 * DAY),

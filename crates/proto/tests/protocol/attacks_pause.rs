@@ -290,7 +290,7 @@ fn meanwhile(net: &mut Net) -> (Vec<MessageId>, Vec<MessageId>) {
         waited.push(net.ask(ALICE, BOB));
         net.run_for(5_000);
         if n == 1 {
-            // The person says it again: what came before still waits.
+            // The person says once more that their agents pause, and Alice restarts: messages from before still wait.
             pauses(net, ALICE, true, 2);
             net.restart(ALICE);
             net.run_for(5_000);

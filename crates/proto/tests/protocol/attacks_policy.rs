@@ -128,7 +128,8 @@ fn layers_claimed_beyond_the_certificate_count_for_nothing() {
     let mut say = |layers: &[u8], tier| {
         let mut liar = low_bob();
         liar.layers = Layers::of(layers);
-        // What was refused at V06 has used up its number, for its signature holds.
+        // Take a new number each time: a message that check V06 refuses uses up its number too, since its signature
+        // holds.
         sequence += 1;
         let bytes = call(&net, Method::Request, sequence, |draft, _| {
             draft.data_tier = tier
@@ -200,7 +201,7 @@ fn a_grant_widened_in_flight_breaks_the_handshake() {
     wider(&mut forged);
     bob.hear(at, &signet_json::canonical(&forged));
     assert_eq!(bob.refusals(), ["signature-invalid"]);
-    // Bob widens it himself: Alice's own flight is what she goes by.
+    // Bob takes the narrow grant, and asks as if it were the wider one: Alice judges by the grant in her own flight.
     bob.hear(at, &trust);
     let id = bob.node.standing(&alice.id(), at.now).session.unwrap();
     let draft = Draft {
@@ -232,7 +233,7 @@ fn a_flood_over_the_budget_is_refused_and_told_once() {
     net.now += 60_000;
     let (taken, effects) = flood(&mut net, 1_001, 100, |_, _, _| {});
     assert_eq!((taken, told(&effects)), (40, vec![956]));
-    // Each has its number in the receipts, and the daemon talks on.
+    // Refused calls hold up nothing, since the receipts name their numbers: Alice asks Bob, and he answers.
     net.run_for(10_000);
     let asked = net.ask(0, 1);
     net.run_for(10_000);
@@ -302,7 +303,8 @@ fn the_ninth_hop_of_a_loop_is_refused_whoever_forgot_to_count() {
         let expected = (hops > 8).then_some("hops-exceeded");
         assert_eq!(refusal(&mut net, &bytes), expected);
     }
-    // Alice's agent cannot forget that the eighth came to it.
+    // Alice's agent names nothing that it continues. Her node counts on all the same from the message with eight hops,
+    // which came in this conversation.
     let content = Content {
         conversation_id: "circle".parse().ok(),
         ..Content::default()

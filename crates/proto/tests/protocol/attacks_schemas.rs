@@ -137,7 +137,8 @@ fn offer(name: &str, schema: &Value) -> Value {
 
 #[test]
 fn a_schema_bomb_in_the_capability_flight_is_text() {
-    // Each would expand to 2^60 when its references are followed.
+    // `laughs` would grow to 2^60 parts if its references were followed; `evil` has a costly pattern, and names a page
+    // elsewhere.
     let defs = (0..60).map(|n| {
         let next = format!("#/$defs/d{}", n + 1);
         (
@@ -328,7 +329,7 @@ fn a_schema_of_our_own_that_a_body_could_make_work_without_end_is_refused() {
     }
     let deep = (0..40).fold(json!({}), |inner, _| json!({"not": inner}));
     assert!(BodySchema::compile(deep.to_string().as_bytes()).is_err());
-    // Names that look like keywords are names.
+    // Under `properties` and in `const`, `$ref` and `$id` are names and no keywords: a schema with them is taken.
     let names =
         json!({"properties": {"$ref": {"type": "string"}, "$id": true}, "const": {"$ref": "x"}});
     assert!(BodySchema::compile(names.to_string().as_bytes()).is_ok());

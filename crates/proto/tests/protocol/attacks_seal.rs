@@ -117,7 +117,8 @@ fn an_honest_box_is_taken() {
 fn bob_seals_alice_s_words_for_carol_as_if_they_were_meant_for_her() {
     let mut net = talking();
     let alice = who(&net, 0);
-    // What Bob has of Alice: the plaintext that names her as its author, and him as its reader.
+    // Bob seals for Carol the plaintext that he has of Alice. It names her as its author and him as its reader, and so
+    // does not fit the headers.
     let to_bob = net.agents[1].id();
     let bytes = forged(
         &net,
@@ -162,7 +163,8 @@ fn the_signature_is_stripped_and_the_box_signed_by_another() {
     let mut net = talking();
     net.send(0, 1, Sending::Notification(secret()));
     let (_, _, bytes) = net.sent.last().cloned().unwrap();
-    // Carol overheard it and says that it is hers: same name, same box, her own session and number.
+    // Carol has overheard the message and sends it as her own: message-id and box are Alice's, session and number
+    // Carol's.
     let overheard = read(&bytes);
     let take = |value: &mut Value| {
         value["params"]["sealed"] = overheard["params"]["sealed"].clone();
@@ -195,7 +197,7 @@ fn a_secret_in_a_tier_that_keeps_none() {
         let place = Some((session(&net, 1, 0), 900));
         let mut value = forge::in_session(&bob, "agent-alice", Method::Request, "m", 10_000, place);
         forge::headers(&mut value).insert("data-tier".into(), tier.into());
-        // The box is right in every member: only the tier says that there should be none.
+        // The members in the box fit the headers: only the tier is wrong, because tiers 1 and 2 have no box.
         let message = Unverified::parse(&forge::sign(value.clone(), &bob.signing)).unwrap();
         let bytes = plaintext(&message.claims().headers, None, Some(&json!(1))).unwrap();
         let sealed = Sealed::seal(key_of(&net, 0), &bytes, &mut rng()).unwrap();

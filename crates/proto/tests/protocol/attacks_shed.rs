@@ -107,7 +107,8 @@ fn a_strangers_announce_is_counted_unread_with_the_hash_of_its_bytes() {
     let before = net.agents[0].log.len();
     let announce = announce(&net);
     let escaped = String::from_utf8(announce.clone()).unwrap();
-    // Neither a peer's name elsewhere nor an escape buys a stranger the work of a verdict.
+    // An escape, or a peer's name in another place, passes the cheap look at the bytes. The parser then finds that the
+    // sender is a stranger: the bytes are counted, and no verdict is made.
     let quoting = escaped.replacen('{', r#"{"agent-id":"agent-bob","#, 1);
     let escaped = escaped.replacen("1.0.0", "\\u0031.0.0", 1);
     let inputs = [announce, escaped.into_bytes(), quoting.into_bytes()];

@@ -56,7 +56,8 @@ fn a_flood_of_claimed_keys_has_no_table_made() {
         let method = Method::Notification;
         let message = forge::message(&stranger, alice.id().as_str(), method, &format!("m{n}"), 0);
         let message = forge::sign(message, &stranger.signing);
-        // Each as often as a peer would have to sign for a table.
+        // Judge each input five times: a peer's key has a table after three signatures, and a stranger's must have
+        // none.
         for _ in 0..5 {
             assert!(!judge(&net, &flight) && !judge(&net, &message));
         }
@@ -69,7 +70,8 @@ fn a_peers_flights_under_ever_new_keys_have_no_table_made() {
     let net = talking();
     let before = tables(&net);
     for serial in 2..40 {
-        // Bob's person certifies one key after the other, and none of the flights is followed up.
+        // Bob's person certifies one key after the other, and each signs only an announce: the key of a flight has no
+        // table made, however often it is judged.
         let newer = move || identity_with("agent-bob", "bob", serial, |_| {});
         let flight = announce(newer, &net.agents[0], 0);
         for _ in 0..5 {
@@ -147,7 +149,8 @@ fn what_the_node_proves_again_has_no_table_made() {
     let before = tables(&net);
     let alice = &mut net.agents[0];
     for n in 0..3 {
-        // Judged by an older trust store, without tables: the node looks again by itself.
+        // A worker judges the message by an older trust store, before Bob's certificate is renewed. So the node
+        // verifies the message again by itself, and makes no table for that.
         let off = Arc::new(KeyTables::new(TableBudget::OFF));
         let older = alice.node.trust().with_tables(off);
         let name = format!("again-{n}");
@@ -168,7 +171,7 @@ fn ten_thousand_peers_stay_within_the_budget() {
     let tables = KeyTables::new(TableBudget::STANDARD);
     let mut verifications = 0;
     for n in 0..10_000 {
-        // Each signs as often as it takes, and is not heard of again.
+        // Each peer signs four times, which is enough for a table, and is not heard of again.
         for _ in 0..4 {
             assert!(verified(&tables, &signing(n), b"words"));
             verifications += 1;

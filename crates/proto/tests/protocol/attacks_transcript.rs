@@ -60,7 +60,7 @@ fn a_second_flight_for_an_earlier_announce() {
     let (mut alice, mut bob) = alice_and_bob();
     let earlier = announce(&mut alice, &bob);
     let answer = first(&bob.hear(at(1), &earlier));
-    // Alice restarts and announces again; what answered her before must not answer her now.
+    // Alice restarts and announces again: she has to refuse the answer to her earlier announce.
     alice.restart(at(10));
     let outcome = alice
         .node
@@ -91,7 +91,7 @@ fn version_downgrade_by_an_attacker_who_strikes_versions_from_the_offer() {
     bob.knows(&alice);
     let one = announce(&mut alice, &bob);
     let text = String::from_utf8(one.to_vec()).unwrap();
-    // In the offer, not in the certificate, whose signature is another.
+    // Strike the version from the offer alone: the certificate has a signature of its own, and stays as it is.
     let offer = r#""versions":["1.0.0","1.1.0"]}"#;
     let place = text.rfind(offer).unwrap();
     let rest = &text[place + offer.len()..];
@@ -105,7 +105,8 @@ fn reflection() {
     let (mut alice, bob) = alice_and_bob();
     let one = announce(&mut alice, &bob);
     assert!(published(&alice.hear(at(1), &one)).is_empty());
-    // And with the recipient that she would accept, as only she herself could sign it.
+    // The announce names Alice herself as its recipient, and her own key signs it: she refuses this one too, as
+    // reflected.
     let to_herself = resign(&alices_identity(), &message_of(&one), |draft, _| {
         draft.recipient = alice.id();
     });
@@ -161,7 +162,8 @@ fn key_substitution_on_announce() {
             draft.body.as_mut().unwrap()["keys"] = keys.to_value();
         })
     };
-    // Even if Alice signed the flight: a statement of another's key, and one that speaks of another.
+    // Alice's key signs both flights, and Bob refuses them for their key statements: Carol's key signed the first
+    // statement, and the second one is about Carol.
     let other = KeyStatement::sign(
         &carols.certificate.agent,
         secret.public(),
@@ -175,7 +177,8 @@ fn key_substitution_on_announce() {
     ] {
         assert!(published(&bob.hear(at(1), &flight)).is_empty());
     }
-    // And without Alice: the flight's own signature no longer holds.
+    // An attacker without Alice's key for flights changes the key statement on the way: the flight's own signature no
+    // longer holds.
     let text = String::from_utf8(one.to_vec()).unwrap();
     let keys =
         |of: &Identity| String::from_utf8(signet_json::canonical(&of.keys.to_value())).unwrap();

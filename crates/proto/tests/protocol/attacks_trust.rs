@@ -201,7 +201,7 @@ fn a_certificate_that_ended_opens_no_session() {
             request.not_after = Timestamp::from_millis(household::START + DAY);
         })
     };
-    // Its own daemon signs nothing any more; a thief of the key does.
+    // Alice's own daemon signs nothing after the end of her certificate: a thief of her key signs this announce.
     let mut late = read(&announce(brief, &bob, DAY - 1_000));
     let time = |ms| at(ms).now.to_string().into();
     let headers = envelope(&mut late)["headers"].as_object_mut().unwrap();

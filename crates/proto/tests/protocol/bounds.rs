@@ -201,7 +201,8 @@ fn a_receipt_of_what_was_never_sent_or_of_other_bytes_does_not_fit() {
     except.except = vec![(2, other)];
     assert!(!fits(&ledger, &except, now(1)));
     ledger.settle(&receipt(2, None), now(5));
-    // Lower than before: an old copy, unless it was signed before.
+    // A receipt that covers less than the last one shows that the peer's log is an older copy, unless it was signed no
+    // later than the last one.
     assert!(!fits(&ledger, &receipt(1, None), now(6)));
     assert!(fits(&ledger, &receipt(1, None), now(5)));
     assert!(fits(&ledger, &receipt(2, None), now(6)));
@@ -345,10 +346,11 @@ fn what_the_peer_gave_up_is_not_waited_for_but_what_came_of_it_counts() {
     window.take_floor(Some(6), &[(1, 5), (9, 8)]);
     assert_eq!((window.through(), window.unreported()), (6, 0));
     assert!(window.owes(), "the peer asks for what it gave up");
-    // It has heard of them.
+    // The peer names nothing as given up any more, since it has heard that these messages are missing: so the next
+    // receipt leaves them out.
     window.take_floor(Some(6), &[]);
     assert!(missing(&window).is_empty());
-    // Given up above its floor: the peer hears which.
+    // The peer gives up number 7, which is above its floor: the next receipt names it.
     window.take_floor(None, &[(7, 7)]);
     assert_eq!(window.receipt().except[0].0, 7);
 }

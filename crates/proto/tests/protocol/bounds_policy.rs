@@ -45,7 +45,7 @@ fn what_a_body_is_compared_with_weighs_as_much_as_it_has_values() {
     let members = |count| named(count, &json!(1));
     assert!(!is_too_costly(&json!({"const": members(MOST - 2)})));
     assert!(is_too_costly(&json!({"const": members(MOST - 1)})));
-    // What is only told to people costs nothing.
+    // No body is compared with `default` and `examples`, which are for people: their values cost nothing.
     for told in ["default", "examples"] {
         assert!(!is_too_costly(&json!({told: items(7_000)})), "{told}");
     }
@@ -115,7 +115,8 @@ fn an_offer_has_160_kib_at_most_and_8_000_values() {
     let room = 160 * 1024 - around;
     assert_eq!(offering(vec![empty(room)]), Ok(()));
     assert_eq!(offering(vec![empty(room + 1)]), Err(OfferError::TooLarge));
-    // The list, the capability, its name and tier, its schema, the keyword's list, and the numbers.
+    // Six values stand beside the numbers: the list of offers, the capability, its name, tier and schema, and the list
+    // in `default`.
     let numbers = |count: usize| lamp(Some(json!({"default": Value::from_iter(0..count)})), None);
     assert_eq!(offering(vec![numbers(8_000 - 6)]), Ok(()));
     let over = offering(vec![numbers(8_000 - 5)]);

@@ -83,7 +83,7 @@ fn what_our_agent_tried_and_was_refused_leaves_a_line_and_nothing_of_its_content
         let error = try_send(&mut net, 0, 1, tried).unwrap_err();
         refused.push((error.name().to_owned(), tier, capability));
     }
-    // A slip is nobody's transgression.
+    // An agent that sends to somebody unknown has made a slip, and overstepped no limit: that leaves no line.
     let nobody = Sending::Ping;
     let at = net.at(0);
     let unknown = "agent-nobody".parse().unwrap();
@@ -293,7 +293,7 @@ fn people_who_take_turns_are_not_stopped() {
     };
     let (sent, error) = pass_on(&mut net, 90_000, 60, said);
     assert_eq!((sent, error), (60, None));
-    // Nor is one who asks and asks, and is answered.
+    // An agent that asks again and again, and is answered each time, is not stopped either.
     for _ in 0..30 {
         let asked = net.send(0, 1, Sending::Request(said(0, None)));
         net.run_for(2_000);
@@ -315,7 +315,7 @@ fn people_who_take_turns_are_not_stopped_after_a_clock_was_put_back() {
     assert_eq!(pass_on(&mut net, 90_000, 3, said), (3, None));
     net.skew = vec![0; 3];
     assert_eq!(pass_on(&mut net, 90_000, 60, said), (60, None));
-    // And a loop is still one.
+    // A loop is still stopped after the clock was put back.
     let (sent, error) = pass_on(&mut net, 3_000, 100, said);
     assert_eq!(error.map(|error| error.name()), Some("hops-exceeded"));
     assert!(sent <= 8, "{sent}");
@@ -408,7 +408,7 @@ fn poisons(net: &mut Net, conversation: &str, chain: Option<MessageId>) {
 fn a_third_agents_hops_do_not_count_in_a_conversation_that_is_not_its_own() {
     let mut net = three();
     try_send(&mut net, CAROL, 0, content(1, None)).unwrap();
-    // Alice began to talk with Bob; and Bob with Alice.
+    // Alice begins the conversation `ours` with Bob, and Bob begins `theirs` with Alice: neither is Carol's.
     try_send(&mut net, 0, 1, in_conversation("ours")).unwrap();
     try_send(&mut net, 1, 0, in_conversation("theirs")).unwrap();
     net.run_for(3_000);
@@ -428,7 +428,7 @@ fn a_third_agents_hops_do_not_count_in_a_conversation_that_is_not_its_own() {
         net.run_for(10_000);
     }
     assert_eq!(net.agents[1].refusals(), Vec::<&str>::new());
-    // To Carol herself, whoever began to talk, her own hops count.
+    // A message to Carol herself continues Carol's calls, whoever began the conversation: there her hops count.
     let back = try_send(&mut net, 0, CAROL, in_conversation("ours")).unwrap_err();
     assert_eq!(back.name(), "hops-exceeded");
 }
@@ -493,7 +493,7 @@ fn a_member_is_not_the_first_to_speak_because_whoever_was_has_been_silent_for_fo
         try_send(&mut net, CAROL, 0, content(1, None)).unwrap();
         try_send(&mut net, first, 1 - first, in_conversation("dinner")).unwrap();
         net.run_for(4 * 24 * 3_600_000);
-        // The calls from before are pushed out by newer ones.
+        // These calls in another conversation push the calls of four days ago out of the memory.
         try_send(&mut net, 0, 1, in_conversation("lunch")).unwrap();
         try_send(&mut net, 1, 0, in_conversation("lunch")).unwrap();
         net.run_for(3_000);
@@ -530,7 +530,8 @@ fn a_member_of_a_conversation_cannot_end_what_others_say_in_it() {
     try_send(&mut net, CAROL, 0, in_conversation("dinner")).unwrap();
     net.run_for(3_000);
     for minute in 0..20 {
-        // Bob has his say, and what Alice tells Carol then goes on with nothing of his.
+        // Bob says something in the conversation. After that, Alice tells Carol something that continues nothing of
+        // Bob's.
         let said = Content {
             continues: (minute == 0).then_some(Continues {
                 from: None,

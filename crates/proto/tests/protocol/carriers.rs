@@ -271,7 +271,8 @@ fn a_carrier_that_calls_everything_stored_stops_no_other_and_gives_up_no_number(
     pair.run_for(6_000);
     assert_eq!(pair.ways_of(name), [post(), NATS]);
     assert_eq!(pair.state(name), State::Received);
-    // And where NATS is up and has not been read, its word that it was read ends nothing.
+    // The gateway (`post`) calls its mailbox read while NATS is up and has not been read: no message is given up for
+    // that.
     pair.dead = vec![post(), NATS];
     let name = pair.tell(Duration::from_secs(60));
     let at = pair.at();

@@ -141,7 +141,8 @@ fn a_clock_that_was_ahead_and_was_put_right_silences_no_receipt() {
                 assert!(took <= 15, "{ahead} ms ahead, {wrong:?}: {took} ms");
             }
             for who in wrong {
-                // What is over a minute by a second may count or not: the clock is not read all the time.
+                // A clock that is 61 s ahead may be noted or not: a minute is the limit, and the moment at which the
+                // clock is read decides.
                 let noted = put_back(&net.agents[*who]);
                 let far = usize::from(ahead > MINUTE);
                 assert!(noted == far || ahead == 61_000, "{ahead} ms ahead");
@@ -202,7 +203,8 @@ fn what_was_sent_while_nobody_listened_goes_out_again_when_the_clock_is_put_righ
     let later = net.send(0, 1, word());
     net.cut = None;
     net.run_for(10_000);
-    // The first was signed two hours ahead: it is refused, and its number holds up nothing.
+    // The first message was signed two hours ahead, and Bob refuses it. The refusal uses up its number, so the next one
+    // is taken.
     let state = net.agents[0].node.sent().status(lost).unwrap().state;
     assert_eq!(state, State::Refused("timestamp-in-future".into()));
     assert!(is_received(&net, 0, later));
@@ -334,7 +336,7 @@ fn a_number_that_a_wrong_clock_signed_is_receipted_with_its_refusal() {
     assert_eq!(body["through"], 2, "the number holds up nothing");
     assert_eq!(body["except"][0]["reason"], "certificate-expired");
     assert_eq!(body["except"][0]["sequence"], 1);
-    // Its sender takes that name for the receipt's word: it is one that a peer can give.
+    // Bob's node reads this reason in the receipt as one that a peer may give, and not as one that fits nowhere.
     let heard = PeerReason::in_receipt("certificate-expired");
     assert_eq!(heard, PeerReason::Known(Reason::CertificateExpired));
     remembered(&net);

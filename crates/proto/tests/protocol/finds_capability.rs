@@ -82,7 +82,7 @@ fn the_first_request_to_a_peer_that_offers_several_ends_and_says_so() {
         State::RefusedHere("capability-needed".into())
     );
     assert_eq!(state(&net, next), State::Received, "it holds up no other");
-    // Whoever asked hears what there is.
+    // The program that asked hears which capabilities the peer offers.
     let sent = net.agents[ALICE].node.sent();
     let Some(SentEnd::Settled { offers, .. }) = sent.end_of(request, true) else {
         panic!("nothing follows");

@@ -35,7 +35,7 @@ fn a_callers_key_is_forgotten_after_thirty_days_to_the_millisecond() {
     let node = &net.agents[ALICE].node;
     assert_eq!(known(node, "first", then + 30 * DAY - 1), Some(first));
     assert_eq!(known(node, "first", then + 30 * DAY), None);
-    // It is gone, and not only over: also for a clock that is put back.
+    // The key's time is over, but a clock that was put back still finds it: only the next call under a key removes it.
     assert_eq!(known(node, "first", then), Some(first));
     let alice = &mut net.agents[ALICE];
     let sending = Sending::Notification(Content::default());
@@ -55,7 +55,8 @@ fn a_stranger_waits_for_a_day_to_the_millisecond() {
             let flight = announce(move || identity(&agent, name), &alice, ms);
             alice.hear(at(ms), &flight);
         }
-        // As a clock that was put back would see it.
+        // Count by a clock that was put back: by it nobody has waited too long, so only a stranger that was removed is
+        // missing.
         assert_eq!(alice.node.people().pending(at(0).now).count(), waiting);
     }
 }

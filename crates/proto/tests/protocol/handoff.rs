@@ -173,7 +173,7 @@ fn a_wider_part_is_refused_before_it_leaves() {
 fn a_holder_stays_within_its_task() {
     let mut net = household();
     let task = handed_on(&mut net);
-    // What Dave grants Carol is another matter.
+    // Look for `authority-widened` alone, by which the task's limits refuse: Dave's grant may refuse a message as well.
     let mut beyond = |capability, tier| {
         let sent = sends(&mut net, CAROL, DAVE, for_task(task, capability, tier));
         sent.err().as_deref() == Some("authority-widened")

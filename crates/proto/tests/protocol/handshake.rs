@@ -187,7 +187,8 @@ fn clocks_two_minutes_apart_open_no_session_and_no_storm() {
 
 #[test]
 fn the_side_that_goes_on_as_the_first_learns_of_a_clock_minutes_behind_it() {
-    // Flight 1 passes when it is sent again after that long, and flight 3 is not sent for as long.
+    // Flight 1 is sent again until its time has come, and is taken then. Flight 3 is not sent again for that long, so
+    // it is not taken: both sides have to note the clock.
     for ahead in [92_000, 160_000, 251_000] {
         let mut net = network(3);
         net.skew[0] = ahead;
@@ -251,7 +252,8 @@ fn a_connection_that_is_back_carries_flights_and_messages_at_once() {
     for taken in [1, 2] {
         net.cut = Some((0, 1));
         net.ask(0, 1);
-        // The next resend by itself would come after more than 20 s.
+        // By now resends have become rare: without word that the connection is back, the next one would come after more
+        // than 20 s.
         net.run_for(100_000);
         net.cut = None;
         let at = net.at(0);

@@ -143,7 +143,7 @@ fn a_message_is_a_call_or_a_result_or_an_error_and_never_two() {
             let verdict = shape(&signet_json::canonical(&mixed));
             match (subset, with_id) {
                 (0b0011 | 0b0100 | 0b1000, true) => assert!(verdict.is_ok(), "{mixed}"),
-                // A call without its id is a shape of its own, but no request.
+                // Without its `id` a call has the shape of a notification, but its method, `agent.request`, is none.
                 (0b0011, false) => assert_eq!(verdict, Err(Reason::MessageTypeMismatch)),
                 _ => assert_eq!(verdict, Err(Reason::InvalidShape), "{mixed}"),
             }
@@ -227,7 +227,8 @@ fn a_fault_of_shape_outranks_a_fault_of_a_header() {
     }
     let method = faulty(&|value| value["method"] = json!("agent.unheard"));
     assert_eq!(method, Err(Reason::MethodNotFound));
-    // The body of a flight or a receipt is shape as well.
+    // Shape includes the body of a flight or a receipt: a request's body under the method of a flight is refused for
+    // it.
     let flight = faulty(&|value| value["method"] = json!("agent.announce"));
     assert_eq!(flight, Err(Reason::InvalidShape));
 }

@@ -204,7 +204,7 @@ fn a_certificate_renewed_while_the_peer_was_away_reaches_it_when_it_is_back() {
     });
     identity.former.clear();
     adopt(&mut net, identity);
-    // Longer than any handshake stays half open.
+    // Wait for longer than any handshake stays half open: none must be left when the network is whole again.
     net.run_for(3_600_000);
     let serial = |net: &Net| {
         let known = net.agents[1].node.trust();

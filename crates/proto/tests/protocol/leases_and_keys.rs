@@ -239,7 +239,8 @@ fn five_leases_that_ended_badly_set_the_message_aside() {
         assert_eq!((name_of(&handed), handed.tries), (request, tries));
         let at = net.at(BOB);
         let node = &mut net.agents[BOB].node;
-        // Each way in which a lease can end badly counts.
+        // A lease can end badly in three ways, and each counts as a try: its holder fails, its connection ends, or its
+        // time is over.
         let outcome = match tries % 3 {
             0 => {
                 node.turn(at)
@@ -404,7 +405,7 @@ fn whoever_asked_hears_after_a_second_that_somebody_has_it() {
     assert_eq!(net.agents[ALICE].node.sent().is_taken(request), Some(true));
     respond(&mut net, &handed).unwrap();
     net.run_for(1_000);
-    // Who is quick costs no word more.
+    // A request that is answered within a second costs no progress message.
     let told = net.sent_since(0, Some(Method::Progress));
     ask_for(&mut net, "lamp");
     let handed = receive(&mut net, &anything(1)).unwrap();

@@ -78,8 +78,9 @@ fn what_a_mailbox_holds_goes_out_behind_half_of_its_life() {
     for number in [1, 66] {
         sent.stored(number, 0);
     }
-    // One copy of the first asks whether the mailbox still holds all. A burst is spread by its numbers: the 66th of a
-    // sender goes as its second does, two 64ths of a quarter of its life later than half of it.
+    // Number 1, the first that waits, goes out to ask whether the mailbox still holds all. Number 66 goes out after
+    // half of its life (128 s) and, as 66 is 2 beyond a multiple of 64, two 64ths of a quarter of its life (2 s) later:
+    // this spreads a burst.
     assert_eq!(sent.again(130 * SECOND - 1), [1]);
     assert_eq!(sent.again(130 * SECOND), [66]);
 }
@@ -114,7 +115,8 @@ fn what_ends_in_less_than_ten_seconds_has_no_time_for_a_copy() {
 fn a_message_that_ends_at_this_moment_takes_no_other_messages_copy() {
     let mut sent = Sent::of(&[(1, 60 * SECOND), (2, 3 * DAY)]);
     sent.stored(2, 0);
-    // Too late for a copy of its own.
+    // Number 1 is stored nine seconds before its end, too late for a copy of its own: the copy that is due then is
+    // number 2's.
     sent.stored(1, 51 * SECOND);
     assert_eq!(sent.again(60 * SECOND), [2]);
 }

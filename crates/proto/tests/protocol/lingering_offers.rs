@@ -121,7 +121,7 @@ fn what_waits_in_the_mailbox_is_taken_by_an_agent_that_is_back_before_its_progra
     offer(&mut net, BOB, PROGRAM, particular_lamp()).unwrap();
     net.run_for(60_000);
     assert_eq!(told(&net), before, "nobody had to hear of it");
-    // And once more, from rows: what was told stands there.
+    // Restart Bob again, and let the offer linger to its end before the next restart.
     net.restart(BOB);
     net.run_for(LINGER + 2_000);
     assert_eq!(offered_to_alice(&net), Vec::<String>::new());
@@ -310,7 +310,8 @@ fn of_offers_that_nobody_serves_the_one_that_went_first_makes_room() {
             connection: n,
             ..PROGRAM
         };
-        // By the alphabet the first goes last.
+        // The names sort the other way round: the program that goes first has offered the last name, `lamp.n63`. So
+        // dropping by name would be noticed.
         let name = format!("lamp.n{:02}", 63 - n).parse().unwrap();
         offer(&mut net, BOB, program, Capability::new(name, Tier::Public)).unwrap();
         offer_end(&mut net, BOB, n);

@@ -117,7 +117,8 @@ fn lie(net: &mut Net, liar: &mut Liar, lie: Lie) {
             let one = |_: u64| liar.call(net, |draft, _| draft.message_id = name);
             (0..2).map(one).collect()
         }
-        // Of those in which others speak: one that nobody had used before would be Mallory's.
+        // Mallory speaks in conversations in which others have spoken: Mallory would begin any other one, and hops may
+        // count there.
         Lie::PoisonedHops => (1..=ERIN)
             .filter(|other| *other != ERIN || net.now > 26 * MINUTE)
             .map(|other| {
@@ -130,7 +131,7 @@ fn lie(net: &mut Net, liar: &mut Liar, lie: Lie) {
         Lie::FloodOfCalls => (0..100).map(|_| liar.call(net, |_, _| {})).collect(),
         Lie::FloodOfAnnounces => (0..20).map(|n| announce(net, liar, n)).collect(),
         Lie::LateAnnounces => vec![announce(net, liar, -2 * 3_600_000)],
-        // What an honest daemon of Mallory's says is not all that Alice hears.
+        // Alice hears these flights besides those of Mallory's own daemon, which is honest.
         Lie::HalfHandshakes => vec![
             announce(net, liar, 0),
             liar.flight(net, Method::Verify),
@@ -251,7 +252,7 @@ fn hour(what: Lie) -> Vec<i64> {
         match minute {
             20 => net.restart(ALICE),
             25 => known.push(ERIN),
-            // Everybody needs new sessions with Alice, and then Alice with everybody.
+            // New signing keys need new sessions: first one other agent with everybody, and later Alice with everybody.
             30 => does(&mut net, 2, |node, at| node.turn(at).me().adopt(rekeyed(2))),
             35 => does(&mut net, ALICE, |node, at| node.turn(at).alarms().clear()),
             45 => does(&mut net, ALICE, |node, at| {

@@ -181,7 +181,8 @@ fn fifty_messages_of_an_hour_that_are_falsely_called_stored_all_arrive() {
     let names: Vec<_> = (0..50)
         .map(|_| net.send(0, 1, Sending::Notification(hour.clone())))
         .collect();
-    // Whoever forges it does so for every copy, and takes each copy that is the first of what waits.
+    // A forger calls every copy stored. Bob gets a message only when it goes out a second time, and never the first
+    // one, whose copies ask for a receipt.
     let (end, mut copies, mut seen) = (net.now + 3_600_000, 0, from);
     let mut taken = BTreeSet::new();
     while net.now < end {

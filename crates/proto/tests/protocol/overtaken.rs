@@ -49,7 +49,8 @@ fn a_repeated_fourth_flight_is_answered_in_the_session_that_it_opened_and_in_no_
     let mut net = unconfirmed();
     let (first, from) = (session_of(&net), net.now);
     let opened = next(&mut net, BOB, Method::Trust, 0);
-    // Bob has something to say, and hears no word in the session: he begins anew, and flight 4 is lost.
+    // Bob has a message for Alice and has heard no word of hers in the session: he begins a new handshake, and its
+    // flight 4 is lost.
     net.ask(BOB, ALICE);
     next(&mut net, BOB, Method::Announce, from);
     let answer = next(&mut net, ALICE, Method::Verify, from);
@@ -107,7 +108,7 @@ fn a_receipt_of_before_its_signers_clock_was_put_back_that_comes_last_rings_noth
     let [first, second, third] = states(&net, names);
     assert_eq!((first, second), (State::Received, State::Received));
     assert_eq!(third, State::Queued);
-    // What Bob signs from then on settles as if it had not come.
+    // The late receipt changes nothing: the next one that Bob signs settles the third message.
     net.run_for(1_000);
     says(&mut net, 3, -HOUR / 2, 3);
     assert_eq!(states(&net, names)[2], State::Received);
@@ -116,7 +117,8 @@ fn a_receipt_of_before_its_signers_clock_was_put_back_that_comes_last_rings_noth
 
 #[test]
 fn a_receipt_that_says_less_rings_where_no_clock_can_have_been_put_back_in_between() {
-    // By one and the same wrong clock; by one that is behind, as far as a handshake lets it be.
+    // Bob signs both receipts by the same wrong clock, or the first by a clock that is as far behind as a handshake
+    // lets it be, or both by a right clock.
     for (before, after) in [(-HOUR / 2, -HOUR / 2), (-590_000, -1_000), (0, 0)] {
         let (mut net, names) = three();
         says(&mut net, 1, before, 2);

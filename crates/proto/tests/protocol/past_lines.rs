@@ -115,7 +115,8 @@ fn a_line_that_stands_a_second_time_is_a_copy() {
             };
             *copies += 1;
             assert_eq!(proof(&node, &reread(entry)), expected);
-            // That it was refused a second time takes nothing into the memory.
+            // The same line as a refusal is no fault: a refused message has no effect, so it does not matter that it is
+            // a copy.
             let mut again = verdict.clone();
             again.ruling = Ruling::Rejected(Reason::MessageIdReuse);
             if again.direction == Direction::In {
@@ -211,7 +212,7 @@ fn what_we_sent_is_signed_by_a_key_that_we_have_or_that_the_log_recorded() {
     let by = |from: &Identity| to_bob(from, Method::Request);
     assert_eq!(proof(&alice.node, &by(&second())), Ok(()));
     assert_eq!(proof(&alice.node, &by(&first)), NO_KEY_OF_OURS);
-    // A log that began before our key changed.
+    // This log began before our key changed: the key that it recorded counts as ours as well.
     let mut alice = Agent::with(make);
     let recorded = Entry::Genesis(first.certificate.clone());
     alice.node.recall(at(0).now, &recorded);

@@ -77,7 +77,7 @@ fn a_recipient_without_the_layers_gets_nothing_of_the_tier() {
             .contains("layers 0, 1, and it has 0: 1 missing"),
         "{error}"
     );
-    // A request came to Alice in tier 2 all the same, before her table said so: its answer stays.
+    // The explanation, which her person can ask for, names the missing layers too.
     let (at, peer) = (net.at(0), net.agents[1].id());
     let findings = net.agents[0]
         .node
@@ -156,7 +156,7 @@ fn each_peer_has_a_grant_of_its_own() {
 fn a_narrower_policy_holds_at_once_and_a_wider_one_with_a_new_session() {
     let (mut net, policy) = met(Policy::default());
     policy.borrow_mut().tier = Tier::Public;
-    // Alice does not hear of it: the network between them is cut while Bob restarts.
+    // Bob restarts under a narrower policy while nothing of his reaches Alice: so she does not hear of it.
     net.cut = Some((1, 0));
     net.restart(1);
     try_send(&mut net, 0, 1, content(2, None)).unwrap();
@@ -166,7 +166,7 @@ fn a_narrower_policy_holds_at_once_and_a_wider_one_with_a_new_session() {
     net.run_for(60_000);
     let (reason, _) = failures(&net.agents[0]).remove(0);
     assert_eq!(reason, "tier-not-granted");
-    // By now the new session has told her.
+    // By now a new session has told Alice of the narrower policy: her own node refuses the message.
     assert_eq!(
         try_send(&mut net, 0, 1, content(2, None))
             .unwrap_err()
@@ -318,7 +318,8 @@ proptest! {
     /// What is explained to a person before is what happens then.
     #[test]
     fn the_explanation_is_the_verdict(policy in any_policy(), tier in 1..=2_u8, name in prop::option::of(prop::sample::select(vec!["a", "b", "c"]))) {
-        // Alice asks Bob under a policy that changed after their session: she cannot know.
+        // Bob's policy changes after the session was made, and nothing of his reaches Alice: her node cannot refuse by
+        // it.
         let (mut net, changed) = met(offering(vec![capability("a", 4, None), capability("b", 4, None), capability("c", 4, None)]));
         *changed.borrow_mut() = policy;
         net.cut = Some((1, 0));

@@ -114,7 +114,7 @@ fn a_change_during_a_handshake_is_told_when_that_is_over() {
     for steps in 1..8 {
         let mut net = met(Policy::default());
         change(&mut net, door());
-        // Somewhere in the four flights of the first change.
+        // Change the policy again while the handshake that tells the first change is somewhere in its four flights.
         net.run_for(steps);
         change(&mut net, offering(vec![capability("gate.open", 1, None)]));
         net.run_for(10 * 60_000);
@@ -148,7 +148,7 @@ fn what_a_program_offers_gives_way_to_the_configuration_and_no_peer_refuses_it()
     change(&mut net, lamps(vec![capability("lamp.on", 2, None)]));
     net.run_for(10_000);
     assert_eq!(known(&net), ["lamp.on", "lamp.off"]);
-    // No name is allowed any more.
+    // This policy lets programs offer no name at all: their offers end.
     change(&mut net, Policy::default());
     net.run_for(10_000);
     assert_eq!(known(&net), Vec::<String>::new());
@@ -176,7 +176,7 @@ fn the_state_knows_nothing_of_a_change_and_a_restart_reads_the_policy_anew() {
     change(&mut net, door());
     net.run_for(5_000);
     assert_eq!(known(&net), ["door.open"]);
-    // It starts with the policy that it was made with, as a daemon does with its file.
+    // Bob starts with the policy with which his node was made, as a daemon starts with its file: the change is gone.
     net.restart(BOB);
     net.run_for(5_000);
     assert_eq!(known(&net), Vec::<String>::new());

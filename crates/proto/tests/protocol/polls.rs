@@ -66,7 +66,7 @@ fn a_peer_that_polls_is_told_who_it_is_and_leaves_no_line() {
     };
     assert_eq!(outcome.polled, Some(expected));
     assert_eq!(bob.log.len(), before);
-    // The next one is another one, also within the same millisecond.
+    // A second poll within the same millisecond bears a later time, and so is served and is no copy.
     let again = poll(&mut alice, &bob, 1_000);
     assert!(is_served(&hear(&mut bob, 1_011, &again)));
 }
@@ -110,7 +110,7 @@ fn whoever_overheard_a_poll_is_told_nothing_for_a_copy() {
         assert!(!is_served(&outcome));
         assert_eq!(outcome.ruled, Some(Disposition::Counted));
     }
-    // However often it is brought, it costs one line a second.
+    // However often copies of a poll come, they cost one log line a second.
     for n in 0..5_000 {
         hear(&mut bob, 2_200 + n / 100, &second);
     }
@@ -201,11 +201,11 @@ fn only_the_peer_itself_polls_and_only_for_its_keeper() {
         .unwrap();
     let refused = hear(&mut bob, 1_000, stranger.bytes());
     assert_eq!(reason(&refused.entries).unwrap().name(), "agent-unknown");
-    // What was meant for Bob is of no use at Carol's.
+    // A poll that was signed for Bob gets nothing from Carol.
     carol.knows(&alice);
     let misled = hear(&mut carol, 1_000, &bytes);
     assert_eq!(reason(&misled.entries).unwrap().name(), "wrong-recipient");
-    // Whoever is trusted no more is told nothing more.
+    // Once Alice is no longer trusted, her polls get nothing.
     bob.node
         .turn(at(1_100))
         .people()

@@ -393,7 +393,7 @@ fn whoever_asked_hears_that_a_person_has_to_look_and_nothing_of_why() {
             .count(),
         1
     );
-    // The person's decision ends it as ever.
+    // The person drops the request from the quarantine: that answers it, and so ends its progress at Alice.
     let at = net.at(BOB);
     let dropped = net.agents[BOB]
         .node
@@ -430,7 +430,7 @@ fn what_never_began_is_no_try() {
         net.agents[BOB].keep(at, outcome);
     }
     assert_eq!(net.agents[BOB].node.inbox().quarantine().iter().count(), 0);
-    // Its lines name the try before it, of which there is none, and a start makes the same of them.
+    // The log line of a failure has the number of the try before, which is 0 here: so a start counts no try either.
     let log = net.agents[BOB].log.iter();
     let failed = log.filter_map(|(_, entry)| match entry {
         Entry::Outcome(line) if line.what == Did::Failed => Some(line.tries),
@@ -564,7 +564,7 @@ fn a_flood_of_progress_is_stopped_by_the_budget_and_leaves_the_request_open() {
         told.iter()
             .any(|told| matches!(told, Err(LocalError::OverBudget { .. })))
     );
-    // One that does not count its own is stopped by Alice.
+    // If Bob's node does not count its own messages, Alice's budget for him stops the flood.
     let like = sent_last(&net, BOB, Method::Progress);
     let mut refused = 0;
     for number in 0..30_u8 {
@@ -759,7 +759,8 @@ fn a_program_offers_only_what_its_person_allows() {
         let capability = Capability::new(name.parse().unwrap(), tier);
         match offer(net, BOB, program, capability) {
             Err(error @ LocalError::OfferRefused(_, fault)) => {
-                // A program goes on where its peers are offered the name all the same.
+                // The name `offer-configured` tells a program that it may go on: the configuration offers its
+                // capability to peers already.
                 let name = match fault {
                     OfferFault::Configured => "offer-configured",
                     _ => "offer-refused",
@@ -951,7 +952,7 @@ fn an_offer_is_for_the_peers_of_its_program_alone_and_ends_for_those_who_lose_it
     assert!(offered_to_alice(&net).contains(&"lamp.switch".to_owned()));
     ask_for(&mut net, "lamp.switch", json!(1)).unwrap();
     net.run_for(1_000);
-    // The first serves on, and Alice is none of its peers.
+    // The first program still serves the offer, but not for Alice: for her the offer ends with the second program.
     offer_end(&mut net, BOB, 2);
     net.run_for(2_000);
     assert!(!offered_to_alice(&net).contains(&"lamp.switch".to_owned()));
@@ -970,7 +971,7 @@ fn what_a_program_says_of_its_offer_stays_with_its_own_peers_beside_another_of_t
     told.description = Some("only Carol may read this".into());
     told.schema = Some(BodySchema::compile(br#"{"required": ["secret"]}"#).unwrap());
     for first in [PROGRAM, other] {
-        // Whichever of the two comes first.
+        // Let the two programs offer in both orders: the second one must change nothing for the peers of the first.
         let mut programs = [
             ((PROGRAM, Some([alice.clone()].into())), lamp(1)),
             ((other, Some([carol.clone()].into())), told.clone()),
@@ -998,7 +999,7 @@ fn what_a_program_says_of_its_offer_stays_with_its_own_peers_beside_another_of_t
             (Tier::Household, told.description.clone())
         );
         assert!(schema.is_some());
-        // Alice's request is not held against what Carol was told.
+        // Alice's request is judged by the offer that she was told: it would not fit the schema that Carol was told.
         let request = ask_for(&mut net, "lamp.switch", json!({"on": true})).unwrap();
         net.run_for(1_000);
         let status = net.agents[ALICE].node.sent().status(request).unwrap();
@@ -1028,7 +1029,7 @@ fn a_program_that_joins_an_offer_changes_nothing_for_the_peers_of_the_first() {
     net.run_for(1_000);
     let status = net.agents[ALICE].node.sent().status(request).unwrap();
     assert_eq!(status.state, State::Received);
-    // Once the first has gone, the second's word is what counts.
+    // Once the first program has gone, the second one's schema counts: the same request does not fit it.
     offer_end(&mut net, BOB, PROGRAM.connection);
     net.run_for(2_000);
     let request = ask_for(&mut net, "lamp.switch", json!({"on": true})).unwrap();

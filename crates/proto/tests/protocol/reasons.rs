@@ -109,9 +109,11 @@ fn judge_effects(vector: &Vector, effects: &[Effect]) {
     for effect in effects {
         let signed = match effect {
             Effect::Publish(signed) => signed,
-            // What the person hears of a clock or an alarm holds no words of the message.
+            // A notice tells the person of a clock or an alarm, and holds no words of the message: nothing has to be
+            // looked for in it.
             Effect::Notice(_) => continue,
-            // A revocation that it carried is obeyed: whoever verifies hears of it, and what waited ends.
+            // The message carried a revocation, which is obeyed: workers get the new trust store, and messages that
+            // waited end. None of this goes to the sender.
             Effect::Trust(_) | Effect::Settle { .. } => continue,
             _ => panic!("{name}: {effect:?}"),
         };

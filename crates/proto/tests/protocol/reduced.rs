@@ -147,7 +147,8 @@ fn an_absent_peers_mailbox_does_not_fill_with_copies() {
         net.run_for(4_000);
     }
     let sent = net.sent_since(from, Some(Method::Notification));
-    // Each goes out, and once more in case that the mailbox's word is false; the rest are questions for a receipt.
+    // Each message goes out once, and a second time in case the mailbox has lost it; all further copies ask for a
+    // receipt.
     assert!(sent < 2 * names.len() + 40, "{sent} copies");
 }
 

@@ -68,7 +68,8 @@ const DAY: i64 = 24 * HOUR;
 /// Each renewal ended with the certificate as well, a third of the time later: the fourth rang.
 #[test]
 fn in_the_last_hour_of_ones_own_certificate_no_session_is_renewed_and_nothing_rings_anywhere() {
-    // With the lowest agent-id it began the sessions, with the highest the others did.
+    // `agent-alice` has the lowest agent-id, and so begins the sessions; `agent-zoe` has the highest, and the others
+    // begin them.
     for (agent, certificate, keys) in [
         ("agent-alice", HOUR, DAY),
         ("agent-alice", DAY, HOUR),
@@ -87,7 +88,8 @@ fn in_the_last_hour_of_ones_own_certificate_no_session_is_renewed_and_nothing_ri
         }
         assert_eq!(announces(&net), before, "all peers at once");
         assert_eq!(rings(&net), 0);
-        // Both announced at once when they met.
+        // When two agents met, both announced at the same time: one of the announces was refused as crossed, and
+        // nothing else was.
         let refused = net.agents.iter().flat_map(Agent::refusals);
         let refused: BTreeSet<_> = refused.collect();
         assert!(

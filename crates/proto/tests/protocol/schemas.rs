@@ -364,7 +364,7 @@ fn every_line_of_a_log_fits_its_schema() {
         for version in [LineVersion::V1, LineVersion::V2] {
             assert_fits(&lines, &line_of(entry, version, seq));
         }
-        // What is of version 2 is none of version 1.
+        // A line with members that only version 2 has must not fit the schema as a line of version 1.
         let mut line = line_of(entry, LineVersion::V2, seq);
         let has_more = line != relabelled(&line_of(entry, LineVersion::V1, seq), 2);
         line = relabelled(&line, 1);

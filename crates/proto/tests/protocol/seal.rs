@@ -118,7 +118,8 @@ fn every_key_that_the_gate_refuses_is_refused_inside_a_box() {
         if SealKey::try_from(key).is_ok() {
             continue;
         }
-        // Whoever made the key can reckon with it: the box is right in all but the key.
+        // An attacker who made the key knows what it agrees on with Bob's: the box is right in all but the key, and has
+        // to be refused for that.
         let sealed = boxed(&forge::box_under(key, bob, b"{}"), bob).unwrap();
         let verdict = sealed.open(bob).map(|_| ());
         assert_eq!(verdict, Err(Reason::Unsealable), "case {}", test.tc_id);

@@ -48,7 +48,7 @@ fn a_peer_that_answers_nothing_leaves_room_to_ask_the_others() {
     assert_eq!(sends(&mut alice, &carol, request(), now), Ok(()));
     let told = Sending::Notification(Content::default());
     assert_eq!(sends(&mut alice, &bob, told, now), Ok(()));
-    // An answer is taken for 30 days after a request has expired.
+    // A request counts as open for 30 days after it has expired, since an answer is taken until then.
     let sent = alice.log.iter().rev().find_map(|(_, entry)| match entry {
         Entry::Message(verdict) => verdict.message().cloned(),
         _ => None,

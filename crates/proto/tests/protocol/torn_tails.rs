@@ -67,7 +67,7 @@ fn a_task_is_accepted_once_one_of_the_two_lines_of_that_stands() {
         seen.push(state);
     }
     assert!(seen.contains(&TaskState::Offered) && seen.contains(&TaskState::Accepted));
-    // Where only the answer stands.
+    // Leave out the line about the task: the line of the answer alone shows that the task was accepted.
     let is_line = |entry: &Entry| matches!(entry, Entry::Handoff(line) if line.task == task);
     let without: Vec<_> = (0..)
         .zip(&whole)
@@ -183,7 +183,8 @@ fn a_ping_is_answered_behind_a_start_unless_our_person_trusts_its_sender_no_more
             certificate,
         };
         alice.log.push((at.now, Entry::Trust(line)));
-        // Told by its log again, and read back from its rows.
+        // Test both ways in which a start makes the node: by reading the log again, and by reading the rows of the
+        // state.
         for mut node in [alice.retold(), alice.restored(alice.log.len())] {
             let outcome = node.turn(at).resume();
             let answers = published(&outcome.effects)

@@ -36,7 +36,7 @@ fn a_number_that_comes_after_it_was_given_up_is_told_only_to_a_sender_who_asks()
     let mut window = Window::default();
     window.take_floor(Some(3), &[(1, 2)]);
     assert_eq!(window.through(), 2);
-    // The sender has heard that both are missing.
+    // The sender asks for nothing any more, since it has heard that numbers 1 and 2 are missing.
     window.take_floor(Some(3), &[]);
     window.reported();
     window.note_late(1);
@@ -68,7 +68,7 @@ fn a_message_that_came_within_what_was_given_up_is_the_last_that_a_receipt_names
     window.record(6, taken(6));
     window.take_floor(Some(10), &[(2, 6)]);
     assert_eq!(window.through(), 0, "the first is still awaited");
-    // Of the others the peer wants to hear nothing any more.
+    // Now the peer asks for number 1 alone: the window passes numbers 2 to 5 without an exception for them.
     window.take_floor(Some(10), &[(1, 1)]);
     assert_eq!(window.through(), 6);
     assert_eq!(window.receipt().hash, Some(hash(6)));
@@ -83,7 +83,7 @@ fn what_a_peer_gives_up_far_ahead_fills_a_list_that_has_an_end() {
     window.take_floor(Some(1), &far);
     window.take_floor(Some(1), &[(1, 1)]);
     assert_eq!(window.through(), 0, "no room for one more");
-    // What is passed makes room.
+    // A range that the window has passed makes room in the list for another.
     let mut window = Window::default();
     let mut word = vec![(1, 1)];
     word.extend(&far[1..]);
@@ -101,7 +101,7 @@ fn what_a_peer_says_again_or_of_numbers_that_are_passed_takes_no_room_from_what_
     let far: Vec<(u64, u64)> = (1..most).map(|n| (1_000 * n, 1_000 * n)).collect();
     let mut window = Window::default();
     window.record(1, taken(1));
-    // Room for one more is left, however often it is said.
+    // The list has one place left, since ranges that are said again take no further place.
     for _ in 0..3 {
         window.take_floor(Some(1), &far);
     }

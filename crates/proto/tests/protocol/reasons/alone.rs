@@ -33,7 +33,7 @@ impl Faults<'_> {
             let text = ["[".repeat(deep), "]".repeat(deep)].concat();
             serde_json::from_str::<Value>(&text).unwrap()
         };
-        // The document, `params` and the body itself are around it.
+        // The document and `params` stand around these 63 arrays: that makes 65 levels.
         let input = self.told(|value| envelope(value)["body"] = nested(63));
         self.add(
             "v02-a-message-that-is-sixty-five-deep",

@@ -86,7 +86,8 @@ fn two() -> Steps {
 /// Alice's handoff to Bob in a session, under that number.
 fn handed(of: &Identity, place: (SessionId, u64), chain: Vec<Value>) -> Value {
     let method = Method::Handoff;
-    // What comes after another handoff has a name of its own.
+    // A second handoff in the session needs another name than the first: otherwise it would be refused as a reused
+    // message-id.
     let name = if place.1 == 2 { "input" } else { "again" };
     let mut value = in_session(of, "agent-bob", method, name, NOW, Some(place));
     let task = chain.last().unwrap()["mandate"]["task"].clone();

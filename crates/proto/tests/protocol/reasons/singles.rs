@@ -107,7 +107,8 @@ impl Faults<'_> {
     }
 
     fn of_spelling(&mut self) {
-        // 9,000 numbers of five bytes are seventeen bytes each in canonical form.
+        // Each of the 9,000 numbers takes five bytes as it is sent, and seventeen in canonical form: so the canonical
+        // form alone is too large.
         let numbers = format!("[{}9e15]", "9e15,".repeat(8_999));
         let filled = format!(
             "{{\"filled\":\"{}\",\"numbers\":{numbers}}}",

@@ -188,7 +188,7 @@ pub fn files() -> BTreeMap<String, Value> {
     };
     let torsion = "x25519:4Ot6fDtBuK4WVuP68Z_EatoJjeucMrH9hmIFFl9JuAA";
     let neutral = format!("AQ{}", "A".repeat(41));
-    // 2^255 - 18, which is 1 in a spelling beyond the field.
+    // 2^255 - 18 is the number 1 in a second spelling, beyond the field of 2^255 - 19.
     let beyond = "7v_______________________________________38".to_owned();
     let controls = kind(
         ("control", "of a person's two keys"),
@@ -329,7 +329,7 @@ fn keys() -> Vec<(String, Value)> {
     good.as_object_mut().unwrap().remove("signature");
     let owner = ("signing key 1 of agent-alice", Purpose::Keys);
     let more = json!({"signing-key": alice.signing.public().to_string()});
-    // 2^255 - 10, which is the base point in a spelling beyond the field.
+    // 2^255 - 10 is the base point, 9, in a second spelling, beyond the field of 2^255 - 19.
     let beyond = "x25519:9v_______________________________________38";
     let bad = [
         (
@@ -500,7 +500,8 @@ pub fn invitations() -> BTreeMap<&'static str, Value> {
         to_line(&sign(value, &alice.signing, Purpose::Invitation))
     };
     let bare = ["", "/", "/a"].map(spelt);
-    // A last character of which some bits say nothing.
+    // Find a line whose last character has unused bits (base64url): changed there, the line means the same in another
+    // spelling.
     let open = bare.iter().find(|line| (line.len() - 9) % 4 != 0).unwrap();
     let mut otherwise = open.clone();
     let last = otherwise.pop().unwrap();

@@ -8,7 +8,7 @@ use crate::household::net::Dice;
 /// One to three changes of one of the seeds.
 pub fn mutated(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = one_of(seeds, dice).clone();
-    // Each change more leaves fewer messages that anybody takes.
+    // With each further change, fewer messages are taken by any reader: so make only one change most of the time.
     let changes = *one_of(&[1, 1, 1, 2, 3], dice);
     for _ in 0..changes {
         bytes = match dice.below(10) {
