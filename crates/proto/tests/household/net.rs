@@ -176,7 +176,8 @@ impl Net {
         loop {
             let due = (0..self.agents.len()).filter_map(|who| {
                 let due = self.agents[who].node.poll_timeout(self.at(who))?;
-                // Time goes in whole milliseconds: what is due within one is due at its end.
+                // The clock of the net counts whole milliseconds: round a due time up to the next one, since before it
+                // nothing is due yet.
                 let due = due.saturating_add(Duration::from_nanos(999_999));
                 let ms = due.as_millis() - super::START - self.skew[who];
                 Some((ms.max(self.now), who))

@@ -211,7 +211,8 @@ pub fn same_rows(live: &Node, again: &Node, now: At) {
 }
 
 pub fn same(live: &Node, again: &Node, now: At) {
-    // Which session the next message would use follows from the key that signs now, and the log does not say it.
+    // The key that signs now decides in which session the next message leaves, and no log line names that key. So
+    // compare the sessions only if both nodes sign with the same key.
     let signer = |node: &Node| node.identity().signing.public().id();
     let sends_alike = signer(live) == signer(again);
     let both = [live, again].map(|node| knowledge(node, now, sends_alike));

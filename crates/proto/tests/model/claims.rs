@@ -154,7 +154,8 @@ fn flights_of(local: &Local, role: Role, id: Digest) -> Option<[Arc<Message>; 4]
 
 fn is_best(cast: &Cast, who: usize, claim: &Claim) -> bool {
     let Some([announce, verify, ..]) = &claim.flights else {
-        // Whether the flights hang together is for the agreement to say.
+        // Without the four flights there are no versions to compare. The property `agreement` finds a session whose
+        // flights do not belong together.
         return true;
     };
     let offered = best_common(&versions(announce), &versions(verify));

@@ -106,7 +106,7 @@ impl World {
             return;
         }
         self.plan(after, Event::ArriveBeside(to, bytes));
-        // Whether the other side says so is another matter.
+        // The message arrives in any case; the word that it did may be lost on its way to the sender.
         if self.is_dialer(from) && !self.dice.percent(loss) {
             let life = self.agents[from].life;
             self.plan(2 * after, Event::HeldBeside(from, life, peer, name));

@@ -241,7 +241,7 @@ impl World {
         };
         agent.online = true;
         let mut outcomes = vec![node.turn(at).carriers().connected(&CarrierId::NATS)];
-        // A consumer that was made anew says that the store is another.
+        // Another epoch means that the store was lost: the node hears of it when its consumer is made anew.
         let known = agent.epoch.replace(self.broker.epoch);
         if known.is_some_and(|known| known != self.broker.epoch) {
             outcomes.push(node.turn(at).carriers().mailbox_lost(&CarrierId::NATS));

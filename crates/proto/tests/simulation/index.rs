@@ -68,7 +68,8 @@ impl Index {
                         }
                         _ => false,
                     };
-                    // Only a flight carries a certificate that a later one has replaced.
+                    // Take this reason for a flight's even if the line does not hold the whole message: only a flight
+                    // carries a certificate that a later one has replaced.
                     let flight = flight || reason == Reason::SerialRolledBack;
                     if self.accepted.contains(&verdict.hash) && !flight {
                         self.break_rule("what was accepted was refused", verdict.hash);

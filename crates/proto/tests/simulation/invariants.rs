@@ -60,11 +60,11 @@ impl World {
             .agents
             .iter()
             .position(|agent| Some(agent.id()) == sender);
-        // What ran out while it was under way.
+        // A certificate, a key statement or a session ran out while the message was under way.
         if self.is_run_out(to, bytes, reason) {
             return true;
         }
-        // A mandate that a wrong clock signed lies in the future.
+        // A wrong clock may have signed the mandate: then it lies in the recipient's future, and is refused for that.
         let late = (self.mood.skewed || self.mood.strays) && reason == Reason::MandateInvalid;
         late || sender.is_some_and(|from| self.is_restored(from, to))
     }
@@ -191,7 +191,8 @@ impl World {
                     );
                 }
                 None => {
-                    // Its sender gave it up, by whatever clock, and said so.
+                    // A receipt may pass a number for which there is no line: its sender gave it up, by whatever clock,
+                    // and said so.
                     let name = peer.index.sent[hash].headers.message_id;
                     assert!(
                         held || peer.index.given_up.contains(&name),
@@ -220,7 +221,8 @@ impl World {
         }
         let restored = self.is_restored(who, peer.who);
         let accepted = self.ever_accepted(peer.who, &hash);
-        // What was refused and signed anew has two forms; what was told of the first is so of the first.
+        // A message that was refused and signed anew has two forms under one name: `Refused` may be true of the first
+        // form alone.
         let forms = self.agents[who].index.sent.iter();
         let forms = forms.filter(|(_, form)| form.headers.message_id == name);
         let refusals: Vec<_> = forms
@@ -242,7 +244,8 @@ impl World {
             (before, state),
             (Some(State::Received | State::Refused(_)), State::Expired)
         );
-        // Who was put back has forgotten that it was told.
+        // An agent whose log was put back has forgotten that it was told how the message ended: so it may call it
+        // expired.
         let forgot = self.mood.restored == Some(who);
         assert!(
             forgot || !back,
@@ -262,7 +265,8 @@ impl World {
             Notice::OverBudget { peer, .. } => self.is_liars(peer),
             Notice::Hole(hole) => self.is_liars(&hole.peer),
             Notice::Alarm(alarm) => self.may_ring(who, alarm.what, &alarm.peer),
-            // Somebody does act with its keys.
+            // This notice says that there is a second copy of the agent. It is true if somebody acts with the agent's
+            // keys: a liar.
             Notice::Doubled(_) => self.is_liar(who),
             _ => false,
         };
@@ -338,11 +342,12 @@ impl World {
             .accepted
             .contains(&message.hash());
         let last = sent.told.last();
-        // Every receipt bears a time that lies ahead of the sender's clock, and the sender's person was told so.
+        // The sender refuses every receipt whose time lies ahead of its own clock: it may never learn that the message
+        // arrived, if its person was told of the clock.
         let (sender, recipient) = (&self.agents[sent.from], &self.agents[sent.to]);
         let behind = recipient.offset - sender.offset > TOLERANCE;
         let unheard = behind && sender.index.clocks.contains(recipient.id());
-        // Who was put back has forgotten the receipt that it had, and its session ends with what it says.
+        // An agent whose log was put back has forgotten the receipt, and gets no second one: its session ends.
         let forgot = self.mood.restored == Some(sent.from) && sent.told.contains(&State::Received);
         assert!(
             forgot || unheard || !(accepted && !sent.answered && last == Some(&State::Expired)),

@@ -145,7 +145,8 @@ impl World {
             Reason::KeysInvalid,
             Reason::SessionEnded,
             Reason::SessionUnknown,
-            // A flight that was under way when its sender renewed, or a mandate that waited as long.
+            // These come when a flight was under way while its sender was certified anew, or when a mandate waited for
+            // that long.
             Reason::SerialRolledBack,
             Reason::MandateInvalid,
         ];

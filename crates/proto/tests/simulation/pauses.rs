@@ -27,7 +27,7 @@ impl World {
         note!(self, "{} pauses: {paused}", NAMES[who]);
         self.keep(who, outcome, Vec::new());
         if paused {
-            // A person goes through the quarantine meanwhile.
+            // During the pause nobody takes messages, but the person goes through the quarantine.
             let (life, after) = (self.agents[who].life, self.dice.below(20_000) as i64);
             self.plan(after, Event::Look(who, life));
         }

@@ -241,7 +241,7 @@ impl World {
         let before = self.polls.served.insert(message.hash(), (keeper, life));
         let Some((_, before)) = before else { return };
         assert_ne!(before, life, "{} serves a copy of a poll", NAMES[keeper]);
-        // By the clock as it is now: it may have been set since.
+        // Tell the keeper's start by its clock as it is now: the clock may have been set since the start.
         let begun = self.agents[keeper].at(self.agents[keeper].begun).now;
         assert!(
             message.headers.timestamp > begun,
@@ -271,7 +271,8 @@ impl World {
                 self.hear(who, bytes, (Vec::new(), CarrierId::HTTP));
             }
         }
-        // The next poll names it when all of it is durable, and not before.
+        // The next poll may name the last of these messages only when all of them are durable: note it under a place
+        // that becomes durable with them.
         let place = self
             .polls
             .responses

@@ -138,7 +138,8 @@ impl World {
                 .lost
                 .iter()
                 .any(|hash| peer.index.accepted.contains(hash));
-            // What the peer had been told of came once more, before anybody could notice.
+            // The agent may have got again all that this peer had sent it and its older log lacks: then nothing was
+            // left to notice.
             let regained = past.lost.iter().all(|hash| {
                 let accepted = &self.agents[who].index.accepted;
                 !peer.index.sent.contains_key(hash) || accepted.contains(hash)

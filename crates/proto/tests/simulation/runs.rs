@@ -176,7 +176,8 @@ fn every_rule_that_is_broken_on_purpose_is_noticed() {
             Sabotage::WindowForgotten,
             "is unknown, and nobody lost anything",
         ),
-        // A draft that is not known to have left is sent again under its name, or its number given away.
+        // A draft whose leaving is forgotten is sent again under its message-id, or another message is given its
+        // number.
         (Sabotage::NumbersForgotten, "message-id-reuse"),
         (Sabotage::InboxForgotten, "again"),
         (Sabotage::SignedAnew, "message-id-reuse"),
