@@ -166,7 +166,8 @@ impl AlarmsDoor<'_, '_> {
             };
             self.turn.write(Entry::Alarm(line));
         }
-        // Forget the signs that were seen before the person cleared the alarms: they must not make an alarm ring again.
+        // Forget the signs of a second copy that were seen before the person cleared the alarms: they must not make an
+        // alarm ring again.
         self.turn.node.alarms.start(self.turn.at.elapsed);
         for link in self.turn.node.peers.known_mut().values_mut() {
             link.forget_unknown_sessions();

@@ -190,7 +190,7 @@ fn every_check_is_shown_to_speak_before_the_next() {
     let pairs: BTreeSet<(String, String)> = vector::all()
         .filter_map(|vector| Some((vector.check.clone(), vector.also?)))
         .collect();
-    // No input fails both V11 and V12: the one judges flights alone, the other all but flights.
+    // No input fails both V11 and V12: V11 judges flights alone, and V12 everything but flights.
     for (first, second) in (1..=10).map(|check| (check, check + 1)) {
         let pair = (format!("V{first:02}"), format!("V{second:02}"));
         assert!(pairs.contains(&pair), "{pair:?}");
