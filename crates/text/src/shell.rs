@@ -5,9 +5,10 @@ use std::path::Path;
 /// A text as one word for a shell, whatever it holds.
 pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-~+,@:=%".contains(c);
-    // Quote a word that begins with `~` or `=`: a shell replaces `~` by a home directory, and zsh replaces `=name` by the path
-    // of a command.
-    match !text.is_empty() && !text.starts_with(['~', '=']) && text.chars().all(plain) {
+    // Quote a word where a shell would put something else: a home directory for a `~` at its beginning or behind `=` or `:`,
+    // and in zsh the path of a command for `=name`.
+    let is_replaced = text.starts_with(['~', '=']) || text.contains("=~") || text.contains(":~");
+    match !text.is_empty() && !is_replaced && text.chars().all(plain) {
         true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', "'\\''")),
     }
@@ -27,6 +28,9 @@ mod tests {
         assert_eq!(word(Path::new("/srv/a+b")), "/srv/a+b");
         assert_eq!(word(Path::new("/my home/it's")), "'/my home/it'\\''s'");
         assert_eq!(word(Path::new("~/x")), "'~/x'");
+        assert_eq!(quoted("a=~/b"), "'a=~/b'");
+        assert_eq!(quoted("a:~/b"), "'a:~/b'");
+        assert_eq!(quoted("user@host:a~b"), "user@host:a~b");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("$(id)"), "'$(id)'");
     }

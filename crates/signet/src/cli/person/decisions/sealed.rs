@@ -107,18 +107,20 @@ impl PersonsHome {
 fn look_in(file: &Path, name: MessageId, found: &mut Vec<SealedLine>) -> Result<(), CliError> {
     let unread = |source| CliError::file(&source, file.display(), hint::unreadable(file));
     let mut lines = BufReader::new(File::open(file).map_err(unread)?);
-    let (text, mut raw) = (name.to_string(), Vec::new());
+    let (text, mut raw, mut is_rest) = (name.to_string(), Vec::new(), false);
     loop {
         raw.clear();
         // Read `MAX_LINE` and one byte at most, so that a line without an end cannot fill the memory. A log has no
-        // longer line: the pieces of one have no line feed, or are no JSON, and are passed over.
+        // longer line: all pieces of one are passed over, the last too, in which somebody could have written a line.
         let mut piece = (&mut lines).take(MAX_LINE as u64 + 1);
         let got = piece.read_until(b'\n', &mut raw).map_err(unread)?;
         if got == 0 {
             return Ok(());
         }
+        let is_whole = raw.last() == Some(&b'\n');
+        let was_rest = std::mem::replace(&mut is_rest, !is_whole);
         let is_named = std::str::from_utf8(&raw).is_ok_and(|line| line.contains(&text));
-        if raw.last() != Some(&b'\n') || !is_named {
+        if !is_whole || was_rest || !is_named {
             continue;
         }
         raw.pop();

@@ -153,6 +153,9 @@ impl OwnServer {
         let all: Vec<AgentId> = facts.users.keys().cloned().collect();
         mailboxes::make_patiently(self.url()?, "signet up", self.admin_seed(), &all)?;
         if before.as_deref() == Some(nkey) {
+            // Let the server read the login again: a command that was killed between `write` and the signal left a login on the
+            // disk that the running server does not know.
+            self.signal(Signal::HUP);
             return Ok(LoginResult::Known);
         }
         // Write the login only after the mailbox was made: if a step before fails, nobody gets a login.
