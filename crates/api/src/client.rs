@@ -14,7 +14,8 @@ use crate::{ATTENTION, ApiError, Attention, FollowAttention, FollowInbox, Messag
 /// A connection to the daemon.
 #[derive(Debug)]
 pub struct Client {
-    path: PathBuf,
+    /// Where it connects again; none where the connection was handed over.
+    path: Option<PathBuf>,
     stream: BufReader<UnixStream>,
     /// Whether the daemon was asked to tell more on this connection: another one would not hear it.
     listens: bool,
@@ -95,7 +96,24 @@ impl Client {
     pub fn connect(path: &Path, timeout: Duration) -> Result<Self, ClientError> {
         Ok(Self {
             stream: connect(path, timeout)?,
-            path: path.to_owned(),
+            path: Some(path.to_owned()),
+            listens: false,
+            timeout,
+            last_id: 0,
+            waiting: VecDeque::new(),
+        })
+    }
+
+    /// A connection that another program made and handed over; it is never made again. `timeout` is for each call.
+    ///
+    /// # Errors
+    /// `Io` where the system sets no time for what is written.
+    pub fn of_stream(stream: UnixStream, timeout: Duration) -> Result<Self, ClientError> {
+        let timed = stream.set_write_timeout(Some(timeout.max(SHORTEST)));
+        timed.map_err(ClientError::Io)?;
+        Ok(Self {
+            path: None,
+            stream: BufReader::new(stream),
             listens: false,
             timeout,
             last_id: 0,
@@ -126,8 +144,9 @@ impl Client {
     pub fn raw(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
         // Connect again if the daemon has hung up since the last call: it closes idle connections when it needs room for other
         // clients.
-        if self.last_id > 0 && !self.listens && self.is_closed() {
-            self.stream = connect(&self.path, self.timeout)?;
+        if self.last_id > 0 && !self.listens && self.hangs_up_within(Duration::ZERO) {
+            let path = self.path.as_ref().ok_or(ClientError::Closed)?;
+            self.stream = connect(path, self.timeout)?;
         }
         // Set `listens` before the call is sent, not after its answer: the daemon may obey the call although its answer
         // comes too late. Notifications then come on this connection, and connecting anew would lose them.
@@ -171,15 +190,13 @@ impl Client {
         })
     }
 
-    /// Whether the daemon has hung up. What it said last is of no use any more.
-    fn is_closed(&self) -> bool {
+    /// Whether the daemon has hung up, or does so within that time. What it said last is of no use any more.
+    pub fn hangs_up_within(&self, time: Duration) -> bool {
         // Without flags poll(2) reports only a hang-up or an error, and not data that waits to be read.
         let mut watched = [PollFd::new(self.stream.get_ref(), PollFlags::empty())];
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        poll(&mut watched, Some(&now)).is_ok_and(|told| told > 0)
+        // A time that poll(2) cannot count is as good as none.
+        let time = Timespec::try_from(time).unwrap_or_default();
+        poll(&mut watched, Some(&time)).is_ok_and(|told| told > 0)
     }
 
     fn next_notification(&mut self) -> Result<Notification, ClientError> {

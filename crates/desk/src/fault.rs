@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use signet::cli::CliError;
+use signet::cli::{CliError, Exit};
 use signet_cord::CordError;
 use signet_text::visible;
 
@@ -30,6 +30,8 @@ pub(crate) enum DeskError {
     /// The daemon, a key or a file did not allow it.
     #[error("{what}")]
     Told {
+        /// By which code a command would end.
+        exit: Exit,
         /// The fault.
         what: String,
         /// The next step.
@@ -49,8 +51,9 @@ impl DeskError {
 
 impl From<CliError> for DeskError {
     fn from(error: CliError) -> Self {
-        let (what, next) = error.told();
+        let (exit, what, next) = error.told();
         Self::Told {
+            exit,
             what: what.to_owned(),
             next: next.to_owned(),
         }

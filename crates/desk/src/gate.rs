@@ -11,7 +11,7 @@ use hyper::{Method, StatusCode};
 use signet_listener::{ConnectionActivity, Remote, discard, host_of, media_type, only};
 
 use crate::desk::Desk;
-use crate::pages;
+use crate::pages::{self, FormNotTaken};
 use crate::user;
 use crate::words::DeskWords;
 
@@ -48,7 +48,12 @@ pub(crate) async fn session(
         return pages::refused(words, StatusCode::FORBIDDEN, words.not_in);
     }
     desk.note_use();
-    next.run(request).await
+    let words = DeskWords::of(request.headers());
+    let response = next.run(request).await;
+    match response.extensions().get::<FormNotTaken>() {
+        Some(_) => pages::refused(words, response.status(), words.too_much),
+        None => response,
+    }
 }
 
 /// Keeps the connection's place while its page is made. A form that is still awaited keeps none: whoever sends it slowly makes room.

@@ -1,5 +1,6 @@
 //! How a page looks, and the pages that decide nothing: without a script, with one style of the desk's own.
 
+mod fault;
 mod index;
 
 use axum::body::Body;
@@ -36,20 +37,15 @@ pub(crate) fn refused(words: &DeskWords, status: StatusCode, what: &str) -> Resp
 
 /// The same for whoever is in: with what to do, and the way back.
 pub(crate) fn failed(words: &DeskWords, error: &DeskError) -> Response {
-    let (status, what, next) = match error {
-        DeskError::UnknownHome => (StatusCode::NOT_FOUND, words.unknown_home.to_owned(), None),
-        DeskError::Gone => (StatusCode::GONE, words.gone.to_owned(), None),
-        DeskError::Used => (StatusCode::CONFLICT, words.used_form.to_owned(), None),
-        DeskError::Told { what, next } => (StatusCode::CONFLICT, what.clone(), Some(next.clone())),
-        other => (StatusCode::INTERNAL_SERVER_ERROR, other.to_string(), None),
-    };
-    let body = html! {
-        p.fault role="alert" { (visible(&what)) }
-        @if let Some(next) = next.filter(|next| !next.is_empty()) {
-            p { (words.next) ": " code { (visible(&next)) } }
+    let status = match error {
+        DeskError::UnknownHome => StatusCode::NOT_FOUND,
+        DeskError::Gone => StatusCode::GONE,
+        DeskError::Used | DeskError::Told { .. } => StatusCode::CONFLICT,
+        DeskError::System(_) | DeskError::Cord(_) | DeskError::NoListener => {
+            StatusCode::INTERNAL_SERVER_ERROR
         }
-        (back(words))
     };
+    let body = html! { div role="alert" { (fault::shown(words, error)) } (back(words)) };
     let mut response = framed(words, words.refused, None, &body);
     *response.status_mut() = status;
     response
@@ -75,10 +71,15 @@ pub(crate) fn back(words: &DeskWords) -> Markup {
     html! { p { a href="./" { (words.back) } } }
 }
 
-/// The answer to a form that is not taken.
+/// Marks the answer to a form that is not taken: whoever knows the sender's language puts the words in.
+#[derive(Clone, Copy)]
+pub(crate) struct FormNotTaken;
+
+/// The answer to a form that is not taken, without words yet.
 pub(crate) fn of_body(_: BodyFault) -> Response {
-    let words = DeskWords::of(&hyper::HeaderMap::new());
-    refused(words, StatusCode::PAYLOAD_TOO_LARGE, words.too_much)
+    let mut response = StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    response.extensions_mut().insert(FormNotTaken);
+    response
 }
 
 /// The style of every page.

@@ -21,6 +21,29 @@ function localTimes(where) {
   }
 }
 
+/** Tells the room where the person's days begin: the offset from UTC in minutes, and each change of it with the offset before. */
+function tellDays() {
+  const offset = (/** @type {number} */ at) => -new Date(at).getTimezoneOffset();
+  let at = Date.now();
+  const told = [offset(at)];
+  const [step, last] = [5 * 86_400_000, at - 10 * 366 * 86_400_000];
+  for (; at > last; at -= step) {
+    if (offset(at - step) === offset(at)) continue;
+    let [before, behind] = [at - step, at];
+    while (behind - before > 1) {
+      const between = Math.floor((before + behind) / 2);
+      if (offset(between) === offset(at)) behind = between;
+      else before = between;
+    }
+    told.push(Math.floor(behind / 1_000), offset(before));
+  }
+  const days = `days=${told.join("_")}`;
+  if (document.cookie.split("; ").includes(days)) return;
+  document.cookie = `${days}; SameSite=Strict; Path=${location.pathname.replace(/[^/]*$/, "")}`;
+  // This page has days of another zone, or of the year before.
+  void refresh();
+}
+
 /**
  * Asks for a page of this room.
  * @param {string} address
@@ -60,6 +83,8 @@ function isBusy() {
   return (typed && active.closest("main") !== null) || (chosen !== null && !chosen.isCollapsed);
 }
 
+let stale = false;
+
 /** Fetches this page again, unless somebody is busy with it. */
 async function refresh() {
   if (isBusy() || document.hidden) {
@@ -85,7 +110,6 @@ async function refresh() {
   }
 }
 
-let stale = false;
 /** @type {number | undefined} */
 let soon;
 
@@ -133,5 +157,6 @@ function searchAsTyped() {
 }
 
 localTimes(document);
+tellDays();
 listen();
 searchAsTyped();

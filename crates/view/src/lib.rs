@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Texts of strangers are rendered here, so nothing is here that is worth taking: no key, no keystore, no connection that
-//! changes anything. `cage` leaves the process its logs to read and its own folder to write; `index` keeps names,
+//! changes anything; `daemon` has one to each daemon, which shows how it does. `cage` leaves the process its logs to read and its own folder to write; `index` keeps names,
 //! summaries and words of what travels in clear, never of what is sealed; `pages` are compiled templates that escape by
 //! themselves; `web` lets in who has both the path's secret and the cookie.
 #![forbid(unsafe_code)]
@@ -24,8 +24,11 @@
 
 pub mod cage;
 pub mod cli;
+mod daemon;
+mod days;
 mod fault;
 pub mod index;
+mod onlook;
 mod pages;
 mod proof;
 mod query;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::days::DAY;
+
 /// The members of a query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoomQuery(BTreeMap<String, String>);
@@ -28,11 +30,11 @@ impl RoomQuery {
         self.text(name)?.parse().ok()
     }
 
-    /// The first moment of the day that a member names (`2026-11-26`, in UTC), in milliseconds since 1970.
+    /// The day that a member names (`2026-11-26`), as its number since 1970.
     pub(crate) fn day(&self, name: &str) -> Option<i64> {
         let text = format!("{}T00:00:00Z", self.text(name)?);
         let moment: signet_proto::time::Timestamp = text.parse().ok()?;
-        Some(moment.as_millis())
+        Some(moment.as_millis().div_euclid(DAY))
     }
 
     /// The query that these members make, with some of them changed or, with an empty value, left out.
@@ -63,7 +65,7 @@ mod tests {
         ));
         assert_eq!(query.text("q"), Some("a b"));
         assert_eq!(query.number("tier"), Some(3));
-        assert_eq!(query.day("from"), Some(1_795_651_200_000));
+        assert_eq!(query.day("from"), Some(20_783));
         assert_eq!(query.text("long").map(str::len), Some(LONGEST));
         assert_eq!(query.number("q"), None);
         let many = "a=1&".repeat(10_000) + "z=1";

@@ -11,6 +11,7 @@ use signet_audit::LogLine;
 use signet_proto::ids::Digest;
 
 use crate::ViewError;
+use crate::daemon::Daemons;
 use crate::index::{IndexChanges, IndexReader, IndexStore, IndexedLine};
 use crate::proof::Proofs;
 use crate::random::{is_same, secret};
@@ -23,6 +24,7 @@ pub(crate) struct Room {
     pub(crate) store: IndexStore,
     pub(crate) changes: IndexChanges,
     pub(crate) proofs: Proofs,
+    pub(crate) daemons: Daemons,
     /// The value of the cookie.
     cookie: String,
     /// The token that a form has to bring.
@@ -46,6 +48,7 @@ impl Room {
     ) -> Result<Arc<Self>, ViewError> {
         Ok(Arc::new(Self {
             proofs: Proofs::new(&store),
+            daemons: Daemons::default(),
             settings,
             store,
             changes,

@@ -14,8 +14,11 @@ use tokio::sync::watch;
 
 use crate::ViewError;
 use crate::cage;
+use crate::daemon::DaemonSeen;
+use crate::days::DAY;
 use crate::fault::at;
 use crate::index::{self, IndexStore};
+use crate::onlook;
 use crate::random::{self, secret};
 use crate::room::Room;
 use crate::settings::{RoomSettings, ShownHome};
@@ -73,6 +76,7 @@ pub(crate) fn alone(wanted: Alone) -> Result<(), ViewError> {
 pub(crate) fn by_cord(is_unconfined: bool) -> Result<(), ViewError> {
     let cord = Cord::of_stdin().map_err(unheard)?;
     let (mut homes, mut data, mut tickets) = (Vec::new(), None, Vec::new());
+    let (mut connections, mut away) = (Vec::new(), Vec::new());
     let mut listens = None;
     let mut wanted = usize::MAX;
     // The launcher says how many homes there are; where it does not, its first ticket says that all were named.
@@ -87,13 +91,21 @@ pub(crate) fn by_cord(is_unconfined: bool) -> Result<(), ViewError> {
             }
             ToRoom::Home(home) => {
                 data.get_or_insert(home.data);
+                match (brought, home.agent) {
+                    (Some(connection), _) => connections.push((home.name.clone(), connection)),
+                    (None, Some(_)) => away.push(home.name.clone()),
+                    // A log alone has no daemon.
+                    (None, None) => {}
+                }
                 homes.push(ShownHome {
                     name: home.name,
                     log: home.log,
                 });
             }
             ToRoom::Ticket(ticket) => tickets.push((ticket.once, ticket.seconds)),
-            ToRoom::Connection(_) => {}
+            ToRoom::Connection(home) => {
+                connections.extend(brought.map(|connection| (home.name, connection)));
+            }
         }
     }
     let (Some((socket, at)), Some(data)) = (listens, data) else {
@@ -110,6 +122,13 @@ pub(crate) fn by_cord(is_unconfined: bool) -> Result<(), ViewError> {
     let opened = open(settings, is_unconfined)?;
     for (once, seconds) in tickets {
         opened.room.admit(once, seconds);
+    }
+    for home in away {
+        opened.room.daemons.note(&home, DaemonSeen::Away);
+    }
+    let cord = Arc::new(cord);
+    for (home, connection) in connections {
+        onlook::follow(&opened.room, &cord, home, connection)?;
     }
     serve(opened, socket, Some(cord))
 }
@@ -149,7 +168,11 @@ fn open(settings: RoomSettings, is_unconfined: bool) -> Result<OpenedRoom, ViewE
 }
 
 /// Follows the logs and serves the pages until nobody uses them.
-fn serve(opened: OpenedRoom, socket: TcpListener, cord: Option<Cord>) -> Result<(), ViewError> {
+fn serve(
+    opened: OpenedRoom,
+    socket: TcpListener,
+    cord: Option<Arc<Cord>>,
+) -> Result<(), ViewError> {
     let OpenedRoom {
         room,
         store,
@@ -174,7 +197,6 @@ fn serve(opened: OpenedRoom, socket: TcpListener, cord: Option<Cord>) -> Result<
         }
     });
     follows.map_err(at(Path::new("a thread")))?;
-    let cord = cord.map(Arc::new);
     if let Some(cord) = &cord {
         let _ = cord.send(&CordWord::Ready {}, None);
         hear(Arc::clone(cord), Arc::clone(&room));
@@ -211,7 +233,7 @@ fn look_first(room: &Room) {
         if logs.is_empty() || logs.iter().any(|log| log.top == 0) {
             continue;
         }
-        let since = now().saturating_sub(index::DAY);
+        let since = now().saturating_sub(DAY);
         let is_old = |id| !matches!(room.ask(|ask| ask.proof(id)), Ok(Some((at, _))) if at > since);
         if logs.iter().any(|log| is_old(log.id)) {
             room.proofs.look(logs, &room.changes);
@@ -226,6 +248,11 @@ fn hear(cord: Arc<Cord>, room: Arc<Room>) {
         loop {
             match cord.receive() {
                 Ok(Some((ToRoom::Ticket(ticket), _))) => room.admit(ticket.once, ticket.seconds),
+                Ok(Some((ToRoom::Connection(home), Some(connection)))) => {
+                    if let Err(error) = onlook::follow(&room, &cord, home.name, connection) {
+                        complain(&error);
+                    }
+                }
                 Ok(Some(_)) => {}
                 Err(error @ CordError::Malformed) => complain(&unheard(error)),
                 Ok(None) | Err(_) => break,

@@ -7,6 +7,7 @@ use signet::cli::PersonsHome;
 use signet_api::{Draft, Trust, WaitsFor};
 use signet_text::visible;
 
+use super::fault;
 use crate::DeskError;
 use crate::desk::{Desk, HomeAtDesk};
 use crate::markup::{address, words_of};
@@ -22,16 +23,7 @@ pub(crate) fn index(desk: &Desk, words: &DeskWords) -> Markup {
 }
 
 fn of_home(desk: &Desk, words: &DeskWords, home: &Arc<HomeAtDesk>) -> Markup {
-    let shown = waiting(desk, words, home).unwrap_or_else(|error| {
-        let next = match &error {
-            DeskError::Told { next, .. } => next.clone(),
-            _ => String::new(),
-        };
-        html! {
-            p.fault { (words.no_daemon) ": " (visible(&error.to_string())) }
-            @if !next.is_empty() { p { (words.next) ": " code { (visible(&next)) } } }
-        }
-    });
+    let shown = waiting(desk, words, home).unwrap_or_else(|error| fault::shown(words, &error));
     html! {
         section aria-label={ (words.home_word) " " (home.name) } {
             h2 { (words.home_word) " " bdi { (visible(&home.name)) } }

@@ -28,6 +28,13 @@ struct Launched {
 
 impl Launched {
     fn start(house: &House, homes: &[&Home], beside: RoomBeside) -> Self {
+        let named = homes
+            .iter()
+            .flat_map(|home| ["--home", home.dir.to_str().unwrap()]);
+        Self::with(house, &named.collect::<Vec<_>>(), beside)
+    }
+
+    fn with(house: &House, args: &[&str], beside: RoomBeside) -> Self {
         let place = house.path("programs");
         std::fs::create_dir_all(&place).unwrap();
         let desk = PathBuf::from(env!("CARGO_BIN_EXE_signet-desk"));
@@ -50,10 +57,9 @@ impl Launched {
             .arg("view")
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
+            .env("XDG_CACHE_HOME", house.path("cache"))
             .env("SIGNET_SECRET", "not for the room");
-        for home in homes {
-            command.arg("--home").arg(&home.dir);
-        }
+        command.args(args);
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -198,6 +204,90 @@ fn the_one_time_address_leads_by_the_desk_into_the_room_and_both_logs_stand_ther
     };
     let forgot = forget(&alice);
     assert!(forgot.status.success(), "{forgot:?}");
+    assert!(!index.exists());
+}
+
+#[test]
+fn a_page_says_how_each_daemon_does_and_finds_one_that_comes_back() {
+    let house = House::new();
+    let (mut alice, bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    let mut launched = Launched::start(&house, &[&alice, &bob], RoomBeside::Real);
+    let once = launched.said();
+    let mut browser = Browser::default();
+    browser.follow(None, &once);
+    let of = |who: &str, does: &str| {
+        let name = format!("<b class=\"name\"><bdi>{who}</bdi></b>");
+        format!("The daemon of {name}{does}")
+    };
+    let mut shows = |page: &str, what: &str| {
+        eventually(what, || {
+            let shown = browser.go(page).body;
+            shown.contains(what).then_some(shown)
+        })
+    };
+    shows("today", &of("alice", " is at work."));
+    let today = shows("today", &of("bob", " is at work."));
+    assert!(today.contains("/to/pause?home=alice"), "{today}");
+    let person = shows("person?log=1&agent=agent-bob", "<dt>Session</dt><dd>until ");
+    assert!(
+        person.contains("/to/agent?home=alice&amp;id=agent-bob"),
+        "{person}"
+    );
+    alice.done(&["pause"]);
+    shows("today", &of("alice", " pauses, as you decided"));
+    alice.done(&["resume"]);
+    for _ in 0..2 {
+        alice.stop();
+        let away = shows("today", &of("alice", " does not answer"));
+        assert!(away.contains(&of("bob", " is at work.")), "{away}");
+        alice.start();
+        shows("today", &of("alice", " is at work."));
+    }
+}
+
+#[test]
+fn a_log_alone_is_shown_without_a_desk_a_daemon_or_a_home_and_what_is_kept_of_it_goes() {
+    let house = House::new();
+    let (alice, bob) = house.alice_and_bob();
+    alice.ping(&bob);
+    let log = alice.dir.join("audit").join(&alice.agent);
+    let args = ["--log", log.to_str().unwrap()];
+    let mut launched = Launched::with(&house, &args, RoomBeside::Real);
+    let once = launched.said();
+    let mut browser = Browser::default();
+    // A test is quicker than the room hears of the address; it is not used up by asking too early.
+    eventually("the room lets the browser in", || {
+        browser.follow(None, &once);
+        browser.at.contains("/s/").then_some(())
+    });
+    assert_eq!(
+        crate::browser::split(&browser.at).0,
+        crate::browser::split(&once).0,
+        "there is no desk to go by"
+    );
+    let today = eventually("the log was looked at", || {
+        let today = browser.go("today").body;
+        today
+            .contains("are complete and unchanged")
+            .then_some(today)
+    });
+    assert!(!today.contains("The daemon of"), "{today}");
+    let person = browser.go("person?log=1&agent=agent-bob").body;
+    assert!(
+        person.contains("signet trust withdraw agent-bob") && !person.contains("/to/agent"),
+        "{person}"
+    );
+    let children = format!("/proc/{0}/task/{0}/children", launched.child.id());
+    let children = std::fs::read_to_string(children).unwrap();
+    assert_eq!(children.split_whitespace().count(), 1, "the room alone");
+    let index = house.path("cache/signet/view/view.db");
+    let mode = std::fs::metadata(&index).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    drop(launched);
+    let forgets = [&args[..], &["--forget"]].concat();
+    let mut forgot = Launched::with(&house, &forgets, RoomBeside::Real);
+    assert!(forgot.child.wait().unwrap().success());
     assert!(!index.exists());
 }
 

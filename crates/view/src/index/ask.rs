@@ -1,13 +1,15 @@
 //! The questions that the pages ask of the index.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::batch::SEQ_BITS;
+use super::batch::{QUARTER, SEQ_BITS};
 use super::store::IndexStore;
 use super::topic::{Act, LineTopic};
 use crate::ViewError;
+use crate::days::Days;
 
 /// A log, and how far it is read.
 #[derive(Clone, Debug)]
@@ -304,18 +306,34 @@ impl IndexReader {
         })
     }
 
-    /// So many lines of a kind by day, name and tier, from a day on.
-    pub(crate) fn tally(&self, what: LineTopic, from: i64) -> Result<Vec<Tally>, ViewError> {
-        let sql = "SELECT t.day, n.text, t.tier, sum(t.n) FROM tally t JOIN name n ON n.id = t.name
-                   WHERE t.what = ?1 AND t.day >= ?2 GROUP BY t.day, t.name, t.tier ORDER BY t.day";
-        self.rows(sql, params![what as u8, from], |row| {
-            Ok(Tally {
-                day: row.get(0)?,
-                name: row.get(1)?,
-                tier: row.get(2)?,
-                n: row.get::<_, i64>(3)?.cast_unsigned(),
-            })
-        })
+    /// So many lines of a kind by the person's day, name and tier, from a day on.
+    pub(crate) fn tally(
+        &self,
+        what: LineTopic,
+        days: &Days,
+        from: i64,
+    ) -> Result<Vec<Tally>, ViewError> {
+        let sql = "SELECT t.quarter, t.name, t.tier, t.n FROM tally t WHERE t.what = ?1 AND t.quarter >= ?2";
+        let first = days.begin(from).div_euclid(QUARTER);
+        let mut counts: BTreeMap<(i64, i64, u8), u64> = BTreeMap::new();
+        self.rows(sql, params![what as u8, first], |row| {
+            let day = days.day(row.get::<_, i64>(0)?.saturating_mul(QUARTER));
+            let counted = counts.entry((day, row.get(1)?, row.get(2)?)).or_default();
+            *counted += row.get::<_, i64>(3)?.cast_unsigned();
+            Ok(())
+        })?;
+        let mut tallies = Vec::with_capacity(counts.len());
+        for ((day, name, tier), n) in counts {
+            let sql = "SELECT text FROM name WHERE id = ?1";
+            let text = self.row(sql, [name], |row| row.get(0))?;
+            tallies.push(Tally {
+                day,
+                name: text.unwrap_or_default(),
+                tier,
+                n,
+            });
+        }
+        Ok(tallies)
     }
 
     /// The newest moment of any log.
@@ -336,7 +354,7 @@ impl IndexReader {
 /// So many lines of one day, name and tier.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    /// Days since 1970, in UTC.
+    /// Days since 1970, as the person has them.
     pub(crate) day: i64,
     /// A peer, or a reason.
     pub(crate) name: String,

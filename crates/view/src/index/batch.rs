@@ -16,8 +16,8 @@ use super::topic::{Act, LineTopic};
 pub(super) const SEQ_BITS: u32 = 40;
 /// How many bits of a line's id are its place in a block of the words' table.
 pub(super) const BLOCK_BITS: u32 = 12;
-/// Milliseconds of a day.
-pub(crate) const DAY: i64 = 86_400_000;
+/// Milliseconds of a quarter of an hour: days begin at one of them, wherever a person is.
+pub(super) const QUARTER: i64 = 900_000;
 
 /// Lines of one log that are not written yet, in any order.
 pub(super) struct IndexBatch {
@@ -107,13 +107,13 @@ impl IndexBatch {
             LineTopic::Came | LineTopic::Left => row.peer.clone(),
             _ => row.reason.clone(),
         };
-        let day = (
-            at.div_euclid(DAY),
+        let counted = (
+            at.div_euclid(QUARTER),
             what as u8,
             name.unwrap_or_default(),
             row.tier.unwrap_or(0),
         );
-        *self.tally.entry(day).or_default() += row.count;
+        *self.tally.entry(counted).or_default() += row.count;
         let place = u16::try_from(id & ((1 << BLOCK_BITS) - 1)).unwrap_or_default();
         for word in row.words.iter() {
             let list = self
@@ -231,12 +231,12 @@ impl IndexBatch {
         self.write_lines(&turn, names, &threads)?;
         self.write_standings(&turn, names)?;
         self.write_refusals(&turn, names)?;
-        for ((day, what, name, tier), n) in &self.tally {
+        for ((quarter, what, name, tier), n) in &self.tally {
             let name = names.of(&turn, name)?;
             turn.prepare_cached(
                 "INSERT INTO tally VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET n = n + excluded.n",
             )?
-            .execute(params![self.log, day, what, name, tier, n.cast_signed()])?;
+            .execute(params![self.log, quarter, what, name, tier, n.cast_signed()])?;
         }
         for ((word, block), lines) in &self.post {
             turn.prepare_cached(

@@ -22,7 +22,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 pub(crate) use ask::{IndexReader, IndexedLine, IndexedThread, LogState, Tally, WaitingForPerson};
-pub(crate) use batch::DAY;
 pub(crate) use people::AgentOfLog;
 pub(crate) use place::short;
 pub(crate) use search::WantedLines;

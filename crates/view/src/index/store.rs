@@ -155,12 +155,12 @@ impl IndexStore {
 
 const NAME: &str = "view.db";
 /// Rises with every change of the tables.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A line's `id` is its log's number and its own: `log << 40 | seq`, so that the lines of one log stand in their order.
 /// `post` has, for each word and each 4,096 lines, which of them have the word, two bytes each.
 const SCHEMA: &str = "
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 CREATE TABLE IF NOT EXISTS log (
     id INTEGER PRIMARY KEY, dir TEXT NOT NULL UNIQUE, agent TEXT, person TEXT, words TEXT,
     top_file TEXT, top_offset INTEGER, top_seq INTEGER, top_hash BLOB, top_at INTEGER,
@@ -200,8 +200,8 @@ CREATE TABLE IF NOT EXISTS excepted (
     log INTEGER NOT NULL, session INTEGER NOT NULL, number INTEGER NOT NULL, reason TEXT NOT NULL, at INTEGER NOT NULL,
     PRIMARY KEY (log, session, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tally (
-    log INTEGER NOT NULL, day INTEGER NOT NULL, what INTEGER NOT NULL, name INTEGER NOT NULL, tier INTEGER NOT NULL,
-    n INTEGER NOT NULL, PRIMARY KEY (log, day, what, name, tier)) WITHOUT ROWID;
+    log INTEGER NOT NULL, quarter INTEGER NOT NULL, what INTEGER NOT NULL, name INTEGER NOT NULL, tier INTEGER NOT NULL,
+    n INTEGER NOT NULL, PRIMARY KEY (log, quarter, what, name, tier)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS post (
     word TEXT NOT NULL, block INTEGER NOT NULL, lines BLOB NOT NULL, PRIMARY KEY (word, block)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS proof (log INTEGER PRIMARY KEY, at INTEGER NOT NULL, report TEXT NOT NULL);

@@ -40,7 +40,7 @@ fn row(view: &RoomView<'_>, conversation: &IndexedThread) -> Result<Markup, View
             a href=(link) {
                 (face(&peer))
                 span.head {
-                    span { (name(&peer)) @if view.logs.len() > 1 { span.apart { (text.with) (said(own)) } } }
+                    span { (name(&peer)) @if view.logs.len() > 1 { " " span.apart { (text.with) (said(own)) } } }
                     (moment(text, conversation.at))
                 }
                 @if let Some(line) = line {

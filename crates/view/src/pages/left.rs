@@ -10,15 +10,17 @@ use super::people::capabilities;
 use super::sentence::row;
 use super::{PageShown, RoomView, shell};
 use crate::ViewError;
-use crate::index::{DAY, LineTopic, Tally, WantedLines};
+use crate::index::{LineTopic, Tally, WantedLines};
 
 /// The page.
 pub(super) fn page(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
     let text = view.text;
     let newest = view.ask.newest()?.unwrap_or(view.now).min(view.now);
-    let today = newest.div_euclid(DAY);
+    let today = view.days.day(newest);
     let peer = view.query.text("peer");
-    let tallies = view.ask.tally(LineTopic::Left, first_day(today))?;
+    let tallies = view
+        .ask
+        .tally(LineTopic::Left, &view.days, first_day(today))?;
     let tallies: Vec<Tally> = tallies
         .into_iter()
         .filter(|tally| peer.is_none_or(|peer| tally.name == peer))

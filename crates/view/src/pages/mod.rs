@@ -2,6 +2,7 @@
 
 mod body;
 mod conversations;
+mod daemon;
 mod left;
 mod line;
 mod parts;
@@ -24,6 +25,7 @@ pub(crate) use shell::{entering, failed, turned_away, used};
 pub(crate) use text::Text;
 
 use crate::ViewError;
+use crate::days::Days;
 use crate::index::{IndexReader, LogState};
 use crate::query::RoomQuery;
 use crate::room::Room;
@@ -54,6 +56,7 @@ pub(crate) struct RoomView<'a> {
     pub(crate) query: &'a RoomQuery,
     pub(crate) logs: Vec<LogState>,
     pub(crate) now: i64,
+    pub(crate) days: Days,
     /// The persons of agents that are trusted, by log and agent.
     persons: HashMap<(i64, String), String>,
 }
@@ -82,6 +85,7 @@ impl RoomView<'_> {
 pub(crate) fn show(
     room: &Room,
     text: &'static Text,
+    days: Days,
     name: &str,
     query: &RoomQuery,
 ) -> Result<PageShown, ViewError> {
@@ -95,6 +99,7 @@ pub(crate) fn show(
             query,
             logs: ask.logs()?,
             now: now(),
+            days,
             persons: persons
                 .map(|person| ((person.log, person.agent.clone()), person.name().to_owned()))
                 .collect(),

@@ -5,6 +5,7 @@ use signet_proto::time::Timestamp;
 use signet_text::visible;
 
 use super::text::Text;
+use crate::ViewError;
 use crate::index::{LogState, Tally};
 
 /// A moment: in UTC here, in the browser's zone where a script may run, exact when one points at it.
@@ -29,7 +30,7 @@ fn spoken(text: &Text, exact: &str) -> String {
 
 /// A day, of those since 1970.
 pub(super) fn day(text: &Text, day: i64) -> String {
-    let exact = Timestamp::from_millis(day.saturating_mul(crate::index::DAY)).to_string();
+    let exact = Timestamp::from_millis(day.saturating_mul(crate::days::DAY)).to_string();
     let spoken = spoken(text, &exact);
     spoken.split(',').next().unwrap_or_default().to_owned()
 }
@@ -45,6 +46,18 @@ pub(super) fn bounded(what: &str, most: usize) -> (String, bool) {
     let end = what.char_indices().nth(most).map(|(end, _)| end);
     let cut = what.get(..end.unwrap_or(what.len())).unwrap_or_default();
     (visible(cut).into_owned(), end.is_some())
+}
+
+/// A fault in a sentence of the page's language. What the program or the system says of it stands behind: it is English, and says
+/// so to whoever has a page read out.
+pub(super) fn fault(text: &Text, error: &ViewError) -> Markup {
+    let (words, is_told) = match error {
+        ViewError::Gone => (text.fault_gone, false),
+        ViewError::Log { .. } => (text.fault_log, true),
+        ViewError::Index { .. } => (text.fault_index, true),
+        _ => (text.fault_other, true),
+    };
+    html! { (words) @if is_told { " " span lang="en" { "(" (said(&error.to_string())) ")" } } }
 }
 
 /// A name, in its own box: no name reads into what stands beside it.

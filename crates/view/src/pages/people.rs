@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use signet_json::Value;
 
-use super::parts::{face, moment, name, said, sign};
+use super::parts::{command, face, moment, name, said, sign};
 use super::sentence::row;
 use super::text::Text;
 use super::today::{decide, encoded, home};
@@ -24,7 +24,7 @@ pub(super) fn page(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
                     a href=(link(person)) {
                         (face(shown_name(person)))
                         span.head {
-                            span { (name(shown_name(person))) span.apart { (said(&person.agent)) } }
+                            span { (name(shown_name(person))) " " span.apart { (said(&person.agent)) } }
                             (standing(text, person))
                         }
                         span.beside {
@@ -67,11 +67,13 @@ pub(super) fn one(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
         @if person.change.as_deref() == Some("pending") {
             (decide(view, log, &format!("/to/stranger?home={}&id={}", home(view, log), encoded(agent)), "signet trust pending"))
         }
+        @if person.is_trusted() { (withdraw(view, log, agent)) }
         dl.facts {
             @if let Some(first) = person.first.and_then(|first| view.ask.line(first).ok().flatten()) {
                 div { dt { (text.trusted) } dd { (text.since) (moment(text, first.at)) } }
             }
             div { dt { (text.heard) } dd { @if person.heard > 0 { (moment(text, person.heard)) } @else { (text.never) } } }
+            (super::daemon::facts(view, log, agent))
             div { dt { (text.sent_us) } dd { (text.counted(came, text.messages_one, text.messages_many)) } }
             div { dt { (text.sent_them) } dd { (text.counted(left, text.messages_one, text.messages_many)) } }
             div { dt { (text.they_may) } dd { (capabilities(text, person.we_grant.as_deref())) } }
@@ -86,6 +88,19 @@ pub(super) fn one(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
         p { a href=(format!("conversations?peer={}", encoded(agent))) { (text.all_of_it) } }
     };
     Ok(shell::page(view, "people", text.people, main))
+}
+
+/// The way to take the trust back: at the desk, or by a command where there is none.
+fn withdraw(view: &RoomView<'_>, log: i64, agent: &str) -> Markup {
+    let text = view.text;
+    html! {
+        @match &view.room.settings.desk {
+            Some(desk) => p.acts {
+                a rel="noreferrer" href=(format!("{desk}/to/agent?home={}&id={}", home(view, log), encoded(agent))) { (text.withdraw) }
+            },
+            None => p.typed { (text.withdraw_command) " " (command(&format!("signet trust withdraw {agent}"))) }
+        }
+    }
 }
 
 /// A person by name only where the agent is trusted: anybody may claim to act for anybody.

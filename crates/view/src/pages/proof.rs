@@ -34,7 +34,7 @@ pub(super) fn page(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
                 button type="submit" { (text.proof_again) }
             }
         }
-        @if let Some(fault) = view.room.proofs.fault() { p.warn { (said(&fault)) } }
+        @if let Some(fault) = view.room.proofs.fault() { p.warn lang="en" { (said(&fault)) } }
         @for log in &view.logs { (log_proof(view, log)?) }
         section aria-labelledby="events" {
             h2 #events { (text.proof_events) }
@@ -104,7 +104,7 @@ fn log_proof(view: &RoomView<'_>, log: &LogState) -> Result<Markup, ViewError> {
             @if !proof.faults.is_empty() {
                 ul.faults {
                     @for (seq, what) in proof.faults.iter().take(SHOWN) {
-                        li { @if let Some(seq) = seq { (text.line_number) " " (text.number(*seq)) ": " } (said(what)) }
+                        li { @if let Some(seq) = seq { (text.line_number) " " (text.number(*seq)) ": " } span lang="en" { (said(what)) } }
                     }
                 }
             }
@@ -126,7 +126,7 @@ fn log_proof(view: &RoomView<'_>, log: &LogState) -> Result<Markup, ViewError> {
                 @if proof.wrong_clock > 0 { div { dt { (text.proof_clock) } dd { (text.number(proof.wrong_clock)) } } }
             }
             @if let Some(words) = &log.words { p.quiet { (text.own_words) } p.words { @for word in words.split(' ') { span { (word) } } } }
-            @for note in proof.notes.iter().take(SHOWN) { p.quiet { (said(note)) } }
+            @for note in proof.notes.iter().take(SHOWN) { p.quiet lang="en" { (said(note)) } }
         }
     })
 }

@@ -9,21 +9,27 @@ use super::parts::{calendar, first_day};
 use super::sentence::{row, why};
 use super::{PageShown, RoomView, shell};
 use crate::ViewError;
-use crate::index::{DAY, LineTopic, Tally, WantedLines};
+use crate::index::{LineTopic, Tally, WantedLines};
 
 /// The page.
 pub(super) fn page(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
     let text = view.text;
     let newest = view.ask.newest()?.unwrap_or(view.now).min(view.now);
-    let today = newest.div_euclid(DAY);
+    let today = view.days.day(newest);
     let from = first_day(today);
     let groups = [
-        (text.refused_here, view.ask.tally(LineTopic::Refused, from)?),
+        (
+            text.refused_here,
+            view.ask.tally(LineTopic::Refused, &view.days, from)?,
+        ),
         (
             text.refused_there,
-            view.ask.tally(LineTopic::RefusedThere, from)?,
+            view.ask.tally(LineTopic::RefusedThere, &view.days, from)?,
         ),
-        (text.refused_own, view.ask.tally(LineTopic::Attempt, from)?),
+        (
+            text.refused_own,
+            view.ask.tally(LineTopic::Attempt, &view.days, from)?,
+        ),
     ];
     let all: Vec<Tally> = groups
         .iter()

@@ -6,7 +6,7 @@ use super::conversations::pager;
 use super::sentence::row;
 use super::{PageShown, RoomView, shell};
 use crate::ViewError;
-use crate::index::{DAY, WantedLines};
+use crate::index::WantedLines;
 
 /// The page.
 pub(super) fn page(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
@@ -16,12 +16,12 @@ pub(super) fn page(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
         .and_then(|tier| u8::try_from(tier).ok());
     let until = query
         .day("to")
-        .map_or(i64::MAX, |day| day.saturating_add(DAY));
+        .map_or(i64::MAX, |day| view.days.begin(day + 1));
     let wanted = WantedLines {
         words: query.text("q").unwrap_or_default().to_owned(),
         peer: query.text("peer").map(str::to_owned),
         tier,
-        from: query.day("from").unwrap_or(0),
+        from: query.day("from").map_or(0, |day| view.days.begin(day)),
         before: query.number("before").unwrap_or(i64::MAX).min(until),
         most: MOST,
         ..WantedLines::default()

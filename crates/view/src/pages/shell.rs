@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::parts::{moment, said};
+use super::parts::{fault, moment, said};
 use super::text::Text;
 use super::{PageShown, RoomView};
 use crate::ViewError;
@@ -72,7 +72,7 @@ fn foot(view: &RoomView<'_>) -> Markup {
     html! {
         @for log in &view.logs {
             @if let Some(fault) = &log.fault {
-                p.warn { (text.log_fault) (said(&log.agent)) ": " (said(fault)) }
+                p.warn { (text.log_fault) (said(&log.agent)) ": " span lang="en" { (said(fault)) } }
             } @else if !log.is_whole && log.top > 0 {
                 p.progress {
                     (text.indexing) (text.number(log.low)) (text.of_lines) (text.number(log.top)) " (" (said(log.name())) ")"
@@ -153,6 +153,6 @@ pub(crate) fn failed(text: &Text, error: &ViewError) -> Markup {
     bare(
         text,
         text.failed_title,
-        html! { p { (said(&error.to_string())) } p { (error.next()) } p { a href="today" { (text.today) } } },
+        html! { p { (fault(text, error)) } p { a href="today" { (text.today) } } },
     )
 }

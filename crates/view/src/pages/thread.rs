@@ -5,7 +5,7 @@ use signet_json::Value;
 use signet_proto::entry::{Entry, Evidence, TaskChange};
 
 use super::body::{carried, goal_of};
-use super::parts::{face, moment, name, said, tier};
+use super::parts::{face, fault, moment, name, said, tier};
 use super::sentence::{outcome, task, verb, why};
 use super::today::{decide, encoded, home};
 use super::{PageShown, RoomView, shell};
@@ -116,7 +116,7 @@ fn bubble(
                 @if let Some(summary) = &line.summary { p.summary { (said(summary)) } }
                 @match &whole {
                     Ok(whole) => (content(view, line, key, whole)),
-                    Err(error) => p.warn { (said(&error.to_string())) }
+                    Err(error) => p.warn { (fault(text, error)) }
                 }
                 footer.beside {
                     @if let Some(n) = line.tier { (tier(text, n, line.sealed)) }

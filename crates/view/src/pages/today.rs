@@ -5,9 +5,10 @@ use maud::{Markup, html};
 use super::parts::{command, face, moment, name, said, sign, tier};
 use super::proof::sentence as proven;
 use super::sentence::{alarm, row};
-use super::{PageShown, RoomView, shell};
+use super::{PageShown, RoomView, daemon, shell};
 use crate::ViewError;
-use crate::index::{DAY, IndexedLine, IndexedThread, WaitingForPerson, WantedLines};
+use crate::days::DAY;
+use crate::index::{IndexedLine, IndexedThread, WaitingForPerson, WantedLines};
 
 /// The page.
 pub(super) fn page(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
@@ -29,7 +30,7 @@ pub(super) fn page(view: &RoomView<'_>) -> Result<PageShown, ViewError> {
     let main = html! {
         h1 { (text.today) }
         section.proofs aria-label=(text.proof) {
-            @for log in &view.logs { (proven(view, log)?) }
+            @for log in &view.logs { (proven(view, log)?) (daemon::sentence(view, log, &home(view, log.id))) }
         }
         section aria-labelledby="waits" {
             h2 #waits { (text.waits) }

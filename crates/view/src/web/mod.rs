@@ -28,6 +28,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::ViewError;
+use crate::days::Days;
 use crate::fault::at;
 use crate::pages::{self, PageShown, Text};
 use crate::query::RoomQuery;
@@ -169,8 +170,10 @@ async fn inside(
     }
     let text = Text::of(language(request.headers()));
     let query = RoomQuery::of(request.uri().query().unwrap_or_default());
+    let days = Days::of(request.headers());
     let name = name.to_owned();
-    let made = tokio::task::spawn_blocking(move || pages::show(&room, text, &name, &query)).await;
+    let made =
+        tokio::task::spawn_blocking(move || pages::show(&room, text, days, &name, &query)).await;
     match made {
         Ok(Ok(PageShown::Page(markup))) => page(StatusCode::OK, markup),
         Ok(Ok(PageShown::Nothing(markup))) => page(StatusCode::NOT_FOUND, markup),

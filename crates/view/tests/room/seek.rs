@@ -118,3 +118,44 @@ fn signs_words_without_end_and_the_signs_of_sql_find_nothing_and_break_nothing()
     }
     assert_eq!(found(&room, "q=kettles"), ["Keys and kettles"]);
 }
+
+/// Said at half past eleven in the evening of the 8th, as Greenwich has it: in Vienna that is the 9th.
+#[test]
+fn a_day_of_the_search_and_a_square_of_the_calendar_are_the_persons_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("agent-alice-001");
+    let mut diary = Diary::begin_at(&log, "2026-02-08T23:30:00.000Z");
+    diary.trusts("bob");
+    let asked = diary.hears(Words {
+        summary: Some("Is the gate shut"),
+        ..Words::default()
+    });
+    diary.answers(
+        "bob",
+        Words {
+            answers: Some(asked),
+            ..Words::default()
+        },
+    );
+    diary.commit();
+    let mut room = Room::open(&dir.path().join("view"), &[&diary.dir]);
+    room.shows("search?q=gate", "Is the gate shut");
+    let entered = room.cookie.clone();
+    for (days, day, other) in [
+        ("", "2026-02-08", "2026-02-09"),
+        ("; days=60", "2026-02-09", "2026-02-08"),
+        ("; days=120_1774746000_60", "2026-02-09", "2026-02-08"),
+        ("; days=-660", "2026-02-08", "2026-02-09"),
+        ("; days=60_x", "2026-02-08", "2026-02-09"),
+    ] {
+        room.cookie = format!("{entered}{days}");
+        let finds = |day: &str| {
+            let page = room.get(&format!("search?q=gate&from={day}&to={day}"));
+            page.body.contains("Is the gate shut")
+        };
+        assert!(finds(day) && !finds(other), "{days}");
+        let spoken = format!("{} Feb 2026: 1</title>", &day[9..]);
+        let left = room.get("left").body;
+        assert!(left.contains(&spoken), "{days}: {left}");
+    }
+}

@@ -251,24 +251,15 @@ impl PersonsHome {
 }
 
 impl CliError {
-    /// The fault, and what to do next.
-    pub fn told(&self) -> (&str, &str) {
+    /// The code by which a command would end, the fault, and what to do next.
+    pub fn told(&self) -> (Exit, &str, &str) {
         match self {
-            Self::Told { what, next, .. } => (what, next),
+            Self::Told {
+                exit, what, next, ..
+            } => (*exit, what, next),
             Self::Ended(_) | Self::Unread | Self::Unwritten(_) => {
-                ("the command ended without a word", "")
+                (Exit::Fault, "the command ended without a word", "")
             }
         }
-    }
-
-    /// Whether no daemon answered.
-    pub fn is_of_no_daemon(&self) -> bool {
-        matches!(
-            self,
-            Self::Told {
-                exit: Exit::NotReachable,
-                ..
-            }
-        )
     }
 }

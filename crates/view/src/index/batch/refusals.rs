@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::super::names::Names;
 use super::super::topic::LineTopic;
-use super::{DAY, IndexBatch};
+use super::{IndexBatch, QUARTER};
 
 impl IndexBatch {
     /// Messages that peers refused by their receipts: whichever of message and receipt is read first, the message is marked.
@@ -62,9 +62,9 @@ impl IndexBatch {
             .query_row(params![id, there, name], |row| row.get::<_, u8>(0))
             .optional()?;
         if let Some(tier) = marked {
-            let day = at.div_euclid(DAY);
+            let quarter = at.div_euclid(QUARTER);
             turn.prepare_cached("INSERT INTO tally VALUES (?1, ?2, ?3, ?4, ?5, 1) ON CONFLICT DO UPDATE SET n = n + 1")?
-                .execute(params![self.log, day, there, name, tier])?;
+                .execute(params![self.log, quarter, there, name, tier])?;
         }
         Ok(())
     }
