@@ -22,6 +22,7 @@ deb: build ## a package for Debian and its kin, in target/debian (needs cargo-de
 
 interop: ## install, upgrade and remove as make and dpkg do it (needs root and Debian), and drive MCP by its own clients; minutes
 	@cargo build --locked -p signet && cargo build --locked -p signet-gateway \
+		&& cargo build --locked -p signet-desk && cargo build --locked -p signet-view \
 		&& cargo build --locked -p signet-gateway --features conformance --example conformance \
 		&& scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-deb "$${CARGO_TARGET_DIR:-target}/debug/signet" \
@@ -29,6 +30,7 @@ interop: ## install, upgrade and remove as make and dpkg do it (needs root and D
 		&& scripts/try-a2a "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway" \
 		&& { scripts/try-proof "$${CARGO_TARGET_DIR:-target}/debug/signet" || [ $$? = 3 ]; } \
+		&& { scripts/try-view "$${CARGO_TARGET_DIR:-target}/debug/signet" || [ $$? = 3 ]; } \
 		&& scripts/try-descriptions
 
 demo: ## build signet and watch four agents meet, exchange, be attacked and prove it
