@@ -34,7 +34,9 @@ pub use signet::Signet;
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
     /// No broker on this machine.
-    #[error("no nats-server found in $NATS_SERVER, PATH, /usr/sbin or .tools")]
+    #[error(
+        "no nats-server found in $NATS_SERVER, beside this program, in PATH, /usr/sbin or .tools"
+    )]
     NoServer,
     /// A process could not be started, or ended early or badly.
     #[error("{what}: {why}")]

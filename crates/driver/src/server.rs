@@ -128,8 +128,8 @@ impl NatsServer {
     }
 }
 
-/// The nats-server of this machine: what `NATS_SERVER` names and nothing else, where it is set; otherwise the first in
-/// PATH, `/usr/sbin` and `tools`.
+/// The nats-server of this machine: what `NATS_SERVER` names and nothing else, where it is set; otherwise the one that was
+/// packaged with this program, and then the first in PATH, `/usr/sbin` and `tools`.
 ///
 /// # Errors
 /// `NoServer`.
@@ -137,7 +137,9 @@ pub fn find_nats_server(tools: &Path) -> Result<PathBuf, DriverError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = match std::env::var_os("NATS_SERVER").filter(|named| !named.is_empty()) {
         Some(named) => Some(PathBuf::from(named)).filter(|file| file.is_file()),
-        None => std::env::split_paths(&path)
+        None => packaged_with(std::env::current_exe().ok().as_deref())
+            .into_iter()
+            .chain(std::env::split_paths(&path))
             .chain([PathBuf::from("/usr/sbin"), tools.to_owned()])
             .map(|place| place.join("nats-server"))
             .find(|file| file.is_file()),
@@ -145,4 +147,29 @@ pub fn find_nats_server(tools: &Path) -> Result<PathBuf, DriverError> {
     let found = found.ok_or(DriverError::NoServer)?;
     // The path is made absolute because the server is started in a directory of its own.
     std::path::absolute(&found).map_err(DriverError::io(&found))
+}
+
+/// Where a package keeps its nats-server: `lib/signet` beside the `bin` that `program` stands in. It is asked before PATH,
+/// because signet was tried with it; and it stands in no `bin`, so that it takes no other server's name there.
+fn packaged_with(program: Option<&Path>) -> Option<PathBuf> {
+    let prefix = program?.parent()?.parent()?;
+    Some(prefix.join("lib/signet"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packaged_server_stands_beside_the_programs_folder_and_nowhere_else() {
+        let place = |program: &str| packaged_with(Some(Path::new(program)));
+        let named = |place: &str| Some(PathBuf::from(place));
+        assert_eq!(place("/usr/bin/signet"), named("/usr/lib/signet"));
+        assert_eq!(
+            place("/home/a/.local/share/uv/tools/signet-daemon/bin/signet"),
+            named("/home/a/.local/share/uv/tools/signet-daemon/lib/signet"),
+        );
+        assert_eq!(place("/signet"), None);
+        assert_eq!(packaged_with(None), None);
+    }
 }

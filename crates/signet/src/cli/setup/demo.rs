@@ -31,8 +31,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
 }
 
 const EXAMPLE: &str = "\
-It starts a private nats-server on a free loopback port (from $NATS_SERVER, PATH or /usr/sbin), two
-people's three agents, each a daemon of its own, and ends them all again. The logs stay.
+It starts a private nats-server on a free loopback port (from $NATS_SERVER, the package, PATH or /usr/sbin),
+two people's three agents, each a daemon of its own, and ends them all again. The logs stay.
 
 EXAMPLE:
   signet demo

@@ -151,8 +151,11 @@ const CONF: &str = "/etc/signet/nats/nats.conf";
 const ADMIN: &str = "/etc/signet/nats/admin.nk";
 const STORE: &str = "/var/lib/signet-nats";
 const SYSUSERS: &str = "u signet-nats - \"NATS server of signet\" /var/lib/signet-nats\n";
-/// Where systemd looks for a program that a unit names without a path.
-const PROGRAMS: [&str; 6] = [
+/// Where packages keep the server that they bring, whose unit names it by its path; and where systemd looks for a program
+/// that a unit names without one.
+const PROGRAMS: [&str; 8] = [
+    "/usr/lib/signet",
+    "/usr/local/lib/signet",
     "/usr/local/sbin",
     "/usr/local/bin",
     "/usr/sbin",

@@ -254,7 +254,7 @@ pub(in crate::cli) enum LoginResult {
 /// The `nats-server` of this machine.
 pub(in crate::cli) fn program() -> Result<PathBuf, CliError> {
     find_nats_server(Path::new("/usr/local/bin")).map_err(|_| {
-        let what = "there is no nats-server on this machine: none where NATS_SERVER says, or in PATH and /usr/sbin";
+        let what = "there is no nats-server on this machine: none where NATS_SERVER says, beside signet, or in PATH and /usr/sbin";
         let next = "install it (apt-get install nats-server, or nats.io/download), or use one that runs: \
                     signet up --nats URL";
         CliError::not_reachable(what, next)
