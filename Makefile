@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-.PHONY: help build install uninstall deb interop demo test lint ci docs generated bench instructions fuzz older mutants torture sample clean
+.PHONY: help build install uninstall deb dist interop demo test lint ci docs generated bench instructions fuzz older mutants torture sample clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,12 +20,17 @@ uninstall: ## take away what `make install` put there, with the same PREFIX and 
 deb: build ## a package for Debian and its kin, in target/debian (needs cargo-deb; fetched where missing)
 	@{ scripts/typescript || [ $$? = 3 ]; } && scripts/deb
 
+dist: ## all that a release hands out, in dist/, from what is committed (fetches zig and others; half an hour)
+	@scripts/dist
+
 interop: ## install, upgrade and remove as make and dpkg do it (needs root and Debian), and drive MCP by its own clients; minutes
 	@cargo build --locked -p signet && cargo build --locked -p signet-gateway \
 		&& cargo build --locked -p signet-desk && cargo build --locked -p signet-view \
 		&& cargo build --locked -p signet-gateway --features conformance --example conformance \
 		&& scripts/try-install "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-deb "$${CARGO_TARGET_DIR:-target}/debug/signet" \
+		&& cargo build --locked -p signet-desk && cargo build --locked -p signet-view \
+		&& scripts/try-packing "$${CARGO_TARGET_DIR:-target}/debug" \
 		&& scripts/try-mcp "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-a2a "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway" \
@@ -84,4 +89,4 @@ sample: ## play the log in audit/sample anew, and its answers (read what changed
 		&& NATS_SERVER=$$server cargo test --workspace --locked --test cli -- --ignored make_the_sample
 
 clean: ## remove what was built and fetched
-	@cargo clean && rm -rf .tools
+	@cargo clean && rm -rf .tools dist
