@@ -31,7 +31,8 @@ const TIDIED: usize = 100;
 
 impl Bed {
     pub fn made() -> Self {
-        // Beside what is built: a temporary directory may be in memory, where a write that has to last costs nothing.
+        // Put the homes below Cargo's target directory: a temporary directory may be in memory, where a synced write
+        // costs nothing, and the times would be too good.
         let mut dir = tempfile::Builder::new();
         let dir = dir.prefix("g").tempdir_in(env!("CARGO_TARGET_TMPDIR"));
         let house = House::within(dir.unwrap());
@@ -95,7 +96,8 @@ impl Bed {
             |message: &Value| json!({"from": message["from"], "message-id": message["message-id"]});
         let names: Vec<Value> = self.alice.inbox().iter().map(named).collect();
         for names in names.chunks(100) {
-            // The gateway takes out what came for its tasks, perhaps just now; the rest is there the next time.
+            // Ignore a refusal: the gateway may have acknowledged an answer to one of its own tasks meanwhile. The
+            // other messages of this chunk are still in the inbox at the next `tidy`.
             let _ = self.alice.call("acknowledge", &json!({"messages": names}));
         }
     }
@@ -165,7 +167,8 @@ fn agent(bob: &Home, stop: Arc<AtomicBool>) -> JoinHandle<()> {
 
 fn gateway(alice: &Home) -> (Child, SocketAddr) {
     let file = alice.dir.join("gateway.toml");
-    // As many envelopes as a crowd of addresses might send: all of a bench come from one.
+    // All envelopes of a bench come from one address: give this address a limit that fits the envelopes of many
+    // addresses.
     let text = "[listen]\naddress = \"127.0.0.1:0\"\n[inbox]\nenvelopes-per-minute = 30000\n";
     std::fs::write(&file, text).unwrap();
     let mut command = Command::new(signet_testkit::gateway());
@@ -185,7 +188,7 @@ fn gateway(alice: &Home) -> (Child, SocketAddr) {
     let address = line.split("://").nth(1).unwrap_or_else(|| panic!("{line}"));
     let address = address.trim().trim_end_matches('/').parse().unwrap();
     let mut log = File::create(alice.dir.join("gateway-said")).unwrap();
-    // A full pipe would hold it up.
+    // Read all that the gateway writes to standard error: the gateway would block when the pipe is full.
     std::thread::spawn(move || std::io::copy(&mut said, &mut log));
     std::thread::sleep(Duration::from_millis(200));
     (gateway, address)

@@ -119,7 +119,8 @@ impl Flood {
 
 impl Source {
     fn run(&self) {
-        // Of this thread alone: Linux keeps it for each.
+        // Give way to the gateway, the daemons and the measuring client. Linux has a nice value for each thread, so
+        // this call lowers this thread alone.
         nice(19).unwrap();
         match self.kind {
             Kind::Idle => self.crowd(b"", b""),

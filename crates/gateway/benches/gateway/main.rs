@@ -66,7 +66,8 @@ fn round_trip(bed: &Bed, bench: &mut Bench) {
     (0..4 * warm).for_each(|turn| ask(turn % 4));
     let mut times = [const { Vec::new() }; 4];
     for turn in 0..requests {
-        // Whoever comes second finds caches warm: each comes second as often.
+        // The way that is asked after another finds warm caches: begin each turn with another way, so that each way is
+        // first equally often.
         for step in 0..4 {
             let way = (turn + step) % 4;
             let began = Instant::now();
@@ -113,7 +114,8 @@ fn under(bed: &Bed, kind: Kind, bench: &mut Bench) {
         rate = (flood.count() - from) as f64 / begun.elapsed().as_secs_f64();
         highest = highest.max(bed.resident());
         flood.end();
-        // What is left of it is over by then.
+        // Wait until the gateway is done with what the flood has sent: the rest of it would slow the next round's first
+        // requests, which are measured without a flood.
         std::thread::sleep(settled);
         bed.tidy(0);
     }

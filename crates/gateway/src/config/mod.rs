@@ -145,8 +145,8 @@ impl GatewayConfig {
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigFault> {
         let loaded = FILE.load(path, Self::parse);
         let mut config = loaded.map_err(|fault| match &fault.why {
-            // A missing file is told apart from one that cannot be read: it means that the gateway is off until the person
-            // writes the file.
+            // Tell a missing file apart from a file that cannot be read: a missing file only means that the gateway is
+            // off until the person writes it.
             SettingsUnusable::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => {
                 ConfigFault::Absent(path.to_owned())
             }
@@ -276,8 +276,8 @@ mod tests {
 
     #[test]
     fn every_key_is_in_a_table_of_the_documents() {
-        // The pages have a table for each of these sections, whose rows name the keys without the section's name: so this test
-        // has to know the section.
+        // The pages have a table for each of these sections, whose rows name keys without the section: so a key of one
+        // of these sections may also stand in a row without a section.
         let own = ["a2a", "discord", "inbox"];
         let pages = concat!(
             include_str!("../../../../docs/gateway.md"),

@@ -144,8 +144,8 @@ impl Tokens {
         let stamp = FileStamp::of(&self.path);
         let mut known = self.known.locked();
         let (is_changed, mut news) = (stamp != known.stamp, None);
-        // Without a stamp the file is missing or cannot be looked at, and a change from the one to the other shows in no stamp:
-        // so read the file each time.
+        // Without a stamp the file is missing or cannot be looked at. Both give no stamp, so a change between the two
+        // shows in no stamp: read the file each time.
         if is_changed || stamp.is_none() {
             news = known.load(&self.path, self.limits, is_changed);
             known.stamp = stamp;

@@ -203,8 +203,8 @@ impl A2aDoor {
         };
         let shown = match daemon.call(&show, Duration::ZERO).await {
             Ok(shown) => Some(shown),
-            // Take a refusal to mean that there is no signed card: the daemon's configuration has no [card], or the daemon does
-            // not know this peer, or, being of an earlier release, this call.
+            // Take a refusal to mean that there is no signed card: the daemon's configuration has no [card], the daemon
+            // does not know this peer, or the daemon is of an earlier release and does not know this call.
             Err(fault) if fault.refusal().is_some() => None,
             Err(fault) => {
                 let last = self.card.locked();

@@ -136,7 +136,7 @@ impl Following<'_> {
         if subscribed.state == Some(State::Received) {
             self.look_later(message, UNTAKEN);
         }
-        // Nothing has come of a message on its way that nobody took. Of any other, ask: news may have come before now.
+        // The subscription tells only later news: look for earlier news unless the message is on its way and untaken.
         match subscribed.state {
             Some(State::Published | State::Received) if subscribed.taken != Some(true) => Ok(()),
             _ => self.look(link, message).await,

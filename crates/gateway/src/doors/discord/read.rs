@@ -85,8 +85,8 @@ async fn once(
     };
     let mut place = Snowflake(after);
     for post in &posts {
-        // Skip posts up to the position: a cache, or a false server, may answer with old posts, and the position must never go
-        // back.
+        // Skip posts up to the position: a cache, or a false server, may answer with old posts. A position that went
+        // back would have all posts after it read and handed in again.
         if post.id <= place {
             looked.skipped += 1;
             continue;

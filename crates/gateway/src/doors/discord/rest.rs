@@ -126,8 +126,8 @@ impl Channel {
             body: Bytes::new(),
         };
         let mut posts: Vec<ChannelPost> = self.ask_for(RequestKind::Read, ask).await?;
-        // Discord returns the newest post first. Sort the oldest first: the reader stores its position after
-        // each post, and never moves it back.
+        // Discord returns the newest post first. Sort the oldest first: the reader stores its position after each post,
+        // and would skip every post that is older than the position.
         posts.sort_by_key(|post| post.id);
         Ok(posts)
     }

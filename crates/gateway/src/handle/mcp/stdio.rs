@@ -144,9 +144,9 @@ impl PipedSession {
             }
             match value.get("id").and_then(Value::as_u64) {
                 Some(id) if id == self.before && self.answered > 0 => say(ANOTHER),
-                // An answer to neither this call nor the one before: the server may have written it before this call was made,
-                // so skip it. But a server that has not yet answered a tool call may copy no id at all: then this is an error
-                // (below).
+                // This answers neither this call nor the one before: the server may have written it before this call
+                // was made, so skip it. Before the first answer to a tool call, another id is an error (below): the
+                // server may copy no id at all, and skipping would wait in vain.
                 Some(id) if id != self.last && self.answered > 1 => say(UNASKED),
                 _ => {
                     let called = jsonrpc::answer(value, &json!(self.last))?;

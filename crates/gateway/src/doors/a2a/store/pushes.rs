@@ -68,8 +68,8 @@ impl Db {
             }
             let seen = self.seen(task, sent)?;
             let mut events = seen.events;
-            // If a task's text must not be kept, it is not pushed either: the receiver gets the task without it, and asks for
-            // the text itself. If the events that a receiver missed are deleted already, it gets the task instead of them.
+            // The text of a task that is not kept is not pushed either: the receiver gets the task without its text,
+            // and asks this gateway for the text. A receiver for whom no event is left gets the task instead.
             if !record.is_kept || events.is_empty() {
                 events = vec![(seq, A2aEvent::Task(shown.clone()))];
             }

@@ -41,8 +41,8 @@ impl Db {
         let before = record.clone();
         let events = record.apply(change, Moment::read());
         let state = record.task.status.state;
-        // Write a changed record even if the change makes no event: the record may now hold a part that waits for earlier
-        // parts, and has to hold it still when they come.
+        // Write a changed record even if the change makes no event: the record may now hold a part that waits for
+        // earlier parts, and without this write that part would be missing when they come.
         if !events.is_empty() || record != before {
             self.put(&record, events, seq, None)?;
         }
