@@ -34,7 +34,8 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let mut name = DistinguishedName::new();
-        // Two authorities of one name would be told apart by their keys alone.
+        // Make the name from the key, so that each authority has its own name: two authorities of one name would differ
+        // by their keys alone.
         name.push(
             DnType::CommonName,
             Sha256::digest(key.serialize_der())

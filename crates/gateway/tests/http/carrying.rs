@@ -206,7 +206,7 @@ fn an_answer_comes_at_a_tick_so_that_its_time_does_not_tell_what_was_found() {
 #[test]
 fn bodies_that_never_end_use_up_the_pace_of_their_address_and_not_the_memory() {
     let bench = Bench::with("[inbox]\n[limits]\nbody-seconds = 2\nconnections = 64");
-    // As many as there are places, twice, and half a MiB each.
+    // Send twice as many bodies as there are connections (64), half a MiB of each, and never their ends.
     let piece = vec![b'x'; 1 << 19];
     let slow: Vec<_> = (0..128)
         .map(|_| std::panic::catch_unwind(|| begun(bench.gateway.port, INBOX, 1 << 20, &piece)))
@@ -496,14 +496,14 @@ fn of_several_addresses_the_first_that_takes_it_gets_it_and_one_that_is_down_cos
         second.url()
     ]));
     assert_eq!((moved.asked(), first.asked(), second.asked()), (1, 1, 0));
-    // Those that failed are passed over for a while.
+    // `down` and `moved` have just failed, and are skipped for a while: `moved` is not asked again.
     assert!(hand_out(&[down.clone(), moved.url(), first.url()]));
     assert_eq!((moved.asked(), first.asked()), (1, 2));
-    // What may not be called at all is passed over as well.
+    // A private address may not be called at all: it is skipped, and the next address gets the parcel.
     let inside = "http://10.1.2.3/x".to_owned();
     assert!(hand_out(&[inside.clone(), second.url()]));
     assert!(!hand_out(&[inside, down, "file:///etc/passwd".to_owned()]));
-    // After its pause the first is the first again.
+    // Once the pause of `moved` is over, it is asked first again.
     eventually("it is tried again", || {
         assert!(hand_out(&[moved.url(), second.url()]));
         (moved.asked() == 2).then_some(())

@@ -99,7 +99,7 @@ fn a_certificate_counts_where_its_authority_its_dates_and_its_token_hold_and_wit
     ] {
         assert_eq!(bench.status(&shows(issued), ""), None, "{what}");
     }
-    // A session is not taken up again: it would show the certificate of before.
+    // The gateway resumes no TLS session: a resumed session would count by the certificate of the session before.
     let again = talk(
         bench.gateway.address,
         &known,
@@ -111,7 +111,7 @@ fn a_certificate_counts_where_its_authority_its_dates_and_its_token_hold_and_wit
     let (answer, _) = talk(bench.gateway.address, &known, &call("send", &send, "")).unwrap();
     let message = answer.json()["error"]["message"].to_string();
     assert!(message.contains("may only look"), "{message}");
-    // By a token beside it, the token is who calls.
+    // If a request has a token beside its certificate, the token alone says who calls.
     let laptop = token(&bench.alice, "laptop", &[]);
     let bearer = format!("Authorization: Bearer {laptop}\r\n");
     assert_eq!(bench.status(&shows(&boards.nameless), &bearer), Some(200));
@@ -149,7 +149,8 @@ fn a_certificate_is_of_no_use_to_who_has_not_its_key_nor_is_its_hash() {
     assert_eq!(bench.status(&Arc::new(thief), ""), None);
     let bearer = format!("Authorization: Bearer {}\r\n", boards.known.hash());
     assert_eq!(bench.status(&bench.own.client(None), &bearer), Some(401));
-    // What is shown in a header was shown to nobody.
+    // The gateway ignores a certificate that a header names, as proxies write it: anybody can write such a header, and
+    // only TLS proves the key.
     let header = format!(
         "X-Client-Cert: {}\r\nX-SSL-Client-Verify: SUCCESS\r\n",
         boards.known.hash()

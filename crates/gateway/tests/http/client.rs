@@ -80,7 +80,8 @@ impl Gateway {
         stream
             .write_all(format!("{head}\r\n\r\n").as_bytes())
             .unwrap();
-        // Who refuses a request may close before it has read all of it.
+        // The gateway may refuse the request and close before it has read the whole body: ignore the error, and read
+        // its answer.
         let _ = stream.write_all(body);
         Answer::read(&mut BufReader::new(stream)).unwrap()
     }
@@ -205,7 +206,7 @@ pub fn token(home: &Home, name: &str, more: &[&str]) -> String {
 /// Alice with a gateway to be, and Bob and Carol, whom she knows.
 pub fn three(house: &House) -> [Home; 3] {
     let mut homes = ["alice", "bob", "carol"].map(|who| house.home(who));
-    // The tokens are what narrows here, and not the socket.
+    // Let the socket reach tier 4, so that the tokens of a test are all that narrows its calls.
     homes[0].configure("# tier = 2", "tier = 4");
     {
         let [alice, bob, carol] = &homes;

@@ -126,7 +126,8 @@ impl Daemon {
 
     /// Goes away: nothing answers at the socket any more.
     pub(crate) fn go_away(&self) {
-        // Another one may have the socket by now.
+        // This daemon has gone away before, and another one may listen at the same path by now: do not remove its
+        // socket.
         if self.stop.swap(true, Ordering::SeqCst) {
             return;
         }

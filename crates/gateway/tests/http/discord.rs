@@ -116,7 +116,7 @@ impl Discord {
         if inner.is_silent {
             inner.answer(self.port, &line, &head, &body);
             drop(inner);
-            // Until the other side goes.
+            // Keep the connection open without an answer until the client closes it.
             let _ = stream.read(&mut [0]);
             return;
         }
@@ -150,7 +150,8 @@ impl Inner {
             let (message, file) = posted(head, body);
             let is_same = |known: &Value| known["nonce"] == message["nonce"];
             let known = self.posts.iter().position(|(known, _)| is_same(known));
-            // Discord gives the message that it has, where it is asked to (enforce_nonce).
+            // With `enforce_nonce`, Discord makes no second message of the same nonce, and answers with the message
+            // that it has.
             let at = match known.filter(|_| message["enforce_nonce"] == true) {
                 Some(at) => at + 1,
                 None => {
@@ -173,7 +174,7 @@ impl Inner {
             json!({"id": (at + 1).to_string(), "content": message["content"], "author": {"id": "1", "bot": true},
                 "attachments": file.into_iter().collect::<Vec<_>>()})
         });
-        // The newest first, as Discord does.
+        // Discord answers with the newest message first: so do the same here.
         let all: Vec<Value> = all.collect::<Vec<_>>().into_iter().rev().collect();
         Value::from(all).to_string()
     }

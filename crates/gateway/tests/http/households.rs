@@ -78,7 +78,7 @@ fn started(home: &mut Home, port: u16, sections: &str) -> Gateway {
 /// The bodies that came, with how often each did.
 fn bodies(home: &Home) -> BTreeMap<u64, usize> {
     let mut all = BTreeMap::new();
-    // The answer to a ping of one's own is there, too.
+    // Count notifications alone: the answer to this home's own ping is in the inbox, too.
     for message in home.inbox() {
         if message["type"] == "notification" {
             *all.entry(message["body"].as_u64().unwrap()).or_default() += 1;
@@ -245,7 +245,8 @@ fn one_envelope_thousands_of_times_by_http_acts_once_and_fills_no_log() {
     for _ in 0..50 {
         sent(&envelope);
     }
-    // Copies are paid from the budget of refused mail: 100 lines a second and 1,000 at once, one more for what is counted.
+    // A copy is refused, and refused messages may write 1,000 lines at once and 100 a second. One more line a second
+    // (`flood`) says how many others came.
     let allowed = 1_000 + 101 * (began.elapsed().as_secs() + 2);
     let lines = (bob.log().len() - before) as u64;
     assert!(lines <= allowed, "{lines} lines for 4,050 copies");
@@ -293,7 +294,8 @@ fn one_golden_envelope_goes_by_nats_http_and_discord_byte_for_byte_and_acts_once
         ),
         None,
     );
-    // The second time it is a copy, and the third.
+    // The envelope came by NATS first, so by HTTP and by Discord it is a copy: each carrier has a line in the log, and
+    // the inbox has one message.
     let by = |carrier: &str| {
         let lines = bob.lines_about(&envelope).into_iter();
         lines.filter(|line| line["carrier"] == carrier).count()
@@ -301,7 +303,7 @@ fn one_golden_envelope_goes_by_nats_http_and_discord_byte_for_byte_and_acts_once
     eventually("by Discord", || (by("discord") == 1).then_some(()));
     assert_eq!((by("http"), bob.lines_about(&envelope).len()), (1, 3));
     assert_eq!(bob.inbox().len(), 1);
-    // The channel showed it, too, as it is.
+    // The channel shows the message that came by NATS, too, with its envelope byte for byte.
     let shown = eventually("it is shown", || {
         let posts = discord
             .posts()

@@ -20,7 +20,7 @@ fn a_head_that_is_too_large_or_none_of_http_is_refused_without_a_body_and_one_of
     let gateway = Gateway::start(&alice, "");
     let status_of = |bytes: &[u8]| {
         let mut stream = gateway.connect();
-        // Who is refused in the middle of a head is cut off.
+        // The gateway may refuse a head and close before all of it is written: ignore the error, and read its answer.
         let _ = stream.write_all(bytes);
         let answer = Answer::read(&mut BufReader::new(stream))?;
         Some((answer.status, answer.text().is_empty()))
@@ -32,12 +32,13 @@ fn a_head_that_is_too_large_or_none_of_http_is_refused_without_a_body_and_one_of
     };
     let many = |count: usize| format!("{line}{}\r\n", "X: y\r\n".repeat(count - 1));
     let answered = |head: &str| status_of(head.as_bytes());
-    // It was read: a GET is not how `/rpc` is called.
+    // Status 405 shows that the whole head was read and let through: `/rpc` takes no GET.
     let read = Some((405, false));
     assert_eq!(answered(&large(32 * 1024)), read);
     assert_eq!(answered(&many(64)), read);
     assert_eq!(answered(&many(65)), Some((431, true)));
-    // Of more than it looks at, the end may be cut off before the answer is read.
+    // The gateway reads no more of so large a head, and may close the connection before its answer is read: then there
+    // is no answer.
     let too_large = answered(&large(64 * 1024 + 1));
     assert!(
         too_large.is_none_or(|answer| answer == (431, true)),
@@ -110,7 +111,7 @@ fn another_host_another_origin_and_what_is_no_json_are_refused_on_every_route() 
         ] {
             let answer = send(path, &["Host: localhost", &format!("Content-Type: {kind}")]);
             assert_eq!(answer.status, 415, "{path} {kind}");
-            // A client of A2A reads an error of JSON-RPC.
+            // At `/` a client of A2A calls, and it reads errors of JSON-RPC: so the refusal has the code of A2A.
             match path {
                 "/" => assert_eq!(answer.json()["error"]["code"], -32005),
                 _ => assert_eq!(answer.reason(), "content-type", "{path}"),
@@ -137,7 +138,8 @@ fn another_host_another_origin_and_what_is_no_json_are_refused_on_every_route() 
         .status,
         200
     );
-    // A browser asks first, and hears no.
+    // Before a call to another site a browser asks with OPTIONS, and calls only if the answer allows it: no answer
+    // does, not even for a configured origin.
     let asks = gateway.send(
         &[
             "OPTIONS /rpc HTTP/1.1",
@@ -159,7 +161,8 @@ fn a_body_or_a_head_without_end_is_cut_off() {
     let mut gateway = Gateway::start(&alice, "[limits]\nbody-bytes = 4096\n");
     let token = token(&alice, "laptop", &[]);
     assert_eq!(gateway.post("/rpc", &token, &" ".repeat(4097)).status, 413);
-    // In pieces, without a length.
+    // Send a body in chunks, without a length: its head does not show that it is too long, so it must be cut off while
+    // it comes.
     for (bearer, status) in [(token.as_str(), 413), ("nobody-knows-it", 401)] {
         let mut stream = gateway.connect();
         write!(
@@ -189,7 +192,8 @@ fn a_body_or_a_head_without_end_is_cut_off() {
         let answer = Answer::read(&mut BufReader::new(stream));
         assert!(answer.is_none_or(|answer| matches!(answer.status, 400 | 414 | 431)));
     }
-    // Two lengths, or a length and pieces: the beginning of a smuggled request.
+    // Two lengths, or a length and chunks, let a proxy and the gateway see different ends of the body, and a second
+    // request could be smuggled in: refuse both.
     for head in [
         "Content-Length: 4\r\nContent-Length: 40",
         "Content-Length: 4\r\nTransfer-Encoding: xchunked",
@@ -217,7 +221,7 @@ fn who_is_not_let_in_is_told_so_without_a_body_being_awaited() {
     let mut alice = house.home("alice");
     alice.start();
     let gateway = Gateway::start(&alice, "[limits]\nbody-seconds = 600\n");
-    // The head in one piece, and of the body a byte: the answer comes all the same.
+    // Send the whole head and one byte of a long body: the refusal comes at once, without the rest of the body.
     for (line, status) in [
         ("POST /rpc HTTP/1.1\r\nHost: localhost", 401),
         ("POST /rpc HTTP/1.1\r\nHost: evil.test", 421),
@@ -237,7 +241,8 @@ fn who_is_not_let_in_is_told_so_without_a_body_being_awaited() {
             began.elapsed()
         );
     }
-    // And a body that comes in a piece of its own costs no answer: many clients send it so.
+    // Many clients send the body in a packet of its own after the head. The gateway must not close before that: the
+    // client would lose the refusal.
     let mut stream = gateway.connect();
     write!(
         stream,
@@ -275,7 +280,8 @@ fn ten_thousand_strangers_do_not_close_the_connection_of_a_caller() {
     for number in 0..10_000 {
         let mut stream = TcpStream::connect(gateway.address).unwrap();
         if number % 3 == 0 {
-            // One whose body never ends has no better claim.
+            // A third of the strangers have begun a request whose body never ends: this must not save them from making
+            // room for the caller.
             let _ = write!(
                 stream,
                 "POST /rpc HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nContent-Length: 9\r\n\r\n{{"
@@ -299,7 +305,8 @@ fn who_drips_bytes_is_let_go() {
     let gateway = Gateway::start(&alice, "[limits]\nheader-seconds = 1\nbody-seconds = 1\n");
     let began = Instant::now();
     let drip = |mut stream: TcpStream| {
-        // One byte at a time, each within any timeout for one byte.
+        // Each byte comes within any timeout for a single byte: only a limit for the whole head or body stops this
+        // client.
         while stream.write_all(b"x").is_ok() && began.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -344,7 +351,7 @@ fn ten_thousand_idle_connections_take_bounded_memory_and_nobodys_place() {
     let mut idle = std::collections::VecDeque::new();
     for number in 0..10_000 {
         let mut stream = TcpStream::connect(gateway.address).unwrap();
-        // Half of them have begun a request.
+        // Half of the connections have begun a request, and the others have sent nothing.
         if number % 2 == 0 {
             let _ = stream.write_all(b"POST /rpc HTTP/1.1\r\nHost: ");
         }

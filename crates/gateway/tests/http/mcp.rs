@@ -123,7 +123,8 @@ fn twenty_asks_of_two_clients_each_keep_nobody_waiting_and_none_fails() {
         let asked: Vec<_> = (0..20)
             .flat_map(|number| clients.iter().map(move |client| (client, number)))
             .map(|(client, number)| {
-                // Ids of calls that are under way differ.
+                // The calls of a session run at the same time, so each needs an id of its own: otherwise their answers
+                // could not be told apart.
                 let ask = json!({"jsonrpc": "2.0", "id": number + 10, "method": "tools/call", "params": {
                     "name": "ask", "arguments": {"agent": bob.agent, "body": number, "wait_seconds": 60}}});
                 scope.spawn(move || (number, event(&client.post(&ask))))
@@ -266,7 +267,8 @@ fn a_token_that_looks_has_no_tool_that_sends_and_one_of_bob_knows_nobody_else() 
     assert_eq!(refused["isError"], true, "{refused}");
     let above = session.tool("tell", json!({"agent": bob.agent, "body": 1, "tier": 2}));
     assert!(above.to_string().contains("tier-withheld"), "{above}");
-    // `signet gateway` has no option for it: the token has, within gateway.toml.
+    // The tier of a token is set by `signet token make --tier`, within [mcp] of gateway.toml, and not by an option of
+    // `signet gateway`: the error has to name these.
     let error = above["content"][0]["text"].as_str().unwrap();
     for named in ["this token", "signet token make NAME --tier", "under [mcp]"] {
         assert!(error.contains(named), "{named}: {above}");

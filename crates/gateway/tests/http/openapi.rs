@@ -93,7 +93,7 @@ fn every_address_of_the_description_is_served_and_asks_for_a_token_where_it_says
     let description = generate();
     let mut asked = 0;
     for (path, operations) in description["paths"].as_object().unwrap() {
-        // The inbox is there where carrier.sock is.
+        // The inbox is served only with [inbox] and the daemon's carrier.sock, which this gateway lacks.
         if path.contains("/inbox") {
             continue;
         }
@@ -193,7 +193,7 @@ fn paths() -> Value {
         "/rpc",
         json!({ "post": rpc("call", "calls", "A call of the agent, or a batch; A2A's methods too", "request") }),
     );
-    // With a slash at its end an address of A2A means the same; descriptions have none.
+    // `/a2a/` is served like `/a2a`, but paths of a description have no slash at their end: describe `/a2a` alone.
     for (place, id) in [("/", "askDefault"), ("/a2a", "askDefaultA2a")] {
         path(
             place,

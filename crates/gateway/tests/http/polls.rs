@@ -86,12 +86,13 @@ fn a_peer_that_polls_without_end_keeps_no_other_peer_from_its_mail() {
     let wait_for = |bytes: Vec<u8>| std::thread::spawn(move || post(port, INBOX, &bytes));
     let hostile: Vec<_> = (0..20)
         .map(|_| {
-            // Each is newer than the one before.
+            // Sign each poll later than the one before, so that it is newer and ends the one before.
             std::thread::sleep(Duration::from_millis(20));
             wait_for(poll(&mallory))
         })
         .collect();
-    // On a busy machine some come out of turn, and are judged as the copies that they might be.
+    // On a busy machine some polls arrive after a newer one, and are given to the daemon like copies: so expect only
+    // half of them to be ended.
     eventually("the older ones are ended by the newer", || {
         let over = hostile.iter().filter(|asked| asked.is_finished());
         (over.count() >= hostile.len() / 2).then_some(())

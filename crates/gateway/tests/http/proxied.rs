@@ -87,7 +87,7 @@ fn by_a_proxy_the_tunnel_goes_to_the_judged_address_and_who_is_at_its_end_has_to
         assert!(!took[0].to_ascii_lowercase().contains("proxy-"), "{took:?}");
         assert!(!bench.gateway.said().contains("secret"));
     }
-    // A proxy that leads elsewhere: whoever is there shows what it has.
+    // This proxy leads to another server, whose certificate is for another name: the gateway must send it nothing.
     let elsewhere = Peer::showing(&authority.issue("localhost"));
     let proxy = Proxy::start(OPEN, elsewhere.port);
     let bench = Bench::with(&authority, "", &[("https_proxy", proxy.variable())]);
@@ -139,7 +139,8 @@ fn a_proxy_is_asked_for_no_tunnel_to_a_private_address_and_not_by_no_proxy() {
     }
     assert!(!bench.reaches("http://1.1.1.1/"), "in clear, and far away");
     assert_eq!((proxy.asked().len(), peer.took()), (0, 0));
-    // This machine itself is called without it, where it may be called at all.
+    // A loopback address is called without the proxy, if the configuration allows loopback: the proxy would take it for
+    // its own machine.
     assert!(bench.reaches(&peer.url("localhost")));
     assert!(proxy.asked().is_empty());
 }

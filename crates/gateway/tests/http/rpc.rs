@@ -145,7 +145,7 @@ fn a_token_reaches_no_further_than_its_scope_by_whatever_name() {
         let message = all.iter().find(|message| message["body"] == of).unwrap();
         json!({"from": message["from"], "message-id": message["message-id"]})
     };
-    // What lists shows what is within the scope, and nothing of the rest.
+    // Calls that list show only messages and peers within the token's scope.
     let listed = gateway.rpc(&narrow, "inbox.list", &json!({}));
     let bodies: Vec<&Value> = listed["result"]["messages"]
         .as_array()
@@ -195,7 +195,8 @@ fn a_token_reaches_no_further_than_its_scope_by_whatever_name() {
         json!({"messages": [name("from bob")]}),
     );
     beyond(&looks, "receive", json!({}));
-    // A batch is no way around it, nor is what an earlier call of it does.
+    // In a batch each call is limited by the token as well: `narrow` is no call for tokens, and does not widen the
+    // calls after it.
     let batch = json!([
         {"jsonrpc": "2.0", "id": 1, "method": "narrow", "params": {"tier": 4}},
         {"jsonrpc": "2.0", "id": 2, "method": "send", "params": to(&carol.agent, 1)},
@@ -344,7 +345,7 @@ fn an_answer_tells_its_end_to_a_connection_that_stays() {
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    // Two at once, one behind the other.
+    // Send the second request before the first is answered: both answers come, each with its end marked.
     stream.write_all(request.repeat(2).as_bytes()).unwrap();
     let mut input = BufReader::new(stream);
     for _ in 0..2 {

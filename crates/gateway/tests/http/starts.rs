@@ -59,7 +59,8 @@ fn what_would_start_and_do_nothing_is_named_with_what_to_write() {
         let said = refused(&alice, &format!("{file}\n"));
         assert!(said.contains(what), "{file}: {said}");
     }
-    // There is no carrier socket either; what lies in this file is named first.
+    // The daemon's carrier socket is not configured either. A fault of the token file is named first, and only with a
+    // good file ("closed") the missing socket.
     let port = "[listen]\naddress = \"127.0.0.1:0\"\n";
     for (name, what) in [
         ("nothere", "there is no "),

@@ -66,7 +66,7 @@ pub(crate) fn call(method: &str, params: &Value, more: &str) -> String {
 /// The hello of a client that speaks TLS up to that minor version, and is otherwise fit (RFC 5246, section 7.4.1.2).
 fn hello(minor: u8) -> Vec<u8> {
     let extensions = [
-        // Groups, forms of points, signatures.
+        // The extensions supported_groups, ec_point_formats and signature_algorithms, one in each line.
         &[0, 10, 0, 6, 0, 4, 0, 0x1d, 0, 0x17][..],
         &[0, 11, 0, 2, 1, 0],
         &[0, 13, 0, 6, 0, 4, 4, 3, 8, 4],
@@ -114,7 +114,8 @@ fn who_speaks_in_clear_or_an_old_version_or_nothing_on_the_port_of_tls_is_cut_of
         String::from_utf8_lossy(&clear)
     );
 
-    // The same hello of TLS 1.1 and of 1.2: the one is answered with the alert `protocol_version`, the other with a hello.
+    // The two hellos differ in their version alone: TLS 1.1 is answered with the alert `protocol_version`, and TLS 1.2
+    // with a hello.
     let old = raw(&bench.gateway, &hello(2));
     assert_eq!((old[0], *old.last().unwrap()), (21, 70), "{old:?}");
     let mut stream = bench.gateway.connect();
@@ -172,7 +173,7 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_half_a_renewal_changes_n
     }
     std::fs::write(path("own.key"), renewed.key.serialize_pem()).unwrap();
     eventually("it is shown", || (shown()? == renewed.hash()).then_some(()));
-    // Nor does a file that goes away.
+    // If a file goes away, the gateway keeps the certificate that it has.
     std::fs::remove_file(path("own.key")).unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(shown(), Some(renewed.hash()));

@@ -64,7 +64,7 @@ fn nobody_is_let_in_without_a_token_that_holds() {
     ];
     let in_the_address = gateway.send(&head, STATUS.as_bytes());
     assert_eq!(in_the_address.status, 401);
-    // Its file holds nothing by which anybody gets in.
+    // The tokens file holds hashes: neither the file's text nor a hash of it lets anybody in.
     let file = std::fs::read_to_string(alice.dir.join("gateway-tokens.toml")).unwrap();
     assert!(file.contains("laptop") && !file.contains(good.trim_start_matches("signet_")));
     let hash = file
@@ -99,7 +99,7 @@ fn a_token_for_a_peer_that_cannot_be_is_not_made_and_the_form_is_named() {
         );
     }
     assert!(!alice.done(&["token", "list"]).contains("z  token"));
-    // Whom the person will know tomorrow may be named today.
+    // A token may name an agent that is not known yet: the person may come to know it later.
     token(&alice, "tomorrow", &["--peer", "agent-tomorrow"]);
 }
 
@@ -149,7 +149,8 @@ fn without_authentication_it_says_so_at_every_start() {
         ];
         let status = gateway.send(&head, STATUS.as_bytes()).json();
         assert_eq!(status["result"]["agent"], alice.agent);
-        // Nobody proves anything, and a page of another site is refused all the same.
+        // With `auth = "none"` no token keeps strangers out: so the check of `Origin` must still refuse pages of other
+        // sites.
         let page = [&head[..], &["Origin: https://evil.test"]].concat();
         assert_eq!(gateway.send(&page, STATUS.as_bytes()).status, 403);
     }

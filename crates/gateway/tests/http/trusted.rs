@@ -31,7 +31,7 @@ impl Bench {
         authority.write(&dir.path().join("ca.pem"));
         let bob = Pen::made("agent-bob", "bob", &seed([2; 32]), |_| {});
         let daemon = Daemon::start(dir.path(), &bob, &[]);
-        // The section before it is [outgoing].
+        // `Gateway::start_with` writes these lines after its section [outgoing]: so `ca` is a key of [outgoing].
         let sections = format!("ca = \"ca.pem\"\n[inbox]\n{sections}");
         let gateway = Gateway::start_with(dir.path(), free_port(), &sections, environment);
         eventually("the gateway carries", || {
@@ -161,7 +161,7 @@ fn without_a_pin_or_a_root_of_ones_own_a_certificate_that_nobody_knows_is_refuse
     peer.shows(&Issued::by_itself("localhost"));
     assert!(!bench.reaches(&peer.url("localhost")));
     assert_eq!(peer.took(), 0);
-    // Nor is it tried in clear.
+    // The same address with `http` in its URL gets no request in clear either.
     assert!(!bench.reaches(&peer.url("localhost").replace("https", "http")));
     assert_eq!(peer.took(), 0);
 }
@@ -200,7 +200,8 @@ fn a_pinned_certificate_is_believed_alone_and_a_renewed_one_once_it_is_named() {
     assert!(!Bench::with(&authority, &wrong, &[]).reaches(&peer.url("localhost")));
     let nobody = "[inbox.peers.agent-alice]\ncertificate = []\n";
     assert!(!Bench::with(&authority, nobody, &[]).reaches(&peer.url("localhost")));
-    // A pin of another peer is none of this one's.
+    // The pin of agent-carol does not count for agent-alice: the certificate is judged by its authority, and is
+    // believed.
     let of_carol = format!(
         "[inbox.peers.agent-carol]\ncertificate = \"{}\"\n",
         first.hash()
@@ -229,7 +230,7 @@ fn two_gateways_of_signet_talk_by_a_pin_alone() {
     assert!(bob.reaches(&url));
     assert!(!pinned(&Authority::new().issue("x").hash()).reaches(&url));
     assert_eq!(daemon.delivered(), [br#"{"parcel":1}"#.to_vec()]);
-    // Renewed: the pin of before holds no more, and the new one does.
+    // Alice's gateway renews its certificate: the old pin no longer fits, and a pin of the new certificate does.
     let renewed = authority.issue("alice.example.org");
     renewed.write(dir.path(), "own");
     std::thread::sleep(Duration::from_millis(1200));

@@ -160,7 +160,7 @@ fn streams_of_two_who_only_look_stop_nobody_and_one_too_many_is_told_to_come_aga
         );
         assert_eq!(answer.json()["error"]["data"]["reason"], "busy");
     }
-    // Whoever comes third has a stream of its own all the same.
+    // The third token still gets a stream: the two others cannot take all slots for streams.
     assert!(stream(gateway, &third).is_ok());
 }
 
@@ -170,7 +170,7 @@ fn five_tokens_with_all_streams_that_there_are_leave_anothers_receive_its_answer
     let [alice, bob, _carol] = three(&house);
     let gateway = &Gateway::start(&alice, "");
     let mut held = Vec::new();
-    // What each finds free when its turn comes.
+    // A token may take half of the 16 slots for streams that are free, and one at least: this is what each finds.
     for (name, free) in [("a", 8), ("b", 4), ("c", 2), ("d", 1), ("e", 1)] {
         let token = token(&alice, name, &["--read"]);
         for _ in 0..free {
@@ -221,7 +221,8 @@ fn a2a_and_the_card_tell_whoever_finds_no_place_to_come_again() {
             scope.spawn(move || cards.send(("card", card())));
             scope.spawn(move || asks.send(("ask", ask())));
         }
-        // Whoever has a place waits for the daemon for longer: the first answer at each door is of one who has none.
+        // The daemon is stopped, so a call with a slot waits for it, and longer than a call waits for a slot: the first
+        // answer at each door is for a call that got no slot.
         let mut first = BTreeMap::new();
         let began = Instant::now();
         while first.len() < 2 {
@@ -261,7 +262,8 @@ fn a_model_that_finds_no_place_reads_so_as_the_error_of_its_tool() {
                 json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
             scope.spawn(move || told.send(session.post(&call)));
         }
-        // Whoever has a place waits for the daemon for longer.
+        // The daemon is stopped, so a call with a slot waits for it, and longer than a call waits for a slot: the first
+        // answer is for a call that got no slot.
         let answer = heard.recv_timeout(Duration::from_secs(25)).unwrap();
         let result = event(&answer)["result"].clone();
         assert_eq!((answer.status, &result["isError"]), (200, &json!(true)));

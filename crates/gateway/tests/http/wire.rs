@@ -61,7 +61,7 @@ pub(crate) fn exchange(port: u16, bytes: &[u8]) -> Reply {
 fn exchanged(port: u16, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    // Who is refused early may not read the rest.
+    // The gateway may refuse the request and close before it has read all bytes: ignore the error, and read its answer.
     let _ = stream.write_all(bytes);
     let mut all = Vec::new();
     let _ = stream.read_to_end(&mut all);

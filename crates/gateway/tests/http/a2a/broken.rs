@@ -46,7 +46,8 @@ impl Between {
         let this = between.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // While the daemon is away nobody answers here either.
+                // While the daemon is away, drop the client's connection: the gateway then finds the daemon away, as it
+                // would without this socket.
                 if let Ok(daemon) = UnixStream::connect(&agents) {
                     this.clone().pass_on(client, daemon);
                 }
@@ -137,7 +138,8 @@ fn what_is_sent_once_more_is_so_also_where_the_connection_ends_before_its_refusa
     eventually("its answer has left the inbox", || {
         scene.alice.inbox().is_empty().then_some(())
     });
-    // The other side has not heard that the program is away when the message leaves, so its daemon refuses it.
+    // Bob's daemon is stopped before its agent's program goes, so Alice's daemon still counts on the offer and sends
+    // the message. Bob's daemon starts without the program and refuses the message.
     scene.bob.stop();
     scene.agent = None;
     between.breaks.store(true, Ordering::SeqCst);

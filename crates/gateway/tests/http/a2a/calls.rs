@@ -40,14 +40,15 @@ fn a_message_of_0_3_comes_back_in_the_words_of_0_3() {
         json!([{"kind": "text", "text": "hello"}])
     );
     assert!(task.get("history").is_none());
-    // The oldest clients say `type`, name no message, and post to the root.
+    // Clients older than A2A 0.3 write `type` instead of `kind`, and send no `messageId`: the gateway answers them all
+    // the same.
     let oldest = json!({"message": {"role": "user", "parts": [{"type": "text", "text": "ping"}]}});
     let told = scene.gateway.v03("message/send", &oldest);
     assert_eq!(
         told["result"]["artifacts"][0]["parts"][0]["text"], "ping",
         "{told}"
     );
-    // A call of 1.0 sees the task of a call of 0.3.
+    // The task was begun by a call of A2A 0.3, and a call of A2A 1.0 finds it as well.
     let same = scene.gateway.v1("GetTask", &json!({"id": task["id"]}));
     assert_eq!(same["result"]["status"]["state"], "TASK_STATE_COMPLETED");
 }
@@ -284,7 +285,7 @@ fn what_is_no_call_is_refused_with_status_200_and_the_strange_content_type_is_no
     let told = scene.gateway.ask(&request);
     assert_eq!((told.status, code(&told.json())), (415, -32005));
     assert_eq!(told.json()["id"], Value::Null);
-    // Elsewhere it is not A2A's.
+    // At `/rpc` the same request is no call of A2A, so its error is the listener's own and not that of A2A.
     let elsewhere = request.replace(BOB, "/rpc");
     let told = scene.gateway.ask(&elsewhere);
     assert_eq!(
@@ -430,7 +431,7 @@ fn a_file_above_the_message_limit_says_how_much_fits() {
             .contains("240 KiB"),
         "{told}"
     );
-    // As the whole message is measured: headers and signature count.
+    // The limit is for the whole message: this text alone is below it, but the headers and the signature count as well.
     let body = "x".repeat(240 * 1024 - 10);
     let told = scene.gateway.v1("SendMessage", &says("near", &body));
     assert_eq!(code(&told), -32602);

@@ -46,7 +46,8 @@ fn the_own_card_is_for_readers_of_both_versions_and_comes_with_a_tag() {
         !card.to_string().contains("agent-bob"),
         "a card for everybody names no peer"
     );
-    // Nobody proves here who they are.
+    // This gateway has `auth = "none"`, so no caller proves who they are, and there is no extended card for known
+    // callers.
     assert_eq!(card["supportsAuthenticatedExtendedCard"], false, "{card}");
     assert!(
         card["capabilities"].get("extendedAgentCard").is_none(),
@@ -61,7 +62,7 @@ fn the_own_card_is_for_readers_of_both_versions_and_comes_with_a_tag() {
     assert_eq!((again.status, again.body.as_str()), (304, ""));
     let old = scene.gateway.get("/.well-known/agent.json", "").json();
     assert!(old.get("supportedInterfaces").is_none() && old["url"] == json!(base));
-    // Peers' cards would tell whom one trusts.
+    // Without `peer-cards` no card of a peer is served: it would tell everybody which agents Alice trusts.
     assert_eq!(
         scene
             .gateway
@@ -157,12 +158,13 @@ fn a_card_that_was_changed_has_a_later_date_after_a_reload_and_keeps_it() {
     let fetch = || {
         let reply = scene.gateway.get("/.well-known/agent-card.json", "");
         let date = reply.header("last-modified").unwrap();
-        // httpdate: the head was put into small letters.
+        // The test's client has put the head into small letters, and the parser does not know `gmt`: write it as
+        // `+0000`.
         let date = chrono::DateTime::parse_from_rfc2822(&date.replace("gmt", "+0000"));
         (date.unwrap(), reply.json()["description"].clone())
     };
     let (first, _) = fetch();
-    // Dates of HTTP have whole seconds.
+    // Dates of HTTP have whole seconds: wait for more than one, so that a later date would show.
     std::thread::sleep(Duration::from_millis(1_100));
     assert_eq!(fetch().0, first, "nothing has changed");
     let changed = format!("{card}description = \"Asks for Alice\"\n");

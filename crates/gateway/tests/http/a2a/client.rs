@@ -45,7 +45,7 @@ impl Gateway {
         let address = address.trim().trim_end_matches('/').to_owned();
         let log = Arc::new(Mutex::new(String::new()));
         let written = Arc::clone(&log);
-        // A full pipe would hold it up.
+        // Read all that the gateway writes to standard error: the gateway would block when the pipe is full.
         std::thread::spawn(move || {
             for line in said.lines().map_while(Result::ok) {
                 written.lock().unwrap().push_str(&(line + "\n"));
@@ -196,7 +196,7 @@ impl Events {
             if let Some(text) = line.strip_prefix("data: ") {
                 return Some((id, serde_json::from_str(text).unwrap()));
             }
-            // The body of a response that is no stream.
+            // A line that begins with `{` is the body of a plain answer: the gateway has begun no stream.
             assert!(!line.starts_with('{'), "{line}");
         }
     }

@@ -32,7 +32,7 @@ fn a_gateway_that_is_killed_again_and_again_loses_no_task_and_sends_none_twice()
     }
     let listed = scene.gateway.v1("ListTasks", &json!({"pageSize": 100}));
     assert_eq!(listed["result"]["totalSize"], 20);
-    // Each message came to Bob once.
+    // Bob's log has each of the 20 messages once: no start of the gateway has sent a message a second time.
     let asked = scene
         .bob
         .log()
@@ -56,7 +56,8 @@ fn what_waited_in_a_killed_gateway_does_not_leave_where_its_task_was_given_up() 
     let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "wait")));
     scene.gateway.v1("CancelTask", &json!({"id": task}));
     scene.gateway.kill();
-    // This is what a gateway leaves that is killed after the task was given up, and before its next try.
+    // Write the row that a gateway leaves if it is killed after its client gave the task up and before the gateway's
+    // next try to send the message.
     let file = rusqlite::Connection::open(scene.alice.dir.join("gateway-a2a.db")).unwrap();
     let words = "words that were given up";
     let request = json!({"peer": "agent-bob", "kind": "request", "body": words, "key": "a2a-k"});
@@ -77,10 +78,11 @@ fn what_is_answered_while_the_gateway_is_away_is_there_when_it_is_back() {
     let mut scene = Scene::new("");
     scene.agent = None;
     let task = id_of(&scene.gateway.v1("SendMessage", &begins("m", "hello")));
-    // What the daemon does not have yet would leave with the next gateway alone.
+    // Wait until Bob has the message before the gateway is killed: a message that Alice's daemon does not have yet
+    // would be sent only by the next gateway.
     eventually("the message has left", || {
         let log = scene.bob.log();
-        // The ping before is a request, too.
+        // The ping of the beginning is a request, too: do not take it for the message.
         let came = messages(&log, "in", "accepted")
             .any(|line| line["type"] == "request" && !is_ping(line));
         came.then_some(())
@@ -106,14 +108,14 @@ fn a_daemon_that_is_away_gives_a_task_that_goes_on_by_itself() {
     assert!(first.get("result").is_some());
     let card = scene.gateway.get("/.well-known/agent-card.json", "");
     scene.alice.kill();
-    // Nobody can say whether the agent is known.
+    // Without the daemon nobody can say whether Bob's agent is known, so the gateway begins no task.
     let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
     assert_eq!(code(&told), -32603);
     let message = told["error"]["message"].as_str().unwrap();
     for part in ["daemon-away", "nothing was sent", "signet run"] {
         assert!(message.contains(part), "{message}");
     }
-    // The gateway's own file knows the tasks, and whose they are.
+    // The gateway's own database holds the tasks and their owners, so it answers without the daemon.
     let known = scene.gateway.v1("GetTask", &json!({"id": id_of(&first)}));
     assert_eq!(known["result"]["id"], json!(id_of(&first)));
     let listed = scene.gateway.v1("ListTasks", &json!({}));
@@ -131,7 +133,7 @@ fn a_daemon_that_is_away_gives_a_task_that_goes_on_by_itself() {
         told.contains("signet run") && !told.contains("tool"),
         "{told}"
     );
-    // What was taken in is seen all the same once the daemon is back.
+    // The task that was begun before is found once the daemon is back, too.
     scene.alice.start();
     eventually("the daemon is there", || {
         let told = scene.gateway.v1("GetTask", &json!({"id": id_of(&first)}));
@@ -166,7 +168,8 @@ fn what_is_not_kept_is_found_by_its_key_after_a_gateway_was_killed() {
         let mut said = begins(&format!("m{round}"), &format!("secret {round}"));
         said["message"]["metadata"] = json!({"signet": {"tier": 3}});
         tasks.push(id_of(&scene.gateway.v1("SendMessage", &said)));
-        // The task is written; whether its message has left by now is a matter of luck.
+        // The task is in the database by now. The message may or may not have left: the growing pause kills the gateway
+        // at several points on its way.
         std::thread::sleep(std::time::Duration::from_millis(round));
         scene.gateway.kill();
         scene.gateway = Gateway::start(&scene.alice, "");

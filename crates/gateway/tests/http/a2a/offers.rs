@@ -33,7 +33,8 @@ fn the_first_message_of_all_is_for_the_only_capability_that_is_offered() {
     let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
     let status = &told["result"]["task"]["status"];
     assert_eq!(status["state"], "TASK_STATE_COMPLETED", "{told}");
-    // The gateway pinged to meet Bob, and nobody has to read what came of that.
+    // The gateway pinged Bob to begin a session. Nobody reads the answer to this ping, so it must not stay in the
+    // inbox.
     let log = scene.alice.log();
     let ping = log
         .iter()
@@ -130,7 +131,8 @@ fn what_is_said_to_a_program_that_is_away_is_for_it_when_it_is_back() {
     );
     scene.agent = None;
     eventually("the offer ends", || (offers(&scene) == 0).then_some(()));
-    // What was offered stands in the gateway's file.
+    // Bob's offer has ended, but the gateway's database remembers it: the new gateway still knows for which capability
+    // the next message is.
     scene.gateway.kill();
     scene.gateway = Gateway::start(&scene.alice, "");
     let task = id_of(&scene.gateway.v1("SendMessage", &begins("n", "for later")));
@@ -158,7 +160,8 @@ fn what_comes_before_the_program_of_a_daemon_that_starts_again_is_for_it_all_the
     let told = scene.gateway.v1("SendMessage", &says("m", "hello"));
     let state = &told["result"]["task"]["status"]["state"];
     assert_eq!(state, "TASK_STATE_COMPLETED", "{told}");
-    // The other side has not heard that the program is away when the message leaves.
+    // Bob's daemon is stopped before its agent's program goes, so Alice's daemon still counts on the offer and sends
+    // the message. Bob's daemon starts without the program and refuses the message.
     scene.bob.stop();
     scene.agent = None;
     let task = id_of(&scene.gateway.v1("SendMessage", &begins("n", "for later")));

@@ -60,7 +60,7 @@ fn a_message_that_waits_for_its_person_is_a_task_that_says_so_until_the_person_h
     assert_eq!(old["result"]["status"]["state"], "submitted", "{old}");
     assert!(scene.bob.inbox().is_empty(), "nothing left before");
     scene.alice.done(&["approve", &waits(&scene.alice)]);
-    // What answers at tier 4 is a draft of Bob's own.
+    // Bob's answer has tier 4 as well: it waits as a draft until Bob's person approves it.
     scene.bob.done(&["approve", &waits(&scene.bob)]);
     let done = scene.until(&task, "COMPLETED");
     assert_eq!(

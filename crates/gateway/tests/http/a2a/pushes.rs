@@ -295,7 +295,8 @@ fn a_receiver_that_was_taken_away_or_given_anew_hears_nothing_more() {
     let gone = json!({"taskId": task, "id": "gone"});
     scene.gateway.v1("DeleteTaskPushNotificationConfig", &gone);
     tell(&scene, &task, "anew", &other);
-    // The next try would come after half a second, and another after two.
+    // The receiver that says 503 would get further tries half a second and two seconds after the first: wait longer
+    // than that.
     std::thread::sleep(Duration::from_secs(4));
     assert!(came.try_recv().is_err(), "both addresses are done with");
     assert!(

@@ -163,7 +163,8 @@ fn what_waits_in_the_gateway_leaves_for_no_token_that_was_revoked_or_reaches_its
             .contains("COMPLETED")
             .then_some(())
     });
-    // As long as any pause between two tries.
+    // The longest pause between two tries is 10 s: by now the gateway would have tried the messages of both tokens
+    // again.
     std::thread::sleep(Duration::from_secs(12));
     let log = format!("{:?}", bob.log());
     assert!(log.contains("words that stay"));
@@ -182,7 +183,8 @@ pub(super) fn stored(home: &Home, query: &str) -> Option<i64> {
             store = store.or(name.ends_with(".db").then_some(copied));
         }
     }
-    // A copy that was made in the middle of a write may be none.
+    // The files were copied while the gateway may have written them, and the copy may be unreadable then: give `None`,
+    // and the caller looks again.
     let db = rusqlite::Connection::open(store?).ok()?;
     db.query_row(query, [], |row| row.get(0)).ok()
 }
@@ -236,7 +238,8 @@ fn a_token_that_expires_leaves_no_open_task() {
     let text = std::fs::read_to_string(&file).unwrap();
     let (before, rest) = text.split_once("expires = ").unwrap();
     let (_, after) = rest.split_once('\n').unwrap();
-    // The gateway reads it every second, and is to see the token end by itself.
+    // Let the token expire while the gateway runs and has read the file: the gateway has to see this without another
+    // change of the file.
     let soon = SystemTime::now() + Duration::from_secs(4);
     let soon = soon.duration_since(UNIX_EPOCH).unwrap().as_secs();
     std::fs::write(&file, format!("{before}expires = {soon}\n{after}")).unwrap();

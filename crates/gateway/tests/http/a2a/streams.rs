@@ -37,7 +37,7 @@ fn a_stream_of_1_0_begins_with_the_task_and_ends_with_its_end() {
         .map(|update| &update["artifact"]["parts"][0]["text"])
         .collect();
     assert_eq!(parts.last().unwrap().as_str(), Some("one two three"));
-    // What the answer did not overtake came in its order.
+    // The answer may overtake pieces, so fewer than three may come before it: those that came are in their order.
     let early: Vec<&str> = parts[..parts.len() - 1]
         .iter()
         .filter_map(|part| part.as_str())
@@ -72,13 +72,14 @@ fn several_readers_see_the_same_order_and_a_dropped_one_goes_on_where_it_was() {
     let mut readers: Vec<_> = (0..3)
         .map(|_| scene.gateway.stream("SubscribeToTask", &subscribe, ""))
         .collect();
-    // Each reads the task as it stands, so that all of them are there before it goes on.
+    // Each reader gets the task as it stands first: read this event of each, so that all of them follow before the task
+    // goes on.
     let begun: Vec<_> = readers
         .iter_mut()
         .map(|reader| reader.next().unwrap())
         .collect();
     let seen = &begun[0].0;
-    // This one goes, and misses the rest.
+    // The dropped reader misses all later events, and asks for them below by its last event's id.
     drop(readers.remove(0));
     let mut more = says("m2", "in parts");
     more["message"]["taskId"] = json!(task);
@@ -127,7 +128,7 @@ fn two_hundred_streams_with_readers_that_do_not_read_hold_no_message_back() {
         slowest = slowest.max(began.elapsed());
     }
     assert!(slowest < Duration::from_secs(10), "{slowest:?}");
-    // All of them are there, and hear the end.
+    // All 200 streams are still open: each gets the event that the task was given up.
     scene.gateway.v1("CancelTask", &json!({"id": task}));
     for mut stream in silent {
         stream
@@ -168,7 +169,7 @@ fn a_client_of_0_3_that_reads_events_alone_hears_in_one_why_there_is_no_stream()
         assert_eq!(event, plain.json());
         assert!(code(&event) < 0 && told.body.ends_with("\n\n"));
     }
-    // In 1.0 a stream that does not begin is a plain error.
+    // In A2A 1.0 a stream that cannot begin is answered with a plain error, even if the client accepts only events.
     let told = scene.gateway.post(
         BOB,
         "a2a-version: 1.0\r\naccept: text/event-stream\r\n",
@@ -176,7 +177,7 @@ fn a_client_of_0_3_that_reads_events_alone_hears_in_one_why_there_is_no_stream()
     );
     assert_eq!(told.header("content-type"), Some("application/json"));
     assert_eq!(code(&told.json()), -32001);
-    // A call that is none of a stream is answered as JSON whatever its client accepts.
+    // `GetTask` begins no stream: its answer is JSON even if the client accepts only events.
     let told = scene.gateway.post(
         BOB,
         "a2a-version: 1.0\r\naccept: text/event-stream\r\n",

@@ -146,7 +146,7 @@ fn what_the_agent_streams_is_streamed_to_the_client_while_it_works() {
         }
         let result = told["result"].clone();
         if result["artifactUpdate"]["artifact"]["parts"] == json!([{"text": "one "}]) {
-            // The first piece is here, and the agent has not finished.
+            // The first piece has crossed both daemons while the agent still waits: let the agent go on.
             hold.send(()).unwrap();
         }
         seen.push(result);
@@ -199,7 +199,7 @@ fn an_agent_that_fails_or_wants_more_or_a_login_gives_its_state_to_the_task() {
         if state != "INPUT_REQUIRED" {
             continue;
         }
-        // What its client says next reaches the same task of the agent, in the same context.
+        // The next message of the same client continues the task "t" of the agent, in the context of the first message.
         let first = agent.seen().pop().unwrap().json()["params"]["message"].clone();
         let task = id_of(&told);
         let more = json!({"message": {"messageId": "n", "taskId": task, "role": "ROLE_USER", "parts": [{"text": "week 7"}]}});

@@ -78,7 +78,8 @@ fn a_note_above_the_tier_of_its_token_is_shown_at_no_door_also_after_a_new_conne
         sequence: numbers.filter_map(Value::as_u64).max().unwrap(),
         sender: Sender::new(&house),
     };
-    // The gateway hears nothing of it but by what the daemon shows when it is asked again.
+    // Stop the gateway while the notes come: it then learns of them only by asking the daemon after its next start, and
+    // by no notification.
     drop(gateway);
     teller.tells(&asked_low, 2, "the diagnosis");
     teller.tells(&asked_high, 2, "the diagnosis");

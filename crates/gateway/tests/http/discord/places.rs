@@ -43,7 +43,7 @@ fn posts_that_are_not_newer_are_skipped_the_place_does_not_go_back_and_nobody_is
         "nothing is handed in again"
     );
     assert_eq!(bench.gateway.said().matches("are not newer").count(), 1);
-    // What is newer is read among what is not.
+    // The server still answers with old posts as well: the reader skips them, and takes the new post among them.
     bench.discord.has(&format!("```json\n{forged}\n```"), None);
     eventually("the fourth is read", || {
         (places(&bench)["read"] == 4).then_some(())
