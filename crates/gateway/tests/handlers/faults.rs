@@ -159,7 +159,7 @@ fn each_fault_costs_one_message_with_one_name_and_delays_nobody() {
         );
         assert_eq!(told["answer"]["body"], "well", "{kind}: {told}");
     }
-    // The answer to the ping of the beginning is nobody's.
+    // Look at requests alone: Bob's inbox also holds the answer to the ping of `alice_and_bob`, which nobody takes.
     let left = bob.inbox();
     let left: Vec<_> = left.iter().filter(|one| one["type"] == "request").collect();
     assert!(left.is_empty(), "{left:?}");

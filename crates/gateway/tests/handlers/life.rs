@@ -54,7 +54,8 @@ fn a_peer_asks_and_each_kind_of_agent_answers() {
         let told = ask(&alice, &bob, capability, &body, 60.0);
         assert_eq!(told["answer"]["body"], body, "{capability}: {told}");
     }
-    // An agent's error is an answer too, and nothing is set aside for it.
+    // The agent answers with an error of JSON-RPC. This is an answer (`declined`) and no failed try, so no message goes
+    // to the quarantine.
     let told = ask(&alice, &bob, "test.rpc", &json!({}), 60.0);
     let error = &told["answer"]["error"];
     assert_eq!(error["reason"], "declined", "{told}");
@@ -63,7 +64,8 @@ fn a_peer_asks_and_each_kind_of_agent_answers() {
         bob.call("quarantine.list", &json!({})).unwrap()["waiting"],
         0
     );
-    // What does not fit the schema that was offered never came.
+    // A text does not fit the schema that the handler offered (an object): the message is refused before it reaches the
+    // handler's agent.
     let seen = rpc.seen().len();
     let told = ask(&alice, &bob, "test.rpc", &json!("no object"), 60.0);
     assert!(
@@ -178,7 +180,8 @@ fn a_command_that_is_missing_is_not_offered_and_what_comes_while_it_is_away_cost
         program.display()
     );
     let _handling = Handling::start(&bob, &file);
-    // Its log says that it cannot be run; offers are told within a second.
+    // The program does not exist yet, so the handler must not offer its capability. Offers are told within a second:
+    // wait longer than that before looking.
     std::thread::sleep(std::time::Duration::from_secs(3));
     alice.ping(&bob);
     let shown = alice.standing(&bob.agent, "capabilities").to_string();
@@ -189,7 +192,8 @@ fn a_command_that_is_missing_is_not_offered_and_what_comes_while_it_is_away_cost
     let told = ask(&alice, &bob, "test.exec", &json!(1), 60.0);
     assert_eq!(told["answer"]["body"], json!({"try": 1}), "{told}");
 
-    // It goes away under a handler that waits for its next message, with which it is tried at once.
+    // Remove the program while the handler waits for its next message: the handler notices only when it tries to run
+    // the program for this message.
     std::fs::remove_file(&program).unwrap();
     let sent = [2, 3].map(|n| ask(&alice, &bob, "test.exec", &json!(n), 0.0));
     eventually("the message is given back", || {
@@ -199,7 +203,8 @@ fn a_command_that_is_missing_is_not_offered_and_what_comes_while_it_is_away_cost
             .any(|why| why.starts_with("cannot be run"))
             .then_some(())
     });
-    // For as long as six tries with their pauses would take at least.
+    // Six tries with their pauses would take at least this long: if a missing program used up tries, the messages would
+    // be in the quarantine by then.
     std::thread::sleep(std::time::Duration::from_secs(5));
     let names = bob.inbox();
     let waits = |sent: &Value| {
@@ -252,7 +257,7 @@ fn what_is_answered_to_a_notification_is_thrown_away_however_large_it_is() {
                 .then_some(())
         });
     }
-    // The next try would begin a second later.
+    // A second try would begin a second after the first: wait longer than that, so that it would be seen.
     std::thread::sleep(std::time::Duration::from_secs(3));
     assert_eq!(agent.seen().len(), 1);
     let ran = std::fs::read_to_string(house.path("ran")).unwrap();

@@ -51,7 +51,7 @@ fn what_a_tool_of_an_mcp_server_says_of_its_progress_is_passed_on() {
         }
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
         let token = &request["params"]["_meta"]["progressToken"];
-        // Of another call's progress nothing is passed on.
+        // The first notification has the progress token of another call: the handler must not pass it on.
         for (token, message) in [(&json!("another"), "not this"), (token, WORDS[0])] {
             let params =
                 json!({"progressToken": token, "progress": 1, "total": 2, "message": message});

@@ -53,7 +53,7 @@ impl Agent {
                 let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
                 std::thread::spawn(move || {
                     let mut stream = stream;
-                    // One request a connection: what an answer does not keep open is closed.
+                    // Read one request from each connection: the connection closes when `answer` returns.
                     let Some(request) = read(&stream) else {
                         return;
                     };

@@ -86,7 +86,7 @@ fn request_input_may_be_plain_text() {
     );
     for name in AFTER {
         if name == "after.go" {
-            // It takes the query for granted, and dies without one.
+            // after.go expects a query in every request, and dies without one: ask it nothing here.
             continue;
         }
         if let Some(example) = Example::start(name) {
@@ -149,7 +149,7 @@ fn result_includes_artifacts_with_parts() {
 
 #[test]
 fn result_includes_a_history_with_roles_and_parts() {
-    // With the artifact left out, what the agent said last is the output.
+    // Without an artifact, the output is the agent's last message in the history.
     let came = with(|answer| answer["result"]["artifacts"] = json!([]));
     assert_eq!(came, Came::Answer(json!("well")));
     for item in [
@@ -217,7 +217,7 @@ fn every_error_code_reaches_whoever_asked_with_its_message() {
 
 #[test]
 fn error_scenarios_of_the_guides_agents_are_refusals_with_their_words() {
-    // Neither a text nor an object: Python's agent fails inside, and says so with status 500.
+    // after.py takes a text or an object. A list makes it fail inside, and it answers with an error and status 500.
     if let Some(example) = Example::start("after.py") {
         let mut trial = Trial::new(&format!("kind = \"a2a\"\nurl = \"{}\"", example.url()));
         let words = trial.ask(json!([1, 2])).declined();

@@ -66,7 +66,7 @@ type Stream = fn(&Value) -> Vec<u8>;
 pub type Misdeed = fn(Kind, &Request, &mut TcpStream);
 
 fn send(stream: &mut TcpStream, bytes: &[u8]) {
-    // The other side may have seen enough.
+    // The gateway may close as soon as it has seen the fault: ignore the error of a write after that.
     let _ = stream.write_all(bytes);
 }
 
@@ -369,7 +369,7 @@ fn a_session_that_an_mcp_server_forgot_is_begun_anew() {
                 stream,
                 b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n",
             ),
-            // The second call meets a server that was started anew.
+            // Answer the second call with 404, as a server that was started anew and no longer knows the session.
             (_, 1) => send(stream, &answer("404 Not Found", "text/plain", b"")),
             _ => {
                 assert_eq!(request.header("mcp-session-id"), Some("s-1"));

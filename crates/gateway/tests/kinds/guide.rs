@@ -18,7 +18,8 @@ pub struct Example {
 
 impl Drop for Example {
     fn drop(&mut self) {
-        // `go run` starts a program of its own: the whole group ends.
+        // `go run` starts the built program as a process of its own: end the whole process group, or that program would
+        // live on.
         let group = rustix::process::Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         let _ = self.child.wait();
@@ -38,7 +39,8 @@ impl Example {
         let (program, arguments) = match name.rsplit_once('.').unwrap().1 {
             "py" => ("python3", vec!["-B".to_owned(), copied(&guide, name, &dir)]),
             "js" => ("node", vec![copied(&guide, name, &dir)]),
-            // The port stands in the program, which has no library between.
+            // The Python and JavaScript agents get their port from the stand-in libraries, which read PORT. The Go
+            // agent has no stand-in: write the port into a copy of its source.
             "go" => {
                 let text = std::fs::read_to_string(guide.join(name)).unwrap();
                 let text = text.replace("\":8080\"", &format!("\"127.0.0.1:{port}\""));
@@ -60,7 +62,8 @@ impl Example {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let Ok(child) = command.process_group(0).spawn() else {
-            // Not through the macros: what passes is not shown otherwise.
+            // Write to standard error directly: the test runner hides the output of `eprintln!` from a test that
+            // passes.
             let told =
                 format!("NOT TESTED: the guide's {name}, for this machine has no {program}\n");
             let _ = std::io::stderr().write_all(told.as_bytes());
@@ -122,7 +125,7 @@ fn an_agent_that_was_not_migrated_is_refused_by_name_and_not_misread() {
             continue;
         };
         let mut trial = Trial::new(&format!("kind = \"a2a\"\nurl = \"{}\"", example.url()));
-        // Python's fails on the missing task_id; JavaScript's answers in its own form.
+        // before.py fails because `task_id` is missing; before.js answers in its own form.
         let fault = trial.ask(json!({"query": "x"})).fault();
         let is_named = ["http-status", "wrong-shape", "cut-short"].iter();
         assert!(

@@ -82,7 +82,8 @@ impl Server {
 
 #[test]
 fn a_server_finds_what_it_is_given_of_the_environment_and_no_token_of_another() {
-    // Cargo gives every test this variable, as a unit gives handlers their tokens.
+    // This variable stands for a token of another handler: Cargo gives it to every test, as a systemd unit gives its
+    // handlers all their tokens.
     let token = "CARGO_MANIFEST_DIR";
     let ours = std::env::var(token).unwrap();
     let server = Server::new();
@@ -110,7 +111,7 @@ fn a_tool_is_called_with_the_body_and_its_server_is_kept() {
         trial.ask(json!("no object")).declined(),
         "the body has to be a JSON object"
     );
-    // The process ends with its handler.
+    // The server's process ends when the handler is dropped.
     let stat = format!("/proc/{}/stat", first["pid"]);
     drop(trial);
     let limit = Instant::now() + Duration::from_secs(20);

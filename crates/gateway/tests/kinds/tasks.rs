@@ -35,7 +35,8 @@ fn the_answer_to_another_task_than_was_asked_about_is_nobodys() {
         json!({"task": task("t-2", "COMPLETED", "another peer's secret")}),
         task("t-2", "WORKING", "another peer's secret"),
         json!({"message": {"taskId": "t-2", "role": "ROLE_AGENT", "parts": [{"text": "another peer's secret"}]}}),
-        // Whose they are, nobody can tell.
+        // These two name no task, so nobody can tell whether they are for this message: they are refused like those of
+        // another task.
         nameless,
         json!({"message": {"role": "ROLE_AGENT", "parts": [{"text": "another peer's secret"}]}}),
     ] {

@@ -77,7 +77,7 @@ fn a_certificate_for_the_name_that_the_ca_stands_for_is_taken_and_no_other() {
             .fault()
             .starts_with("tls-refused")
     );
-    // Somebody else's certificate for the same name.
+    // Another server has a certificate for the same name, which is not the one in ca.pem.
     let (other, _) = serve("localhost");
     assert!(
         ask(dir.path(), "localhost", other)

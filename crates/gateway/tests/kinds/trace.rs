@@ -91,7 +91,7 @@ fn a_trace_drives_no_terminal_and_follows_no_link() {
     let (_, text) = shown(&path);
     assert_eq!(text.lines().count(), 2, "{text}");
     assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{text:?}");
-    // Somebody put a link in its place.
+    // Replace the trace file by a link: the trace must not write into the file to which the link leads.
     let victim = dir.path().join("victim");
     std::fs::write(&victim, "mine").unwrap();
     std::fs::remove_file(&path).unwrap();

@@ -206,7 +206,8 @@ fn pushes(
     token: impl Fn(&str) -> String + Send + Sync + 'static,
 ) -> (Agent, Arc<Mutex<Vec<String>>>) {
     let (asked, heard) = (AtomicUsize::new(0), Arc::<Mutex<Vec<String>>>::default());
-    // Set before the push: who is rung may ask before the agent has read the receiver's answer.
+    // Set this before the push: the handler may ask again as soon as the push has come, before the agent has read the
+    // answer to it.
     let pushed = AtomicBool::new(false);
     let answers = Arc::clone(&heard);
     let agent = Agent::raw(move |request, to| {
@@ -259,7 +260,8 @@ fn a_push_with_its_token_has_the_task_asked_for_at_once() {
         let mut trial = Trial::new(&section(&agent, &more));
         let began = Instant::now();
         assert_eq!(trial.ask(json!("x")), Came::Answer(json!("pushed")));
-        // Who is given a bell is asked every 30 s.
+        // With a receiver of pushes the handler asks only every 30 s: an answer that comes sooner was asked for because
+        // of the push.
         assert!(began.elapsed() < Duration::from_secs(29), "{version}");
         let sent = agent.seen()[0].json();
         let configuration = &sent["params"]["configuration"];

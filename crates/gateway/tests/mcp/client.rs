@@ -41,7 +41,7 @@ impl Client {
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in out.lines() {
-                // A test that is over listens no more.
+                // The test has ended and dropped the receiver: stop reading.
                 if sender.send(line.unwrap()).is_err() {
                     return;
                 }

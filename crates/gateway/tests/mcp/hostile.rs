@@ -57,7 +57,7 @@ fn a_body_that_gives_orders_arrives_as_data_and_no_escape_arrives() {
             .to_owned();
         assert_apart(&serde_json::from_str(&text).unwrap());
     }
-    // The same as the answer to a question, and as a refusal.
+    // The same hostile text comes as the answer to a question, and as a refusal.
     let id = alices.begin_tool(
         "ask",
         json!({"agent": "agent-bob", "body": 1, "wait_seconds": 60}),
@@ -80,7 +80,7 @@ fn a_body_that_gives_orders_arrives_as_data_and_no_escape_arrives() {
     )
     .unwrap();
     assert_apart(&alices.shown("ask", id));
-    // And as a task.
+    // The same hostile text comes as the goal and the summary of a task.
     bob.call(
         "handoff.send",
         &json!({"peer": "agent-alice", "goal": INJECTION, "summary": INJECTION, "wait": 10.0}),
@@ -138,7 +138,7 @@ fn ten_megabytes_garbage_and_deep_nesting_on_standard_input_stop_nothing() {
     let mut alice = house.home("alice");
     alice.start();
     let mut client = Client::run(alice.command(&["mcp"]));
-    // Out of turn, before anything was agreed.
+    // Send garbage and a notification before `initialize`: the gateway must still take the `initialize` that follows.
     client.write_raw(b"\x00\xff\xfe garbage\n\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":9}}\n");
     assert_eq!(client.next()["error"]["code"], -32700);
     client.hello("2025-11-25");
@@ -243,7 +243,7 @@ fn what_is_sensitive_is_withheld_from_a_client_that_was_not_let() {
     let mut told = asked;
     told["wait_seconds"] = json!(5);
     assert_eq!(let_alices.tool("tell", told)["state"], "received");
-    // Nothing of it stands in what a search finds.
+    // Both messages of tier 3 are in no result of a search: the daemon searches tiers 1 and 2 alone.
     let found = let_alices.tool("search_conversations", json!({"text": "diagnosis"}));
     assert_eq!(found["messages"], json!([]));
     let mut answer = json!({"from": "agent-bob", "message_id": message["message_id"]});

@@ -51,7 +51,8 @@ fn each_client_gets_its_file_and_what_stands_there_starts_the_gateway() {
             entry.get("type"),
             (client == "vscode").then(|| json!("stdio")).as_ref()
         );
-        // As a client would, from another directory and without our environment.
+        // Start the entry's command as a client would, from another directory and with an empty environment: the entry
+        // has to name everything itself.
         let args = entry["args"]
             .as_array()
             .unwrap()

@@ -17,7 +17,8 @@ fn the_program_that_speaks_is_not_the_one_that_has_keys() {
     let of = |name: &str| format!("/proc/{}/{name}", client.pid());
     let program = std::fs::read_link(of("exe")).unwrap();
     assert_eq!(program.file_name().unwrap(), "signet-gateway");
-    // Nothing but the words for its hints comes from where it was started.
+    // The gateway gets none of the variables that `signet mcp` was started with, and only three that say how its hints
+    // name commands.
     let environ = std::fs::read_to_string(of("environ")).unwrap();
     let mut names: Vec<&str> = environ
         .split_terminator('\0')
