@@ -56,7 +56,7 @@ fn hear(cord: &Cord, desk: &Desk) {
         match cord.receive() {
             Ok(Some((ToDesk::Home(home), _))) => desk.seat(home),
             Ok(Some((ToDesk::Ticket(ticket), _))) => desk.sessions.admit(ticket),
-            // It listens already, and at one address alone.
+            // A second `Listen` changes nothing: the desk listens already, and serves one address alone.
             Ok(Some((ToDesk::Listen(_), _))) => {}
             Ok(None) => return,
             Err(error) => {
@@ -76,7 +76,8 @@ async fn tell_when_idle(cord: Cord, desk: Arc<Desk>) {
             let end = CordWord::End(ProgramEnd {
                 reason: "idle".to_owned(),
             });
-            // The launcher may be gone: the thread that hears it ends the program then.
+            // If the launcher is gone this fails, which does not matter: the thread in `hear` notices the closed cord
+            // and ends the desk.
             let _ = cord.send(&end, None);
         }
         tokio::time::sleep(left.max(BEAT)).await;

@@ -81,7 +81,8 @@ pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
 
 fn admit(desk: &Desk, request: &Request) -> Result<(), HeadFault> {
     let (method, headers) = (request.method(), request.headers());
-    // A site whose name was bound anew to this address calls it by that name.
+    // Only the desk's own address is served. A foreign site may point its own name at this address (DNS rebinding), and
+    // the browser then sends that name as host.
     if host_of(request.uri(), headers).as_deref() != Some(&desk.host) {
         return Err(HeadFault::Host);
     }

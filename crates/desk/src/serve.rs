@@ -22,7 +22,8 @@ use crate::words::DeskWords;
 /// Every address, behind what it relies on.
 pub(crate) fn router(desk: Arc<Desk>) -> Router {
     let bodies = Arc::new(Bodies::new(LONGEST_FORM, FORM_TIME, pages::of_body));
-    // The layer that is added last sees a request first: so no form is read before its sender is in.
+    // The layer that is added last sees a request first. So `session` runs before `whole`: the desk reads no form of a
+    // sender that it has not let in.
     let inside = Router::new()
         .route("/s/{secret}/", get(first))
         .route("/s/{secret}/do", post(decide))
@@ -63,7 +64,7 @@ async fn enter(State(desk): State<Arc<Desk>>, request: Request) -> Response {
             entered.arriving
         ),
     ] {
-        // Both are made of base64url: they are always a header.
+        // This never fails: the cookies' values are made of base64url, and all of its characters may stand in a header.
         if let Ok(value) = HeaderValue::from_str(&cookie) {
             response.headers_mut().append(header::SET_COOKIE, value);
         }
@@ -104,7 +105,8 @@ async fn to(State(desk): State<Arc<Desk>>, request: Request) -> Response {
         "open" => format!("asked-{home}"),
         _ => String::new(),
     };
-    // Take what a link named for a place on the page only where it is one: nothing of it becomes markup or another address.
+    // Home and id come from a link and may be anything: use them as a fragment only if each character may stand in one.
+    // Otherwise they could become markup, or lead to another address.
     let is_place = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     let to = match place.chars().all(is_place) {
         true => format!("{HOME}#{place}"),

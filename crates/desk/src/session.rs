@@ -72,7 +72,7 @@ impl DeskSessions {
         let mut held = self.held();
         let once = SecretHash::of(once);
         let found = held.tickets.iter().position(|ticket| ticket.once == once);
-        // Take the ticket before anything else: of two browsers that come at the same time, one is in.
+        // Remove the ticket first: if two browsers come with the same one-time address, only one of them gets in.
         let ticket = found.map(|at| held.tickets.remove(at));
         let Some(ticket) = ticket.filter(|ticket| ticket.until > Instant::now()) else {
             return Ok(None);
@@ -111,7 +111,8 @@ impl DeskSessions {
     }
 
     fn held(&self) -> MutexGuard<'_, EntryState> {
-        // Each change of it is whole, so it is as good after a panic as before.
+        // If a thread panicked while it held the lock, go on with the state: each change of it is complete, so nothing
+        // is half done.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

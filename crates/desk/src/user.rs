@@ -10,7 +10,8 @@ pub(crate) fn is_own(here: SocketAddr, there: SocketAddr) -> bool {
         .iter()
         .filter_map(|table| std::fs::read_to_string(table).ok())
         .collect();
-    // A system without these tables leaves the session's two secrets, which hold by themselves.
+    // If the system has neither table, nobody is turned away here: the secret in the path and the cookie still keep
+    // other users out.
     tables.is_empty()
         || tables
             .iter()
@@ -37,7 +38,8 @@ fn names(field: &str, address: SocketAddr) -> bool {
         return false;
     };
     let v4 = format!("{:08X}", u32::from_ne_bytes(ip.octets()));
-    // A socket for both families names an IPv4 address by its mapped form.
+    // A socket that takes IPv6 and IPv4 is listed in `tcp6`, with the IPv4 address in its mapped form
+    // (`::ffff:127.0.0.1`).
     let mapped = format!(
         "0000000000000000{:08X}{v4}",
         u32::from_ne_bytes([0, 0, 0xff, 0xff])

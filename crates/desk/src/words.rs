@@ -27,7 +27,8 @@ impl DeskWords {
             .and_then(|asked| asked.to_str().ok())
             .unwrap_or_default();
         let best = asked.split(',').filter_map(wanted).max_by(|one, other| {
-            // Of two that are wanted alike the first counts: `max_by` gives the last.
+            // If two entries are wanted equally the first counts. `max_by` would take the last, so call the earlier one
+            // greater.
             one.1.total_cmp(&other.1).then(std::cmp::Ordering::Greater)
         });
         match best {

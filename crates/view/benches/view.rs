@@ -58,7 +58,8 @@ fn main() {
     {
         std::thread::sleep(Duration::from_millis(200));
     }
-    // A short log costs less than a tick.
+    // The clock of processor time ticks in hundredths of a second: for a short log it shows 0, and nothing can be
+    // divided by that.
     let spent = processor_seconds(room.pid()).max(0.01);
     bench.held(
         "lines read in a second of processor time",

@@ -121,7 +121,8 @@ impl Room {
         let log = ask.logs()?.into_iter().find(|log| log.id == line.log());
         let (log, file) = log.zip(ask.file(line.place.file)?).ok_or(ViewError::Gone)?;
         let mut raw = vec![0; usize::try_from(line.place.length).unwrap_or_default()];
-        // The name of the file is one that the log's own reader gave: open it as that reader does, and no link.
+        // The file's name came from reading the log's folder, but somebody may have put a link or a pipe there since:
+        // follow no link, and do not wait.
         let file = rustix::fs::open(
             log.dir.join(file),
             rustix::fs::OFlags::RDONLY

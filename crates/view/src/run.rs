@@ -79,7 +79,8 @@ pub(crate) fn by_cord(is_unconfined: bool) -> Result<(), ViewError> {
     let (mut connections, mut away) = (Vec::new(), Vec::new());
     let mut listens = None;
     let mut wanted = usize::MAX;
-    // The launcher says how many homes there are; where it does not, its first ticket says that all were named.
+    // Read until all homes are named. A launcher that does not say how many there are sends its first ticket only after
+    // them.
     while listens.is_none() || homes.len() < wanted && tickets.is_empty() {
         let Some((said, brought)) = cord.receive().map_err(unheard)? else {
             return Ok(());
@@ -185,7 +186,7 @@ fn serve(
         .map(|home| home.log.clone())
         .collect();
     let followed = Arc::clone(&room);
-    // Held until the end, so that the thread that follows the logs sees somebody who listens.
+    // Keep one receiver until the end: without any, the thread that follows the logs would take the room for closed.
     let listens = room.changes.subscribe();
     let asked = Arc::clone(&room);
     thread::spawn(move || look_first(&asked));
@@ -205,7 +206,7 @@ fn serve(
     drop(listens);
     if let Some(cord) = &cord {
         let reason = "idle".to_owned();
-        // Nobody is left to be told where the launcher has gone.
+        // If the launcher is gone this fails, and there is nobody left to tell.
         let _ = cord.send(&CordWord::End(ProgramEnd { reason }), None);
     }
     runtime.shutdown_timeout(GRACE);

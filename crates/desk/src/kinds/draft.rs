@@ -80,7 +80,8 @@ pub(super) fn decide(
         let step = DeskStep::Sure { approve };
         return page(desk, words, &shown.home, id, step, Some(words.changed));
     }
-    // Sign what was just compared, and not what another look at the daemon would bring.
+    // Sign the draft that was just compared with the shown one. A draft fetched again could have changed in between,
+    // and the person would sign something that they never saw.
     let decided = desk.home(&shown.home)?.person.decide(&fetched, approve)?;
     let what = match (decided.decision, decided.sent) {
         (Decision::Approved, true) => words.approved_sent,

@@ -61,7 +61,7 @@ pub(super) fn decide(
         return Ok(pages::plain(plain::whole(&body)));
     }
     let shown_body = PlainBody::of(&body);
-    // The whole is opened by a form again: no address of the desk shows what is sealed.
+    // The button for the whole body sends a form too, and is no link: no address of the desk may show a sealed message.
     let way = match shown_body.is_cut {
         true => button(desk, words, &shown.home, id, line, true)?,
         false => html! {},

@@ -117,7 +117,8 @@ pub(super) fn decide(
     if mark(&stranger) != shown.mark {
         return again(words.changed);
     }
-    // A browser asks for the tick by itself. One that does not is no way around the comparison.
+    // The form requires the tick, and browsers enforce that. Check it here as well: a request without the tick must not
+    // approve a stranger whose words nobody compared.
     if approve && !is_compared {
         return again(words.compare_first);
     }

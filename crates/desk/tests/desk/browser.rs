@@ -40,7 +40,8 @@ pub fn raw(host: &str, request: &str) -> Answer {
     stream
         .set_read_timeout(Some(Duration::from_secs(60)))
         .unwrap();
-    // A request that is refused by its head may not be read to its end.
+    // Ignore a failed write: a desk that refuses a request by its head may close the connection before it has read the
+    // body.
     let _ = stream.write_all(request.as_bytes());
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -128,7 +129,8 @@ impl Browser {
             let Some(to) = refresh(&answer.body) else {
                 return answer;
             };
-            // A page leads on by itself: what it leads to comes from its own site.
+            // The page itself leads on, as its `refresh` says. So the next request comes from this page's site, and a
+            // browser sends strict cookies only if the next page is of the same site.
             is_same_site = ip(&absolute(&bare, &to)) == ip(&bare);
             url = absolute(&bare, &to);
         }
@@ -206,7 +208,8 @@ impl Browser {
 
     fn load(&mut self, url: &str, is_same_site: bool) -> Answer {
         let (host, path) = split(url);
-        // All of the desk's cookies are `SameSite=Strict`; a test looks at that.
+        // All cookies of the desk are `SameSite=Strict`, as another test checks: a request that comes from another site
+        // carries none.
         let cookie = if is_same_site {
             self.cookie(url)
         } else {

@@ -196,7 +196,8 @@ fn a_stranger_is_trusted_after_the_words_were_compared_and_refused_as_by_the_com
     let done = browser.submit(&unticked, "Trust this agent", &[("compared", "yes")]);
     assert!(done.body.contains("The agent is trusted."), "{}", done.body);
     assert_eq!(told(&alice, at, &["trust"]), command);
-    // Withdrawn by one way and by the other.
+    // Withdraw the trust in one agent by the command line and in another at the desk: both leave the same lines in the
+    // log.
     let at = alice.log().len();
     alice.done(&["trust", "withdraw", &carol.agent]);
     let command = told(&alice, at, &["trust"]);

@@ -354,7 +354,8 @@ fn every_answer_forbids_scripts_frames_and_other_forms_and_no_page_has_a_script(
             assert!(!body.contains(active), "{path}: {active}");
         }
     }
-    // A page that another opened does not find it: the desk knows no opener, and its address is no guess.
+    // A page that leads the browser to the desk lands on its first page and decides nothing: the address of a button
+    // holds a secret that no other page can guess.
     let to = format!("http://{host}/to/draft?home=alice&id=x&choice=approve");
     let landed = attacked.browser.follow(Some("http://evil.test/"), &to);
     assert!(landed.body.contains("The desk"), "{}", landed.body);
@@ -418,7 +419,8 @@ fn a_form_of_ten_megabytes_and_one_without_an_end_take_nothing_from_the_person()
          Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\ntoken=",
         attacked.action()
     );
-    // More connections than there are places: whoever waits in the middle of a request makes room.
+    // Open more connections than the desk keeps, each with a half-sent form: the desk has to close some of these for
+    // the person.
     let held: Vec<std::net::TcpStream> = (0..200)
         .map(|_| {
             let mut stream = std::net::TcpStream::connect(&host).unwrap();

@@ -152,7 +152,8 @@ fn a_listener_on_another_port_of_the_address_collects_no_cookie_that_lets_it_in(
         host.to_owned(),
         inside.to_owned(),
     );
-    // A program on 0.0.0.0 has every address of the machine, and pages of its own on each.
+    // A program that listens on 0.0.0.0 is also reached at the desk's address, on another port. Cookies ignore ports,
+    // so only their paths keep the desk's cookies from that program.
     let thief = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = thief.local_addr().unwrap().port();
     let reached = std::net::TcpStream::connect((ip.as_str(), port)).unwrap();
@@ -171,7 +172,8 @@ fn a_listener_on_another_port_of_the_address_collects_no_cookie_that_lets_it_in(
     .map(|path| browser.cookie(&format!("http://{ip}:{port}{path}")))
     .filter(|cookie| !cookie.is_empty())
     .collect();
-    // The one for `/home` has served when the browser was in.
+    // The program may get the cookie for `/home`, since that cookie is used up once the browser is in: below it opens
+    // nothing.
     stolen.retain(|cookie| !cookie.starts_with("desk-arriving="));
     assert_eq!(stolen, Vec::<String>::new());
     let arriving = browser.cookie(&format!("http://{ip}:{port}/home"));
@@ -187,7 +189,7 @@ fn a_listener_on_another_port_of_the_address_collects_no_cookie_that_lets_it_in(
         "{}",
         shown.body
     );
-    // The cookie without the path, and the path without the cookie.
+    // The cookie without the secret path opens nothing, and neither does the path with a guessed cookie.
     let cookie = browser.cookie(&browser.at.clone());
     for path in [
         "/",
@@ -291,7 +293,8 @@ fn whoever_takes_the_port_when_the_view_has_ended_has_nothing_that_lets_into_the
         (!std::path::Path::new(&format!("/proc/{desk}")).exists()).then_some(())
     });
     let thief = TcpListener::bind(&host).unwrap();
-    // The browser's old tab asks again: whoever listens there hears the old secrets.
+    // The browser's old tab asks again, so the thief at the old address hears the old path and cookie: the next desk
+    // must refuse both.
     let cookie = browser.cookie(&format!("http://{host}{path}"));
     assert!(!cookie.is_empty());
     drop(thief);

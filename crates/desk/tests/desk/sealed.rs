@@ -110,7 +110,7 @@ fn an_address_that_names_a_message_opens_nothing_whatever_it_names() {
             browser.go("./");
         }
     }
-    // Nor does a form that is made up.
+    // A made-up form, whose token is missing, opens nothing either.
     let (host, path) = split(&browser.at);
     let cookie = browser.cookie(&browser.at);
     let origin = format!("http://{host}");

@@ -43,7 +43,8 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError>
         .chain(OLDER)
         .map(|call| (*call, Vec::new()))
         .collect();
-    // Of two filters the stricter word counts: this one lets pass what the first answers with "not implemented".
+    // Both filters apply, and the stricter answer counts. So allow clone3 here: a refusal by this filter (EPERM) could
+    // hide the "not implemented" (ENOSYS) of the other one.
     rules.insert(libc::SYS_clone3, Vec::new());
     let only = |argument, value: u64| {
         let is = SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, value)?;
@@ -58,14 +59,14 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError>
         )?;
         SeccompRule::new(vec![is])
     };
-    // A thread of its own, and no process.
+    // Allow clone only if it makes a thread of this process; a new process is refused.
     rules.insert(
         libc::SYS_clone,
         vec![has(0, flag(libc::CLONE_THREAD | libc::CLONE_VM))?],
     );
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, vec![only(0, own)?]);
-    // The name of a thread, and of a piece of memory.
+    // Allow prctl only for naming a thread or a piece of memory.
     rules.insert(
         libc::SYS_prctl,
         vec![
@@ -73,7 +74,8 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError>
             only(0, flag(libc::PR_SET_VMA))?,
         ],
     );
-    // Whether reading waits; not whose signals a descriptor sends, and to whom.
+    // Allow ioctl only for whether reading blocks and for asking whether it is a terminal: others could have signals
+    // sent.
     rules.insert(
         libc::SYS_ioctl,
         vec![only(1, libc::FIONBIO)?, only(1, libc::TCGETS)?],

@@ -288,7 +288,8 @@ impl LogFollower {
         let (Some(last), Some(first)) = (last, cursor.first.take()) else {
             return self.finish(store, db, names);
         };
-        // The line behind this piece names its last line: where it does not, the log was written anew meanwhile.
+        // The oldest line read so far names the hash of the line before it. If this piece ends with another line, the
+        // log was written anew meanwhile.
         if last.hash != low.prev {
             return self.anew(store, db, names);
         }

@@ -59,7 +59,8 @@ fn line_ending(file: &File, upto: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
     };
     window.truncate(end);
     let begin = window.iter().rposition(|byte| *byte == b'\n');
-    // Without a line feed before it the line has to begin where the file does: a longer one is no line of a log.
+    // No line feed stands before this line, so it has to begin where the file begins. Otherwise it is longer than a
+    // line of a log may be.
     if begin.is_none() && from > 0 {
         return Ok(None);
     }

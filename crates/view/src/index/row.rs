@@ -267,7 +267,7 @@ impl LineRow {
             person: certificate.principal.to_string(),
             words: fingerprint(&certificate.root),
         });
-        // A certificate that came by itself is no event in a person's life.
+        // A renewed certificate arrives by itself and asks nothing of the person: show no event.
         if line.change == TrustChange::Renewed {
             self.what = None;
         }
@@ -307,7 +307,7 @@ impl LineRow {
         self.thread = self.message.clone();
         self.reason = Some(line.what.as_str().to_owned());
         self.summary = line.reason.clone();
-        // A message that went as it should tells so itself.
+        // A message that was handled as usual has a line of its own already: show no second event.
         if matches!(line.what, Did::Acknowledged | Did::Started | Did::Kept) {
             self.what = None;
         }

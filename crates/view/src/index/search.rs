@@ -69,7 +69,8 @@ impl IndexReader {
     pub(crate) fn find(&self, wanted: &WantedLines) -> Result<FoundLines, ViewError> {
         let mut found = FoundLines::default();
         let words: Vec<String> = split(&wanted.words).take(MOST_WORDS).collect();
-        // Signs alone are no word: nothing can be found by them, and everything is no answer to them.
+        // The person typed only punctuation, which holds no word: find nothing. Without this, no words would mean all
+        // lines.
         if words.is_empty() && !wanted.words.trim().is_empty() {
             return Ok(found);
         }
@@ -104,7 +105,8 @@ impl IndexReader {
             i64::MAX => return Ok(high),
             _ => {}
         }
-        // Halve the room of numbers, each time by the first line that stands in its upper half.
+        // Ids have gaps, so halve the range of ids: look at the first line of the upper half, and go on in the half
+        // that holds the moment.
         while low < high {
             let middle = low + (high - low) / 2;
             let sql = "SELECT id, at FROM line WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 1";

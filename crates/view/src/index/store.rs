@@ -41,7 +41,8 @@ impl IndexStore {
         if !store.is_sound() {
             store.forget()?;
         }
-        // SQLite would make the file with the umask of the process; the files beside it get the mode of this one.
+        // Make the file here: SQLite would take its mode from the umask. SQLite gives the files beside it the mode of
+        // this file.
         let made = OpenOptions::new()
             .read(true)
             .write(true)
@@ -88,7 +89,8 @@ impl IndexStore {
     /// When SQLite refuses.
     pub(crate) fn writer(&self) -> Result<Connection, ViewError> {
         let db = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        // Durable is the log: after a power cut the index goes on from an earlier place, or is made again.
+        // The index may lose its newest lines in a power cut: the log is durable, and the index reads them from it
+        // again.
         let set = db.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000;
              PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000;",

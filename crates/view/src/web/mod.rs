@@ -90,7 +90,8 @@ async fn handle(State(room): State<Arc<Room>>, request: Request) -> Response {
             let under_way = activity.map(ConnectionActivity::of_caller);
             inside(room, &name, request, under_way).await
         }
-        // Browsers ask for it by themselves, before a page has named another sign.
+        // Browsers ask for this icon by themselves, before a page has named another one: answer with nothing, and not
+        // with a page.
         (Some("favicon.ico"), None, ..) => words(StatusCode::NO_CONTENT, ""),
         _ => turned_away(heads),
     }

@@ -99,7 +99,8 @@ fn inside() {
     let Some(dir) = std::env::var_os(HERE).map(PathBuf::from) else {
         return;
     };
-    // A test runs in a thread of its own, beside the one that waits for it: what is tried here is in the cage.
+    // The cage holds for this thread and those that it makes, and not for the main thread of the test program: make all
+    // attempts in this thread.
     signet_view::cage::shut(&[&dir.join("log")], &dir.join("view")).unwrap();
     let mut said = File::create(dir.join("view/said")).unwrap();
     let text = |name: &str| fs::read_to_string(dir.join("view").join(name)).unwrap();
