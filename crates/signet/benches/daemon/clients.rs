@@ -26,7 +26,7 @@ pub(crate) fn run(mut bench: Bench) {
             println!("{name:<12} NOT MEASURED: it is not built (scripts/typescript)");
             continue;
         }
-        // For each its own daemons: what one left must not slow the other.
+        // Each client gets daemons of its own: log and inbox left by the client before it would slow the daemons down.
         let house = House::new();
         let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
         house.acquaint(&[&alice, &bob]);

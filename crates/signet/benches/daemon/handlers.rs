@@ -51,7 +51,8 @@ pub(crate) fn run(mut bench: Bench) {
         std::thread::sleep(still);
         with.extend(pings(&mut alice, count));
         drop(hanging);
-        // What was cut short is nobody's work any more.
+        // The handlers were ended in the middle of their messages: take these out of the inbox, or the handlers of the
+        // next round get them again.
         bob.home.done(&["inbox", "--take"]);
     }
     println!("A ping and its answer, {} times each.\n", count * rounds);
@@ -127,7 +128,8 @@ impl Hanging {
 impl Drop for Hanging {
     fn drop(&mut self) {
         for runtime in &mut self.runtimes {
-            // A clean end, which ends the handlers too.
+            // TERM lets the process of the handlers stop cleanly and end its handlers; after KILL they would go on
+            // hanging.
             let id = rustix::process::Pid::from_child(runtime);
             let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
             let _ = runtime.wait();

@@ -63,7 +63,7 @@ pub(crate) fn run(mut bench: Bench) {
         "{lines} lines were made in {:.0} s",
         made.elapsed().as_secs_f64()
     );
-    // The first start reads them all, and its stop leaves rows that later ones go on from.
+    // The first start reads the whole log. Its stop writes the state, and later starts read only the lines behind that.
     let read = ready(&mut long, dir.path());
     let cpu = common::cpu_seconds(long.pid());
     end(&mut long);
@@ -83,7 +83,8 @@ pub(crate) fn run(mut bench: Bench) {
 
     let (fresh, long) = (Daemon::start(fresh), Daemon::start(long));
     let (mut resident, mut spent) = ([vec![], vec![]], [vec![], vec![]]);
-    // What a start leaves to be done is over: the newest month is read behind it.
+    // After its start a daemon still reads the newest month of its log: wait until that is over, so that it is not
+    // measured as idle work.
     std::thread::sleep(bench.size(Duration::from_secs(15), Duration::ZERO));
     for _ in 0..looks {
         let before = [fresh.home.cpu(), long.home.cpu()];

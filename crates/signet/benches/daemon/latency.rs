@@ -36,7 +36,8 @@ pub(crate) fn run(mut bench: Bench) {
     for _ in 0..20 {
         ping(&mut alice);
     }
-    // What is left of the handshake and its receipts is over by then.
+    // Wait until the receipts of handshake and pings have been sent: their lines would be counted with the first
+    // measured ping.
     std::thread::sleep(Duration::from_millis(1500));
     for daemon in [&mut alice, &mut bob] {
         daemon.written();
@@ -125,7 +126,7 @@ fn appends(path: &std::path::Path, line: &[u8], times: usize) -> Vec<f64> {
         .append(true)
         .open(path)
         .unwrap();
-    // Room ahead, as the log keeps it.
+    // Reserve space first, as the log does: otherwise each append also makes the file system find a new block.
     rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, 4 << 20).unwrap();
     let mut commits = || {
         let start = Instant::now();

@@ -107,7 +107,8 @@ fn waiting(house: &House, count: usize) -> f64 {
     }
     let all_stored = || alice.standing(&bob.agent, "unconfirmed") == count;
     signet_testkit::eventually("everything is sent", || all_stored().then_some(()));
-    // What was sent last is stored by then, too.
+    // Messages count as sent before the server has confirmed the last of them: wait until these are stored in the
+    // mailbox, too.
     sleep(Duration::from_millis(500));
     let (mut log, mut taken) = (LogTail::of(&log_of(&bob)), 0);
     let start = Instant::now();
@@ -164,7 +165,7 @@ fn over_a_cut(house: &House, cut: Duration, around: Duration) -> (f64, f64) {
             "messages are missing"
         );
     }
-    // Whatever is sent again comes within this.
+    // Wait as long again: messages that were sent twice because of the cut arrive meanwhile and are counted as copies.
     let over = Instant::now();
     while over.elapsed() < around {
         reader.look();

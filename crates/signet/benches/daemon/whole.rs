@@ -51,7 +51,8 @@ pub(crate) fn run(mut bench: Bench) {
         large.peak,
         Limit::Most(COMPARE_PEAK),
     );
-    // It holds what the agent remembers, which for a past that was played in seconds nothing has run out of.
+    // No limit here: memory grows with what the agent remembers, and in a log that was made within seconds nothing is
+    // old enough to be forgotten.
     bench.figure(
         "state compare, peak of memory, to that with a shorter log",
         large.peak / small.peak,
@@ -68,7 +69,8 @@ pub(crate) fn run(mut bench: Bench) {
         large.peak,
         Limit::Most(RECONCILE_PEAK),
     );
-    // Each proof remembers the newest 65,536 messages and lines: the shorter logs have fewer.
+    // No limit here: each proof keeps the newest 65,536 messages and lines in memory, and the shorter logs do not have
+    // as many.
     bench.figure(
         "reconcile, peak of memory, to that with shorter logs",
         large.peak / small.peak,

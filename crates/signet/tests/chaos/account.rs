@@ -62,7 +62,8 @@ pub(crate) fn account(alice: &Home, bob: &Home, sent: &[Sent], is_long: bool) {
             "received" => taken == 1,
             "answered" => taken == 1 && answered,
             "refused" => taken == 0 || answered,
-            // Nobody promised more than that it may have come.
+            // `expired` and `unknown` promise nothing about the arrival: the peer may have accepted the message or not,
+            // but not twice.
             "expired" | "unknown" => taken <= 1,
             _ => false,
         };

@@ -54,7 +54,8 @@ struct Side {
 }
 
 struct Scene {
-    // Before the house: its file system goes before the folder that it stands on.
+    // Fields are dropped in this order: the room's file system has to be unmounted before the house removes the folder
+    // below it.
     room: Option<Room>,
     sides: [Side; 2],
     house: House,
@@ -217,7 +218,7 @@ fn happen(
             room.fill();
             std::thread::sleep(pause);
             room.empty();
-            // A daemon that started on the full disk has ended, and says so.
+            // A daemon that was started while the disk was full has ended with an error: start it again.
             sides.iter().for_each(Side::revive);
             "disk full"
         }
@@ -288,12 +289,14 @@ fn talk(
         let kind = ["request", "notification"][dice.below(2) as usize];
         let number = number.fetch_add(1, Ordering::Relaxed);
         let call = json!({"peer": peer, "kind": kind, "body": {"number": number}});
-        // A daemon that was just killed does not answer; what it had taken its log says.
+        // Ignore an error: a daemon that was just killed does not answer. If it took the message before, its log says
+        // so.
         if let Ok(told) = sides[side].read().call("send", &call) {
             let id = told["message-id"].as_str().unwrap().to_owned();
             sent.lock().unwrap().push(Sent { side, id, number });
         }
-        // A daemon remembers the ends of 10,000 messages to a peer: ten minutes are to stay below.
+        // A daemon remembers the ends of 10,000 messages to a peer, and `account` asks for all of them: send so slowly
+        // that a run of ten minutes has fewer.
         std::thread::sleep(Duration::from_millis(60 + dice.below(100)));
     }
 }

@@ -118,7 +118,7 @@ fn play(what: &str, all: Vec<(String, String)>, files: fn(&Home) -> Vec<PathBuf>
         points.len()
     );
     assert!(receipts > 0);
-    // A daemon outlives a failing state; a kill and a failing log it does not.
+    // A daemon ends if it is killed or its log fails, so some point has to end it. It goes on if only its state fails.
     assert!(ended > 0 || what.ends_with("state"));
 }
 
@@ -128,7 +128,7 @@ fn shard(all: &[(String, String)]) -> Vec<(String, String)> {
 
 /// Spread over the list, so that every kind of call is among them.
 fn sample(all: &[(String, String)], seed: usize) -> Vec<(String, String)> {
-    // An odd one: the errors of a place stand in fours.
+    // The errors of a place stand in fours: an even step would always play the same of the four, an odd one plays all.
     let step = all.len().div_ceil(SAMPLE) | 1;
     let from = seed.wrapping_mul(7) % step;
     all.iter().skip(from).step_by(step).cloned().collect()

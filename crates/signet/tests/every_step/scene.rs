@@ -23,7 +23,8 @@ impl Scene {
     /// They know each other, have met, and Alice's daemon was killed.
     pub(crate) fn new() -> Self {
         let house = House::with_jetstream();
-        // Whoever listened to everything would pass for the reader of a dead daemon's pulls.
+        // Watch the inboxes alone. A subscriber to all subjects would also get the answers to a dead daemon's pulls,
+        // and the server would go on sending the mailbox's messages there.
         let watch = Watch::at(&house, &["agent.*.inbox".to_owned()]);
         let (mut alice, bob) = house.alice_and_bob_with_mailboxes();
         alice.ping(&bob);
@@ -91,7 +92,7 @@ impl Scene {
         let status = self.alice.ended();
         self.alice.start();
         settle(&self.alice, &self.bob);
-        // The next start finds what a killed writer leaves, and has more to do.
+        // Kill Alice's daemon before the next play: a start after a kill has more to do, and so more calls that can fail.
         self.alice.kill();
         nothing_without_a_line(&self.alice, &self.bob);
         receipts_hold(&self.watch, &self.alice);

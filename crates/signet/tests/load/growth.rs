@@ -60,7 +60,7 @@ fn after_very_many_messages_a_daemon_holds_little_more_than_after_a_restart() {
             println!("{sent:>8} messages: {} KiB", bob.home.anonymous());
         }
     }
-    // What is on its way to the disk.
+    // Wait until the lines on their way to the disk are written: until then they take memory.
     std::thread::sleep(Duration::from_secs(3));
     let grown = bob.home.anonymous();
     let bob = bob.restart();

@@ -188,7 +188,7 @@ fn flood_lines_and_lines_add_up_to_what_came() {
             );
         }
         sender.flush();
-        // The ping stands behind them: when it is answered, they are judged.
+        // The ping reaches Bob behind the garbage: when it is answered, all garbage of this chunk has been judged.
         alice.ping(&bob);
     }
     assert!(bob.stop().success());

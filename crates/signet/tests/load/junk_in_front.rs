@@ -72,7 +72,7 @@ fn a_peers_refused_calls() {
     pen.introduced_to(&bob);
     let (mut sender, watch) = (Sender::new(&house), Watch::new(&house));
     let session = pen.meet(&mut sender, &watch, &bob);
-    // More than bob may have outstanding answers to her, who receipts none of them.
+    // Mallory receipts none of Bob's refusals, and sends more requests than Bob may have answers without a receipt.
     for number in 0..JUNK {
         let call = pen.request(&bob.agent, &session, number as u64 + 2);
         sender.put(
@@ -92,7 +92,7 @@ fn a_peers_refused_calls() {
         .count();
     println!("behind a peer's {JUNK}, of which {refused} were refused by then: {took} ms");
     assert!(refused > 1_000, "{refused}");
-    // And they hold up nobody after a restart either.
+    // After a restart Mallory's refused requests must not hold up Alice's mail either.
     let mut bob = bob;
     bob.kill();
     bob.start();

@@ -14,8 +14,8 @@ use super::peer;
 /// newest durable line of its sender's log, as those of a daemon do: the two logs can be held against each other.
 pub fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
     let to = near.node.identity().agent().clone();
-    // Receipts leave when a timeout is handled, fifty a second at most by the clock that nobody sets: for the reader it goes on
-    // by a second behind each hundred messages. What is unreceipted would fill the sender's outbox.
+    // The reader's daemon receipts when a timeout is handled, fifty a second at most, and messages without a receipt
+    // would fill the sender's outbox. So move the reader's clock on by a second after each hundred messages.
     let mut clock = clock::elapsed();
     while near.log.commit().unwrap().seq < lines {
         for _ in 0..100 {
@@ -34,7 +34,8 @@ pub fn write_history(near: &mut Memory, far: &mut Memory, lines: u64) {
         keep(near, &outcome);
         hear(far, peer::published(outcome));
         far.log.commit().unwrap();
-        // A short history shows by this what a long one would come to, whose sender has room for 4,096.
+        // Look after each hundred: a sender has room for 4,096 messages without a receipt, so a short history would not
+        // show that receipts lag behind, and a long one would fail.
         let open = far.node.standing(&to, clock::now()).unconfirmed;
         assert_eq!(open, 0, "messages that no receipt covers");
     }
