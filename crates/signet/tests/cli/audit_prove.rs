@@ -222,7 +222,7 @@ fn two_logs_that_agree_and_two_that_do_not() {
         "{}",
         text(&done.stdout)
     );
-    // Alice goes back to the state of her first lines.
+    // Cut Alice's log back to its first line, as if an old copy had been put back: Bob's log contradicts it.
     let file = alice.join("inter-agent-2026-02.jsonl");
     let kept: String = std::fs::read_to_string(&file)
         .unwrap()

@@ -244,7 +244,8 @@ impl Machine {
             return Err(format!("nothing is wrong for {typed}"));
         };
         println!("{name} | signet {typed} | {what}\n    {next}");
-        // Every command of ours says by which path and in which home.
+        // A printed command names the program by its whole path, so that it runs in every shell: a bare `signet` is a
+        // fault.
         if next.contains(" signet ") || next.starts_with("signet ") {
             return Err(format!("a command without its path: {next}"));
         }
@@ -264,7 +265,8 @@ impl Machine {
         let (code, said) = self.paste(&home, &next, has_url);
         let is_right = match leads {
             Runs(wanted) => code == Some(*wanted),
-            // One that stays at its terminal was shown to answer, and has ended again.
+            // Without a code the command stayed at its terminal, as `run` does: `paste` saw its daemon answer and then
+            // ended it.
             Mends => code.is_none_or(|code| code == 0),
             _ => code == Some(0),
         };
@@ -314,7 +316,8 @@ fn a_hint_names_the_home_as_it_was_found() {
     machine.paste(&ran, &next, true);
     let usual = machine.house.path("person/.local/share");
     fs::create_dir_all(&usual).unwrap();
-    // The daemon that was pasted takes its own files away when it ends.
+    // Wait for the end of the daemon that the pasted command started: while it ends it removes its sockets, and the
+    // copy must not have them.
     eventually("the daemon has ended", || {
         let left = ["agent.sock", "control.sock", "state.db-wal"];
         let is_there = left.iter().any(|name| ran.join(name).exists());

@@ -377,7 +377,7 @@ fn help_is_broken_once_at_every_width() {
                 let mut command = command(&args);
                 let output = command.env("COLUMNS", width.to_string()).output().unwrap();
                 let help = out(&output);
-                // The parser leaves the line of usage whole.
+                // The parser never breaks the usage line, so that line may be longer than the terminal.
                 let lines = help.lines().filter(|line| !line.starts_with("Usage: "));
                 let long = lines.filter(|line| line.chars().count() > width);
                 assert_eq!(long.collect::<Vec<_>>(), Vec::<&str>::new(), "{path:?}");

@@ -187,7 +187,7 @@ fn the_next_root_takes_over_wherever_it_is() {
     let args = ["--root", "@home/keys/root.pem"];
     let second = ["init", "--agent", "agent-alice-002", "--principal", "alice"];
     desk.done("other", &[&second[..], &args].concat());
-    // In the home …
+    // First with both root keys in the home …
     let said = desk.unusable(
         "home",
         &["key", "rotate", "root", "--root", "@home/keys/root.pem"],
@@ -211,7 +211,7 @@ fn the_next_root_takes_over_wherever_it_is() {
         (&other["root-key"], &other["next-root"]),
         (&after["root-key"], &after["next-root"])
     );
-    // … and on a stick, where the person's files stay as they are.
+    // … then with the next root key on a stick: the command uses that file, and neither moves nor overwrites it.
     desk.carry("home", "next-root.pem");
     std::fs::remove_file(desk.path("home/keys/root.pem")).unwrap();
     let said = desk.done(
@@ -284,7 +284,8 @@ fn a_revocation_is_signed_by_the_root_and_written_once() {
     let said = desk.done("home", &out);
     assert!(said.contains("signet trust revoke --statement"), "{said}");
     desk.refused("home", &out);
-    // The laptop with the home is gone: elsewhere everything is named.
+    // The laptop with the home was stolen: on another machine the command cannot look up agent and serial, so the
+    // person names them.
     let number = serial.to_string();
     let names = [
         "key",

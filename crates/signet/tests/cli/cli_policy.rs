@@ -96,7 +96,8 @@ fn a_question_is_answered_with_the_line_to_change_with_and_without_the_daemon() 
         (&json!(true), &json!(true))
     );
 
-    // What was foretold is what happens; nothing is signed for it, and its person can read that it was tried.
+    // The send is refused as the check foretold: no message is signed, and the person finds one `attempt` line in the
+    // log.
     let before = one(&alice, &["status"])["log"]["seq"].as_u64().unwrap();
     let output = alice.cli(&["send", "agent-bob", "--request", "{}", "--tier", "2"]);
     assert_eq!(output.status.code(), Some(1));

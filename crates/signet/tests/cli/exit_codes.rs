@@ -262,12 +262,13 @@ fn an_error_is_json_where_json_was_asked_for() {
     assert_eq!(error(&["nonsense"])["name"], "usage");
     assert_eq!(error(&["peer", "show", "agent-b"])["name"], "refused");
     assert_eq!(error(&["audit", "show", "nowhere"])["name"], "usage");
-    // What the daemon's refusals are called is a member of its own.
+    // Behind a refusal by the daemon, its reason stands in a member of its own, `reason`; `name` would only say
+    // "refused".
     assert_eq!(
         error(&["trust", "approve", "agent-b"])["reason"],
         "stranger-unknown"
     );
-    // Behind `--` stands somebody else's command.
+    // The `--json` behind `--` belongs to the command that the person named, so signet prints its own error as text.
     let output = signet(&["inbox", "--home", &home, "--each", "--", "jq", "--json"]);
     assert!(says(&output).starts_with("error: "), "{}", says(&output));
 }
@@ -398,7 +399,8 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         .chain(&stopped)
         .map(|args| args.join(" "))
         .collect();
-    // They print by the same function, after steps that need other people, files or minutes.
+    // These commands are not played here, since they need other people, files or minutes first. They print by the same
+    // function as those that are.
     let elsewhere = [
         "init",
         "state accept-loss",

@@ -146,7 +146,8 @@ fn an_agent_is_installed_with_the_owners_and_modes_of_the_handbook() {
             .path("etc/systemd/system/multi-user.target.wants/signet-nats.service")
             .is_symlink()
     );
-    // Handlers and gateway share no number with the daemon or with each other, and open its socket.
+    // Daemon, handlers and gateway have three different user ids; the group of the agent's socket has handlers and
+    // gateway in it.
     let (handlers, gateway) = (
         machine.number("etc/passwd", "signet-handlers-alpha"),
         machine.number("etc/passwd", "signet-gateway-alpha"),
@@ -205,7 +206,7 @@ fn the_daemon_runs_in_its_home_under_its_user_and_gives_socket_and_log_to_their_
         machine.number("etc/passwd", "signet-alpha"),
         machine.number("etc/group", "signet-alpha"),
     );
-    // The program's own folder may be closed to other users.
+    // Copy the program: the daemon runs as another user here, and Cargo's target folder may be closed to other users.
     fs::copy(signet(), machine.path("usr/sbin/signet")).unwrap();
     let mut command = Command::new(machine.path("usr/sbin/signet"));
     command.arg("run").arg("--home").arg(machine.path(HOME));
@@ -295,7 +296,7 @@ fn nobody_is_given_the_home_of_another_agent() {
         said.contains("is the home of agent-alpha of alice") && said.contains("--name"),
         "{said}"
     );
-    // One that somebody made by hand is not taken over either.
+    // A home that somebody made by hand is not taken over either.
     machine.put("var/lib/signet/beta/config.toml", "");
     let said = machine.fails(1, &BETA);
     assert!(said.contains("signet install has not made it"), "{said}");

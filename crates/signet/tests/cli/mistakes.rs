@@ -79,7 +79,8 @@ impl Machine {
         let house = House::new();
         let dir = house.path("homes");
         fs::create_dir(&dir).unwrap();
-        // Another user reaches the folder and the program, whatever closes Cargo's own.
+        // Open the folders and copy the program: the tests run it as another user, and Cargo's target folder may be
+        // closed to other users.
         for place in [dir.parent().unwrap(), &dir] {
             open(place);
         }

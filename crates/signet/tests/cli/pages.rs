@@ -138,7 +138,7 @@ fn the_next_steps_of_what_waits_for_a_person_run_as_status_prints_them() {
     bob.done(&["trust", "approve", "agent-alice"]);
     person.alice.ping(&bob);
 
-    // What could not be handled, and what waits to leave.
+    // Give `status` two more things to name: a message that no handler could handle, and withdrawn trust.
     bob.send(&person.alice, "notification", &json!({"poison": true}))
         .unwrap();
     eventually("it arrives", || {
@@ -173,7 +173,8 @@ fn the_next_steps_of_keys_run_as_key_show_prints_them() {
     assert_eq!(said.matches("there is none yet\n").count(), 2, "{said}");
     let said = person.page(&["key", "show"]);
     assert!(said.contains("keys/audit.pem") && commands(&said).is_empty());
-    // The old key is revoked as it is said, and this home hears of it where no daemon does.
+    // Revoke the old key by the printed command, then run the next printed one: it enters the revocation in this home,
+    // though no daemon runs.
     let said = person.page(&["key", "rotate", "signing"]);
     let revoke = said.lines().last().unwrap().trim();
     let revocation = person.house.path("what was revoked.json");

@@ -73,7 +73,8 @@ fn an_invitation_that_mail_has_wrapped_or_quoted_is_taken_as_whole() {
         assert!(accepted.status.success(), "{text}\n{}", says(&accepted));
     }
     assert!(bob.done(&["peer", "list"]).contains("agent-alice of alice"));
-    // Without quotes the shell makes words of it.
+    // Pasted without quotes, an invitation that was wrapped reaches the command as several arguments: `accept` joins
+    // them.
     let words_of_a_shell = wrapped(&line, 60, "", " ");
     let mut args = vec!["accept"];
     args.extend(words_of_a_shell.split_whitespace());

@@ -272,7 +272,8 @@ fn attack_the_data_of_a_page_are_edited() {
         assert_eq!(code, Some(1), "{to}: {told}");
         assert!(told.contains(said), "{to}: {told}");
     }
-    // Without its draft the approval decides about nothing; without both, the message is proven and no approval is.
+    // Without the draft the approval decides about nothing, and the proof fails. Without both the message is still
+    // proven, and no approval is told.
     let lines: Vec<&str> = bundle.lines().collect();
     let without = |kinds: &[&str]| {
         let mut kept = Vec::new();
@@ -445,7 +446,7 @@ fn the_typescript_verifier_says_of_every_bundle_what_audit_verify_says() {
         .iter()
         .map(|file| text(&signet(&["audit", "verify", "--all", file.to_str().unwrap()]).stdout))
         .collect();
-    // How a text is no JSON, each reader says in its own words.
+    // Compare only the place of a line that is no JSON: the two readers' parsers word the reason differently.
     let plain = |text: String| -> Vec<String> {
         let lines = text
             .lines()

@@ -110,7 +110,8 @@ fn handshakes_and_receipts_are_left_out_unless_they_are_asked_for_or_were_refuse
     let lines = alice.json(&["audit", "show"]);
     assert!(lines.iter().all(|line| line["class"] != "control"));
     assert_eq!(alice.json(&["audit", "show", "--all"]), alice.log());
-    // A receipt that nobody signed, and a true flight that comes again.
+    // A control message (handshake or receipt) whose signature is forged is shown: nobody has proved that it is one, so
+    // it is not left out.
     let flight = alice
         .log()
         .into_iter()
@@ -247,7 +248,8 @@ fn a_log_is_asked_by_tier_by_kind_by_id_by_words_and_for_what_is_unanswered() {
     assert_eq!(said.lines().count(), 1, "{said}");
     let theirs = bob.done(&["audit", "show", "--unanswered"]);
     assert_eq!(shown(&theirs, &ids), [&*open], "{theirs}");
-    // What has no summary shows what it carries, as far as a row has room for it, and never what is sealed.
+    // A message without a summary is shown by its body, cut to the room of a row; the body of a sealed message is never
+    // shown.
     let said = show(&["--id", &bare]);
     assert!(
         said.contains("{\"note\":\"xxx") && said.contains("more characters)"),

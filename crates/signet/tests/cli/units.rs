@@ -46,7 +46,8 @@ fn no_unit_starts_again_what_only_a_person_mends() {
         assert_eq!(prevented(&unit), hopeless, "{name}");
         assert_eq!(values(&unit, "Restart"), ["on-failure"], "{name}");
         assert_eq!(values(&unit, "Type"), ["notify"], "{name}");
-        // A start that fails in a way that nobody thought of is not tried for ever either.
+        // A start that fails for any other reason must not be tried for ever: the tries have to fit into the span, or
+        // systemd never counts up to its limit.
         let [burst, span] = ["StartLimitBurst", "StartLimitIntervalSec"]
             .map(|key| values(&unit, key)[0].parse::<u64>().unwrap());
         let pause: u64 = values(&unit, "RestartSec")[0].parse().unwrap();

@@ -46,7 +46,8 @@ fn rows() -> Vec<(String, Vec<String>, Vec<String>)> {
 fn the_defaults_of_the_configuration_are_those_of_the_code() {
     let mut compared = 0;
     for (section, keys, defaults) in rows() {
-        // `none`, `the system's` and the like stand without backticks, and a file that may be there.
+        // Skip rows without a default to compare: `none` and the like stand there without backticks, and `nats.nk` is a
+        // file that may be there.
         if keys.len() != defaults.len() || defaults[0] == "nats.nk" {
             continue;
         }

@@ -106,7 +106,7 @@ fn a_service_that_refuses_ends_the_script_with_a_failure() {
         };
         let ended = tried.run(script, &argument, &record());
         assert!(!ended.status.success(), "{script}");
-        // What is no record is not told either.
+        // A script that is given no record tells nobody anything, and fails as well.
         let tried = Tried::new(0);
         let ended = tried.run(script, &argument, &json!("no record"));
         assert!(!ended.status.success(), "{script}");

@@ -9,7 +9,7 @@
     unreachable_pub
 )]
 
-// Its own tests run here: they play benches in processes of their own.
+// Include the bench harness, so that its unit tests run here; they start benches in processes of their own.
 #[path = "../../../testkit/src/bench.rs"]
 mod bench;
 mod book;

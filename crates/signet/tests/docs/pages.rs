@@ -226,7 +226,8 @@ fn section<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
     let before = before.trim_end_matches('`').trim_end();
     if let Some(quoted) = before.strip_suffix("\" in") {
         let section = quoted.rsplit_once('"').map(|(_, section)| section);
-        // What stands between two texts of a source file is no heading.
+        // In source code the two quotation marks may belong to different texts. Then there is code between them, and
+        // that is no heading.
         return section.filter(|section| !section.contains([';', '(', '{']));
     }
     let after = after.trim_start_matches('`').strip_prefix(',')?;

@@ -51,7 +51,7 @@ fn python() -> PathBuf {
 
 /// Runs the commands of the page at `place`, and ends what they started.
 fn perform(place: &Path, shell: impl Fn(&str) -> Command) {
-    // As printed, both take the usual port: one after the other.
+    // Both tests start a server on the usual port, as the page prints it: let one run after the other.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let page = super::text(PAGE);
     for name in ["answer.py", "agent.py"] {
@@ -70,7 +70,8 @@ fn perform(place: &Path, shell: impl Fn(&str) -> Command) {
     assert!(copied.unwrap().success());
     let commands = block(&page, "<!-- quickstart -->");
     assert_eq!(commands.lines().count(), 5, "five commands: {commands}");
-    // The handler in the background has a terminal's place to write to, and ends with the shell.
+    // The handler runs in the background: the script ends it before the part in Python, and the trap ends it if a
+    // command fails before that.
     let python = block(&page, "<!-- python -->");
     let script =
         format!("trap 'kill $!' EXIT\nset -e\n{commands}\nhandler=$!\nkill $handler\n{python}");
@@ -176,7 +177,8 @@ fn furnish(root: &Path) -> Result<(), String> {
     let place = root.join(library.strip_prefix("/").unwrap());
     create_dir_all(place.parent().unwrap()).map_err(|error| error.to_string())?;
     done(Command::new("cp").arg("-a").arg(library).arg(&place))?;
-    // The interpreter finds its library from where it stands itself.
+    // Python finds its library by the place of its program: copy the program to the same path as outside, and only link
+    // to it.
     let home = root.join(python.strip_prefix("/").unwrap());
     create_dir_all(home.parent().unwrap()).map_err(|error| error.to_string())?;
     copy(&python, &home).map_err(|error| error.to_string())?;

@@ -137,7 +137,7 @@ fn the_demonstration_of_the_readme_is_the_one_that_runs() {
     assert!((8..=13).contains(&shown_steps.len()), "{shown_steps:#?}");
     let mut rest = steps.iter();
     for shown in &shown_steps {
-        // Twelve words stand at the end of one of them.
+        // Compare with masks: one of the steps ends with twelve words, and they differ from run to run.
         let found = rest.any(|step| masks::Names::default().agree(shown, step));
         assert!(found, "{shown}\n{steps:#?}");
     }
@@ -148,8 +148,8 @@ fn the_demonstration_of_the_readme_is_the_one_that_runs() {
         .current_dir(place.path())
         .output()
         .unwrap();
-    // Which of them were sent twice, and what crossed on its way, differs from run to run: those count that a
-    // step tells of.
+    // Count only reasons that a step tells of: duplicates and handshakes that crossed are refused too, and they differ
+    // from run to run.
     let told = |reason: &str| {
         steps
             .iter()

@@ -168,7 +168,7 @@ fn asked_of_a_registry(line: &str) -> Vec<&str> {
     let words = |phrase: &str| {
         let behind = line.split_once(phrase)?.1;
         let command = behind.split(['`', ';', '&', '#', ')', ',']).next()?;
-        // Nothing but files is taken then, by whatever names.
+        // With `--no-index` pip takes only files from the disk, so its words are no names in a registry.
         let words = command.split_whitespace();
         let is_asked = !command.contains("--no-index");
         Some(words.filter(move |word| is_asked && !word.starts_with('-')))

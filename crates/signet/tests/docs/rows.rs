@@ -12,7 +12,8 @@ fn stand_in_rows<'a>(page: &str, from: &str, to: &str, names: impl Iterator<Item
     let text = text(page);
     let (_, section) = text.split_once(from).unwrap();
     let (section, _) = section.split_once(to).unwrap();
-    // An item ends its name with a colon, where anything stands behind it.
+    // The name of a list's item ends with a colon if text follows: cut it off there, so that a name within the text
+    // does not count.
     let first = |line: &'_ str| -> Option<String> {
         let row = line
             .strip_prefix("| ")

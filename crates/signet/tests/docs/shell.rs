@@ -59,7 +59,8 @@ impl Shell {
                 .recv_timeout(left)
                 .unwrap_or_else(|_| panic!("in vain: {command}: {said:?}"));
             if let Some(code) = line.strip_prefix(&mark) {
-                // The empty line ends what had no line feed of its own.
+                // `run` prints an empty line before the mark, so that the mark begins a line even if the output has no
+                // line feed at its end.
                 if said.last().is_some_and(String::is_empty) {
                     said.pop();
                 }

@@ -130,7 +130,7 @@ impl Run {
         is_accompanied: bool,
     ) -> Vec<&'a str> {
         let command = self.names.translate(command);
-        // Whoever only looks may look again: what was sent arrives a moment later.
+        // A command that only looks may be repeated: the message that it is to show may arrive a moment later.
         let only_looks = LOOKS.iter().any(|verb| command.contains(verb));
         let limit = Instant::now() + if only_looks { PATIENCE } else { Duration::ZERO };
         loop {

@@ -17,7 +17,7 @@ fn root_in_somebody_elses_home_is_told_to_do_it_as_its_owner_and_writes_nothing(
     }
     let nobody = 65_534;
     let home = machine.make(Ran, 1);
-    // The program's own folder may be closed to others.
+    // Copy the program: the owner of the home has to run it, and Cargo's target folder may be closed to other users.
     let program = machine.house.path("signet");
     fs::copy(signet(), &program).unwrap();
     for place in [machine.dir.as_path(), machine.dir.parent().unwrap()] {
@@ -56,7 +56,7 @@ fn root_in_somebody_elses_home_is_told_to_do_it_as_its_owner_and_writes_nothing(
         (&["token", "revoke", "laptop"], 2, "token revoke"),
         (&["handler", "trace", "on"], 2, "handler trace on"),
         (&["inbox", "--each", "--", "true"], 2, "inbox --each"),
-        // It writes nothing: that no daemon answers is told as it is to the owner.
+        // `status` writes nothing, so root may run it: root hears that no daemon answers, as the owner would.
         (&["status"], 3, " run --home "),
     ] {
         let mut command = Command::new(&program);
@@ -76,7 +76,7 @@ fn root_in_somebody_elses_home_is_told_to_do_it_as_its_owner_and_writes_nothing(
             "{typed:?}"
         );
     }
-    // What is printed runs, as the owner, and what it writes is the owner's.
+    // The printed command works, and runs as the owner: all files that it writes belong to the owner.
     let mut command = Command::new(&program);
     command.arg("--home").arg(&home).args(["trust", "list"]);
     let said = says(&machine.with_shell(command, true).output().unwrap());
@@ -101,7 +101,7 @@ fn sudo_makes_no_home_in_a_folder_of_the_person_who_called_it() {
 #[test]
 fn root_by_su_makes_no_home_in_a_folder_of_somebody_else() {
     is_refused_in_a_folder_of_nobodys(|_| {});
-    // Nor where sudo was called by a third one.
+    // Root makes no home there either if it was a third user who called sudo.
     is_refused_in_a_folder_of_nobodys(|command| {
         command.env("SUDO_UID", "1");
     });

@@ -53,7 +53,8 @@ fn a_foreign_answer_and_a_forged_request_are_refused() {
     let said = desk.unusable("home", &["key", "install", "@answer.json"]);
     assert!(said.contains("another root key"), "{said}");
     assert_eq!(desk.certificate("home"), before);
-    // Somebody on the way puts their own key into the request: the person sees another name.
+    // Somebody changes the request on its way: `certify` signs neither Mallory's request nor one with another agent's
+    // name in it.
     let args = [
         "key",
         "certify",
