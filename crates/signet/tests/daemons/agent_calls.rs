@@ -118,7 +118,8 @@ fn kills_of_daemon_agent_and_both_answer_each_request_once() {
         if number % 4 == 3 {
             alice.start();
             let agent = &mut bob.client().unwrap();
-            // The one that holds it is still there, or has gone with its connection.
+            // Bob's daemon may still count the message as leased to the first connection, and hands out nothing: then
+            // answer under that lease.
             let again = receive(agent, 60.0).unwrap_or(leased.clone());
             assert_eq!(again["key"], leased["key"]);
             respond(agent, &again, &json!({ "done": number })).unwrap();
@@ -262,7 +263,8 @@ fn a_request_that_nobody_takes_is_shown_so_to_whoever_asked() {
     assert!(said.contains("nobody there has taken it yet"), "{said}");
     let mut agent = bob.client().unwrap();
     receive(&mut agent, 30.0).unwrap();
-    // Its daemon tells so by itself, when the answer takes longer than a second.
+    // If the answer takes longer than a second, Bob's daemon tells Alice's by itself that its agent has taken the
+    // request.
     eventually("it is taken", || {
         let said = alice.done(&["status", id]);
         said.contains("its agent works on it").then_some(())
@@ -346,7 +348,8 @@ fn a_request_that_names_nothing_is_for_the_only_offer_and_of_several_the_error_n
     eventually("Alice knows of both", || {
         (offered(&alice).len() == 2).then_some(())
     });
-    // The same call is the same message still.
+    // The first call made again, with the same key, is still the same message, though the offer is no longer the only
+    // one.
     assert_eq!(alice.call("send", &asked).unwrap()["message-id"], id);
     let mut other = asked;
     other["key"] = json!("l");
@@ -425,7 +428,7 @@ fn a_program_whose_first_request_names_no_capability_is_told_those_that_there_ar
     assert_eq!(queued["state"], "queued");
     bob.start();
     asked["wait"] = json!(30.0);
-    // Who waited for it, who asks again, and who looks later.
+    // The same refusal is told to a call that waits, to the same call made again, and to a later look.
     let waited = alice.call("send", &asked).unwrap();
     let again = alice.call("send", &asked).unwrap();
     let name = json!({"message-id": queued["message-id"]});
@@ -550,7 +553,8 @@ fn handlers_that_hang_crash_babble_flood_or_answer_twice_cost_one_message_each()
     let _handling = Handling(handle(&bob, &["--parallel", "8", "--timeout", "1"], script));
     let good = send(&alice, &bob, "good", &json!("good"), 60.0);
     assert_eq!(good["answer"]["body"], "well", "{good}");
-    // What can never be sent ends at once: the same work would come to the same.
+    // An answer that can never be sent ends its request after one try: the handler would give the same answer each
+    // time.
     for (fault, why) in unsendable {
         let ended = send(&alice, &bob, fault, &json!(fault), 60.0);
         let (error, body) = (&ended["answer"]["error"], &ended["answer"]["body"]);
@@ -596,7 +600,8 @@ fn a_typo_of_a_command_is_said_at_once_and_costs_no_message_a_try() {
         let said = says(&output);
         assert!(said.contains(&format!("{typo} cannot be run")), "{said}");
     }
-    // Also where the command goes between two messages, nothing that never began is a try.
+    // If the command vanishes while the handler runs, the handler gives the message back as `unbegun`: that does not
+    // count as a try.
     let mut program = bob.client().unwrap();
     let lease = receive(&mut program, 10.0).unwrap();
     let given_back =

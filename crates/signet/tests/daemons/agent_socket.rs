@@ -280,7 +280,8 @@ fn a_flood_of_forbidden_calls_is_counted_and_fills_no_disk() {
     let noted = attempts(&alice, "not-for-this-socket");
     let counted: u64 = noted.iter().map(|(_, count)| count).sum();
     assert_eq!(counted, CALLS);
-    // Twenty lines a minute and one for what was counted; the flood takes less than two.
+    // The log gets twenty lines a minute, and one with the count of the others. The flood lasts less than two minutes,
+    // so 42 is the most.
     assert!(noted.len() <= 42, "{}", noted.len());
 }
 
@@ -554,7 +555,8 @@ fn who_opens_the_persons_socket_without_the_persons_key_decides_nothing_about_tr
     let house = House::new();
     let (mut alice, bob, mut carol) = (house.home("alice"), house.home("bob"), house.home("carol"));
     alice.configure("[people]", "[people]\nsign = \"all\"");
-    // Without a daemon as with one: the command line signs with the key in the home, while it is there.
+    // No daemon runs yet, but the decision has to be signed all the same: the command line still finds the control key
+    // in the home. Then the key is moved away.
     alice.knows(&bob);
     let stick = house.path("control.pem");
     std::fs::rename(alice.dir.join("keys/control.pem"), &stick).unwrap();
@@ -583,7 +585,7 @@ fn who_opens_the_persons_socket_without_the_persons_key_decides_nothing_about_tr
         params["decision"] = decision.clone();
         params
     };
-    // A word of the person's, but about another call.
+    // The person's signed decision about another call: it must not serve for any of these.
     let other = word(
         &alice,
         &stick,

@@ -91,7 +91,7 @@ fn the_card_is_signed_by_a_key_of_its_own_and_tells_of_a_peer_what_it_offers() {
         "https://agents.example/a2a/agent-bob"
     );
 
-    // The key outlives the daemon: whoever keeps it goes on verifying.
+    // The card's key is kept over a restart: otherwise clients that remember it could not verify later cards.
     alice.stop();
     alice.start();
     assert_eq!(ask(&alice, json!({})).unwrap()["keys"], own["keys"]);

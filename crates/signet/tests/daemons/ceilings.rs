@@ -69,7 +69,7 @@ fn what_a_withdrawal_sets_aside_the_history_does_not_show_and_what_the_agent_had
         seen.contains("taken before") && !seen.contains("set aside"),
         "{seen}"
     );
-    // Nor does it when there is trust again: it is the person's to read.
+    // The message stays hidden when the agent is trusted again: only the person may read what was set aside.
     alice.done(&["trust", "approve", &bob.agent]);
     let seen = history(&alice);
     assert!(

@@ -130,7 +130,8 @@ fn kill_daemon_and_agent_of(language: &Language) {
         Running(command.spawn().unwrap())
     };
     let mut agent = start(&homes);
-    // What it asks for is an offer of the agent's program: a start of either daemon recalls it.
+    // Wait for the offer: the asker's requests name a capability that the program offers, and a daemon that has just
+    // started does not know the offer yet.
     eventually("the program's offer is told", || {
         let offered = homes[0].standing("agent-bob", "capabilities");
         offered.to_string().contains("test.orders").then_some(())

@@ -21,7 +21,7 @@ fn the_answer_to_a_ping_that_nobody_waits_for_any_more_is_in_no_inbox() {
             .then_some(())
     });
     assert!(alice.inbox().is_empty(), "{:?}", alice.inbox());
-    // Nor does the log, told again, put it there.
+    // A state that is rebuilt from the log does not put the answer into the inbox either.
     assert!(alice.stop().success());
     alice.done(&["state", "rebuild"]);
     alice.start();

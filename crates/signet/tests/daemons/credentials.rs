@@ -57,7 +57,7 @@ fn a_key_that_is_nowhere_is_named_with_its_credential() {
     let house = House::new();
     let alice = house.home("alice");
     let dir = hand_over(&house, &alice, &["signing.pem"]);
-    // Outside of the unit nobody hands it over.
+    // Run by hand, outside of the unit, the daemon is told of no credentials: so the key is missing.
     let said = alice.fails(2, &["run"]);
     assert!(said.contains("keys/signing.pem is missing"), "{said}");
     fs::remove_file(dir.join("signing.pem")).unwrap();

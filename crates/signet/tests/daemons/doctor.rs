@@ -137,7 +137,8 @@ fn whoever_reads_over_the_shoulder_sees_no_secret() {
     let house = House::with_jetstream();
     let (alice, _bob) = healthy(&house);
     alice.done(&["nats", "key"]);
-    // Everything that a file of secrets can make it say.
+    // Make doctor speak about the files that hold secrets, with the signing key well kept and with it readable by
+    // others.
     let seed = std::fs::read_to_string(alice.dir.join("nats.nk")).unwrap();
     let signing = std::fs::read_to_string(alice.dir.join("keys/signing.pem")).unwrap();
     let body = signing.lines().nth(1).unwrap();
@@ -201,7 +202,7 @@ fn a_certificate_is_told_of_a_month_before_it_ends_and_when_it_has() {
             "signet key rotate signing",
         );
     }
-    // The daemon itself signs nothing any more, and says so.
+    // With an ended certificate the daemon signs nothing any more, and the check `clock` says so.
     says_next(&ill(&alice, "clock", "fault"), "timedatectl");
 }
 
@@ -333,7 +334,8 @@ fn a_file_that_the_gateway_or_the_handlers_refuse_is_told_of_with_its_line() {
         std::fs::write(&file, right).unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
         ill(&alice, check, "well");
-        // Nobody writes into a pipe in its place, and doctor does not wait for that.
+        // A pipe stands in the place of the file and nobody writes into it: doctor has to report that, and must not
+        // wait for a writer.
         std::fs::remove_file(&file).unwrap();
         let fifo = rustix::fs::FileType::Fifo;
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -531,7 +533,7 @@ fn a_handler_that_fails_is_told_of_and_then_the_quarantine() {
         let shelved = if number == 5 { "fault" } else { "well" };
         ill(&bob, "quarantine", shelved);
     }
-    // The same from what a killed daemon left.
+    // Doctor says the same from the state of a daemon that was killed.
     bob.kill();
     says_next(&ill(&bob, "quarantine", "fault"), "signet quarantine list");
 }
@@ -581,7 +583,7 @@ fn a_full_disk_is_told_of_where_the_log_is() {
         return;
     };
     says_next(&ill(&alice, "disk", "fault"), "df -h");
-    // Its log finds room there all the same.
+    // Doctor reports the fault early: there is still enough room for the daemon to start and to write its log.
     alice.start();
     let said = alice.said();
     assert!(!said.contains("room"), "{said}");

@@ -94,7 +94,8 @@ fn a_state_of_a_newer_release_is_refused_and_left_as_it_is() {
     let doctor = bob.cli(&["doctor"]);
     let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(said.contains("newer signet"), "{said} {}", says(&doctor));
-    // What the newer release was killed over is still beside the file.
+    // The newer release was killed before SQLite copied its log (`state.db-wal`) into the file, so the newer version
+    // stands only there: it has to be seen too.
     version(&open(), ours);
     let db = open();
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)

@@ -123,7 +123,8 @@ fn a_daemon_that_is_stopped_while_it_waits_for_room_to_start_says_so() {
     let mut alice = house.home("alice");
     alice.start();
     alice.stop();
-    // The anchor that says that somebody writes is the first file that a start makes.
+    // A start first writes the anchor that marks the log as in use, by way of `log.new`: so it finds the disk full
+    // there.
     let anchor = alice.dir.join("log.new");
     let tracing = Tracing::inject("openat", "error=ENOSPC:when=1+".to_owned());
     let mut command = alice.traced(&tracing.only(vec![anchor]));
@@ -163,7 +164,8 @@ fn a_failed_fdatasync_stops_the_daemon_with_its_own_code_and_nothing_is_answered
         let pen = Pen::of(&mallory);
         let session = pen.meet(&mut wire, &watch, &alice);
         alice.stop();
-        // The first is that of the start, which syncs before it trusts.
+        // A start writes and syncs before it takes messages: choose a call behind those, so that the failure meets a
+        // message's line.
         let when = if call == "fdatasync" { 4 } else { 3 };
         assert!(start_with(
             &mut alice,
@@ -403,7 +405,7 @@ fn a_log_whose_file_system_is_unmounted_under_a_running_daemon_is_a_failed_disk(
     assert!(receipts.max().is_none_or(|through| through < 3));
     let told = alice.fails(1, &["status"]);
     assert!(told.contains("the log went back"), "{told}");
-    // Mounted again, it goes on.
+    // With the disk mounted again the daemon starts and goes on in the log.
     let _mounted = Mounted::again(&disk, &audit).unwrap();
     alice.start();
     say(5);

@@ -76,7 +76,7 @@ fn two_households_talk_over_http_alone() {
             .unwrap();
         (state["state"] == "answered").then_some(())
     });
-    // What came says by what; nothing else was there to bring it.
+    // Each line of an arrived message names its carrier: all came by HTTP, since there was no NATS server.
     let lines = bob.walk();
     let came: Vec<_> = lines.iter().filter(|line| line["dir"] == "in").collect();
     assert!(
@@ -179,7 +179,7 @@ fn an_invitation_says_where_an_agent_is_reached_and_accept_keeps_it() {
     assert_eq!(kept, json!({ alice.agent.as_str(): [address(&alice)] }));
     let polls = poll_for_ever(&bob, &wire);
     alice.ping(&bob);
-    // What the person writes down comes before it, and a start reads both.
+    // An address in the person's configuration goes before the one kept from the invitation, and a start reads both.
     assert!(alice.stop().success() && bob.stop().success());
     gateways.into_iter().for_each(gateway::Gateway::ended);
     polls.join().unwrap();
@@ -351,7 +351,8 @@ fn one_envelope_by_nats_and_by_http_byte_for_byte_acts_once_and_is_shown_as_it_t
         .iter()
         .filter(|line| line["reason"] == "duplicate" && line["carrier"] == "http");
     assert_eq!(copies.count(), 1);
-    // What the carrier is shown of it is the same envelope, and verifies by the snapshot that it is given.
+    // The carrier is shown the same envelope byte for byte, and can verify it by the snapshot of trust that the daemon
+    // gives it.
     let taken = client.raw("carrier.trust", &json!({})).unwrap();
     let trust = TrustView::from_snapshot(&taken["snapshot"]).unwrap();
     let shown = client
@@ -417,7 +418,8 @@ fn transparency_shows_what_agents_said_goes_on_where_it_was_and_opens_no_seal() 
             "handshakes, receipts and orders are left out: {shown}"
         );
     }
-    // From there on nothing is told twice, and what comes ends the wait.
+    // Asked for messages after `through`, the daemon repeats none, and a waiting call returns as soon as a new one
+    // comes.
     let through = seen["through"].as_u64().unwrap();
     let nothing = client
         .raw("carrier.transparency", &json!({"after": through}))

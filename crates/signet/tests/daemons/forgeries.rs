@@ -45,7 +45,7 @@ fn went_back(victim: &Victim) {
             other => panic!("{other:?}"),
         }
     }
-    // Nor can the memory of it be washed away.
+    // Rebuilding the state must not hide that the log went back.
     match victim.with(Memory::rebuild) {
         Err(MemoryError::Log(LogError::WentBack { .. })) => {}
         other => panic!("{other:?}"),
@@ -352,7 +352,8 @@ fn a_month_written_anew_and_signed_with_the_checkpoint_key() {
         lines.remove(at.unwrap());
     });
     fs::remove_file(victim.checkpoints()).unwrap();
-    // It would be missing otherwise.
+    // Make checkpoints anew for the first line: without that file the start would fail because it is missing, and not
+    // because the log went back.
     let only = fs::read_to_string(victim.month()).unwrap();
     let first = only.split_inclusive('\n').next().unwrap();
     fs::write(victim.month(), first).unwrap();
@@ -523,7 +524,8 @@ fn status_and_doctor_of_a_stopped_agent_say_for_which_forgery_its_start_will_be_
         code == Some(1) && said.contains("the log went back"),
         "{code:?}: {said}"
     );
-    // What a start goes on with is no reason against it, and is no secret.
+    // A missing anchor alone stops no start, so `status` only says that no daemon runs, and doctor reports the anchor
+    // without making one.
     let victim = Victim::stopped();
     fs::remove_file(victim.path("log.anchor")).unwrap();
     let (code, said) = told(&victim, &["status"]);
@@ -552,12 +554,12 @@ fn a_word_edited_in_the_newest_month_ends_the_daemon_that_had_started_over_it() 
             "{code:?}: {said}"
         );
     }
-    // The daemon found it, so that no later start goes on before it has read the month.
+    // Once the daemon has found the edit, even a start that would read the month only later is refused at once.
     match victim.with(Memory::open_to_run) {
         Err(MemoryError::Log(LogError::Broken { .. })) => {}
         other => panic!("{other:?}"),
     }
-    // What it signed meanwhile does not hide the edited word.
+    // The checkpoints that the daemon signed before it noticed do not hide the edit from `audit verify`.
     let report = signet_audit::verify(&[victim.log()]);
     assert!(report.to_string().contains("of other lines"), "{report}");
 }

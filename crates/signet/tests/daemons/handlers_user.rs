@@ -48,7 +48,7 @@ impl Reach {
     fn new(group: Option<u32>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let reach = Self { dir };
-        // Cargo's own folder may be closed to others.
+        // Copy the program: the handlers run as another user, and Cargo's target folder may be closed to other users.
         std::fs::copy(signet(), reach.path("signet")).unwrap();
         std::fs::write(reach.path("break-out"), BREAK_OUT).unwrap();
         for name in ["signet", "break-out"] {
@@ -105,7 +105,7 @@ fn a_handler_of_its_own_user_opens_neither_keys_nor_the_persons_socket_nor_the_d
     bob.ping(&alice);
     let closed = closed_to_others(&alice);
     if !is_root {
-        // Not through the macros: what passes is not shown otherwise.
+        // Write to standard error directly: the test harness swallows the output of `eprintln!` if the test passes.
         let _ = writeln!(
             std::io::stderr(),
             "NOT TESTED, for it takes root: a handler under another user id. Only the modes of {closed} files were looked at."
@@ -114,7 +114,7 @@ fn a_handler_of_its_own_user_opens_neither_keys_nor_the_persons_socket_nor_the_d
     let attempts = attempts(&alice, &reach);
     let mut handle = reach.handle(if is_root { &attempts } else { &[] });
     if is_root {
-        // Also without the groups of whoever starts it.
+        // Set the group too: otherwise the handler would have the test's own group, and could pass where it must not.
         handle.uid(USER).gid(GROUP);
     }
     let ask = |wait: f64| {
@@ -166,7 +166,8 @@ fn attempts(home: &Home, reach: &Reach) -> Vec<String> {
             attempt("write", &path);
         }
     }
-    // Whatever listened in the place of the agent's socket would hear what the handlers say.
+    // A handler that could replace the agent's socket by its own would hear all that the other handlers say to the
+    // daemon.
     attempt("replace", &reach.path("agent.sock"));
     attempt("write", &reach.path("planted"));
     attempt("write", &reach.path("signet"));

@@ -160,7 +160,7 @@ fn a_change_that_waits_since_an_interruption_is_adopted_at_the_start() {
     let now = signet::clock::now();
     let change = keystore::rotate_signing(&keys, Path::new(&file(&alice, "root.pem")), None, now);
     keystore::stage(&place, &change.unwrap()).unwrap();
-    // … and the next stop came in the middle of the adoption.
+    // The adoption of the staged keys was cut short as well: one of the files is moved already, the others are not.
     let next = alice.dir.join("keys/next");
     std::fs::rename(next.join("signing.pem"), alice.dir.join("keys/signing.pem")).unwrap();
     alice.start();
@@ -185,7 +185,7 @@ fn a_home_without_control_keys_runs_and_says_once_how_to_make_them() {
         1,
         "{said}"
     );
-    // It is typed where nobody stands in the home.
+    // The hint names the home: the person may type it in any folder.
     let next = format!("signet key rotate control --home {}", alice.dir.display());
     assert!(said.contains(&next), "{said}");
     alice.done(&["key", "rotate", "control"]);

@@ -33,7 +33,7 @@ fn messages_that_left_before_the_daemon_stopped_are_named_with_their_state() {
     let house = House::new();
     let (mut alice, bob) = house.alice_and_bob();
     alice.ping(&bob);
-    // Bob has them, and does not come to say so.
+    // Halt Bob's daemon: Alice's messages leave, and no receipt comes back.
     bob.signal(Signal::STOP);
     let sending: Vec<_> = ["--notify", "--request", "--notify"]
         .iter()
@@ -131,7 +131,8 @@ fn the_daemon_outlives_sighup_and_a_reader_of_its_errors_that_goes_away() {
     alice.connected();
     drop(child.stderr.take());
     house::kill(child.id(), Signal::HUP);
-    // What it says now finds nobody.
+    // Nobody reads the daemon's standard error any more: whatever it prints when Bob's daemon goes and comes must not
+    // end it.
     bob.stop();
     bob.start();
     alice.ping(&bob);
@@ -189,7 +190,8 @@ fn a_second_daemon_is_refused_and_a_stale_lock_is_not() {
     assert!(says(&second).contains(&running), "{}", says(&second));
     alice.ping(&bob);
     alice.kill();
-    // Process 1 always runs, and is no daemon of ours; nor is the socket that was left behind.
+    // Write the number of process 1 into the lock: it always runs, but holds no lock. Neither that number nor the
+    // socket left behind may keep a daemon from starting.
     let lock = signet::home::Home::at(&alice.dir).lock_file();
     std::fs::write(lock, "1\n").unwrap();
     assert!(alice.dir.join("control.sock").exists());

@@ -138,7 +138,8 @@ fn a_captured_onlooker_is_refused_every_call_but_those_that_are_listed_and_sees_
         }
         let text = match &said {
             Ok(answer) => answer.to_string(),
-            // Where a message of ours is that was under seal, is beyond it as well.
+            // Only `message.status` of our own sealed message is refused here: its tier is beyond the onlooker's
+            // ceiling.
             Err(_) => {
                 assert_eq!(
                     reason_of(&said),

@@ -58,7 +58,8 @@ fn a_notification_that_the_mailbox_holds_is_no_failure_and_is_not_waited_for() {
         (&sent["state"], &sent["stored"]),
         (&json!("published"), &json!(true))
     );
-    // Whoever says how long to wait is not told earlier that nothing came.
+    // With `--wait` the command does not end early because the mailbox holds the message: it waits the 3 s for an
+    // answer, and fails.
     let args = ["send", &bob.agent, "--notify", "{}", "--wait", "3"];
     assert!(alice.fails(3, &args).contains("no-answer: "));
     bob.start();
@@ -138,7 +139,8 @@ fn killed_between_the_line_and_the_ack_the_message_comes_again_and_is_recognised
     house.guard(&[&alice, &bob], |config| config);
     bob.start();
     bob.has_mailbox(true);
-    // The mailbox waits 30 s for a word, then delivers again.
+    // Bob's daemon was killed before it told the mailbox that it has the message: after 30 s without that word the
+    // mailbox delivers again.
     eventually("the copy is seen", || {
         let log = bob.log();
         let mut copies = messages(&log, "in", "rejected");

@@ -77,7 +77,7 @@ fn talk(scene: &Scene, alice: &Home, bob: &Home, tier: &str) {
         if !replied.status.success() {
             scene.runs(bob, &["reply", &id, &body()]);
         }
-        // What answers at tier 4 is a draft of bob's own.
+        // Bob's answers at tier 4 wait for his approval too.
         for draft in bob.json(&["drafts"]) {
             let draft = draft["message-id"].as_str().unwrap();
             assert!(scene.reader(bob, &["approve", draft]).status.success());
@@ -291,7 +291,8 @@ fn no_word_of_what_is_sealed_is_written_or_said_whatever_goes_wrong() {
     for home in [&alice, &bob] {
         let log = home.dir.join("audit").join(&home.agent);
         let log = log.to_str().unwrap();
-        // It shows the words of open messages to their reader, and nothing that is sealed or that nobody proved.
+        // `audit show` may print the words of open messages, and must print none that were sealed or that came
+        // unproved.
         let shown = scene.reader(home, &["audit", "show", log]).stdout;
         for word in [MARKER, UNPROVED] {
             assert!(!holds(&shown, word), "audit show tells {word}");

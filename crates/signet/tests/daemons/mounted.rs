@@ -28,7 +28,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Lazily: whoever has files open there keeps them.
+        // Unmount lazily (`-l`): a daemon may still have files open there, and a plain `umount` would fail.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

@@ -43,7 +43,7 @@ fn the_beginning_of_an_id_is_enough_to_answer_to_look_and_to_be_done_with_one() 
         .collect();
     assert_eq!(left, [json!(one), json!(three)], "the others stay");
 
-    // All were written within the same minute.
+    // Ids begin with their time, and these messages were made within the same minute: so six characters fit them all.
     let said = bob.fails(2, &["reply", &one[..6], "{}"]);
     assert!(said.contains(&one) && said.contains(&three), "{said}");
     assert!(

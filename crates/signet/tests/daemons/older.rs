@@ -99,7 +99,7 @@ impl Pair {
             assert!(refused.is_empty(), "{} refuses: {refused:?}", home.agent);
             for line in log.iter().filter(|line| line["kind"] == "message") {
                 let said = &envelope(line)["headers"]["trust-layer-version"];
-                // Flights are said before both know the newest version.
+                // The handshake is spoken in 1.0.0: neither side knows yet whether the other one speaks 1.1.0.
                 let method = &line["message"]["method"];
                 let is_flight = FLIGHTS.iter().any(|flight| method == flight);
                 let version = if is_flight { "1.0.0" } else { &self.version };
@@ -152,7 +152,7 @@ fn asks(from: &Home, to: &Home, tier: &str, declined: bool) {
     let id = request["message-id"].as_str().unwrap();
     match declined {
         true if to.agent == "agent-new" => {
-            // What it says for programs stands beside the words.
+            // Today's release can decline with a body for programs beside the words: the older one has to take that.
             let more = json!({"state": "input-required", "parts": [{"text": "not today"}]});
             let declined = json!({
                 "message": {"message-id": id, "from": from.agent}, "decline": "not today", "body": more,
@@ -178,7 +178,7 @@ fn asks(from: &Home, to: &Home, tier: &str, declined: bool) {
 fn notifies(from: &Home, to: &Home) {
     let told = from.json(&["send", &to.agent, "--notify", "{\"dinner\":\"19:30\"}"]);
     assert_eq!(told[0]["state"], "received", "a receipt settles it");
-    // Beside the answers that its daemon has for it.
+    // Count only the notification: the inbox may also hold answers to requests.
     let taken = to.json(&["inbox", "--take"]);
     let dinners = taken
         .iter()
@@ -234,7 +234,8 @@ fn both_announce_at_once_again_and_again_and_meet() {
         notifies(from, to);
     }
     let (old, new) = (pair.old.refusals(), pair.new.refusals());
-    // Of two announces that cross one falls, and what a kill cut off comes twice.
+    // These refusals happen by chance: of two announces that cross one is refused, and a message is sent again if a
+    // kill cut off its receipt.
     let by_chance = ["handshake-crossed", "handshake-unexpected", "duplicate"];
     for reason in old.iter().chain(&new) {
         assert!(by_chance.contains(&reason.as_str()), "{old:?} {new:?}");
@@ -245,7 +246,7 @@ fn both_announce_at_once_again_and_again_and_meet() {
 #[ignore = "make older"]
 fn progress_and_offers_go_to_a_release_before_if_it_knows_them() {
     let pair = pair();
-    // Whose answer waits in its own inbox.
+    // The old daemon pings, and not the new one: an older release puts the answer to a ping into its own inbox.
     pair.old.ping(&pair.new);
     let mut program = pair.new.client().unwrap();
     let lamp = json!({"capability": "lamp.switch"});
@@ -272,8 +273,8 @@ fn progress_and_offers_go_to_a_release_before_if_it_knows_them() {
         }
         other => panic!("{other:?}"),
     }
-    // Its daemon says by itself that a request was taken, a second later, to whoever knows the word; an offer goes
-    // within a second.
+    // Wait until the new daemon has said both by itself, if the peer knows the words: that the request was taken, after
+    // a second, and the offer, within a second.
     std::thread::sleep(Duration::from_secs(4));
     let answer = json!({"lease": leased["lease"], "body": "done"});
     program.raw("respond", &answer).unwrap();

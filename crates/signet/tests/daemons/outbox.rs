@@ -141,7 +141,7 @@ fn a_mistyped_peer_is_refused_with_the_name_that_was_meant() {
     let introduced = [&slip[..], &["--introduce"]].concat();
     let said = alice.waits(&introduced);
     assert!(said.contains("waits for introduction"), "{said}");
-    // Whoever was introduced once is meant from then on.
+    // Once an introduction to this name was asked for, the name is no longer taken for a slip.
     alice.waits(&slip);
     assert_eq!(alice.json(&["outbox"]).len(), 2);
 }
@@ -179,7 +179,7 @@ fn a_slip_in_a_short_name_is_no_mail_for_a_stranger_and_every_command_says_who_i
     assert!(alice.json(&["outbox"]).is_empty());
     let other = alice.fails(1, &["peer", "show", "carol"]);
     assert!(other.contains("peer-unknown"), "{other}");
-    // Whoever means it says so.
+    // With `--introduce` the person says that the name is no slip.
     let said = alice.waits(&["send", "bobb", "--notify", "{}", "--introduce"]);
     assert!(said.contains("waits for introduction"), "{said}");
     alice.done(&["trust", "withdraw", "bob"]);
@@ -222,7 +222,7 @@ fn a_caller_with_few_peers_hears_of_those_alone_what_it_may_mean() {
     let near = Some("bob".to_owned());
     assert_eq!(refused("bobb"), ("beyond-ceiling".to_owned(), near.clone()));
     assert_eq!(refused("Bob"), ("peer-resembles".to_owned(), near.clone()));
-    // As if nobody of that name were known.
+    // The agent may not know of rob, so the refusal is that for an unknown name: it names bob, and not rob, as meant.
     assert_eq!(refused("rob"), ("beyond-ceiling".to_owned(), near));
     assert_eq!(refused("carol"), ("beyond-ceiling".to_owned(), None));
 }
@@ -259,7 +259,7 @@ fn a_message_that_waits_is_taken_back_and_its_line_says_so() {
         assert_eq!((ended.len(), &ended[0]["reason"]), (1, &json!("dropped")));
     }
     assert_eq!(alice.done(&["drafts"]), "nothing waits to leave\n");
-    // The same on the state of an agent that does not run.
+    // While no daemon runs the command takes the draft back in the state itself, with the same result.
     let id = tells(&alice, &bob.agent, &[]);
     alice.kill();
     let dropped = alice.json(&["drafts", "drop", &id]).remove(0);

@@ -134,7 +134,8 @@ fn a_group_reads_the_log_of_a_daemon_that_gives_it_to_them_and_nothing_else() {
     let (mut alice, mut bob) = (house.home("alice"), house.home("bob"));
     house.acquaint(&[&alice, &bob]);
     bob.start();
-    // A log from before that, for its owner alone.
+    // Begin with a log made before the group is configured, which only its owner may read: the next start has to open
+    // that one too.
     alice.start();
     alice.ping(&bob);
     alice.stop();
@@ -144,7 +145,7 @@ fn a_group_reads_the_log_of_a_daemon_that_gives_it_to_them_and_nothing_else() {
     alice.start();
     alice.ping(&bob);
     looks(&alice, &program);
-    // What a start after a crash writes anew has the same readers.
+    // A start after a crash writes some files anew: the group has to be able to read these as well.
     alice.kill();
     alice.start();
     alice.ping(&bob);

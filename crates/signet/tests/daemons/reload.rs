@@ -105,7 +105,7 @@ fn what_is_taken_back_is_refused_from_the_next_message_on() {
     bob.done(&["reload"]);
     eventually("it is refused", || match alice.call("send", &ask) {
         Ok(sent) => (sent["state"] == "refused").then_some(()),
-        // Alice's own daemon knows it already.
+        // Bob's daemon may have told Alice's already that the capability is gone: then the call itself is refused.
         Err(_) => Some(()),
     });
     assert!(bob.inbox().is_empty());
@@ -119,7 +119,7 @@ fn a_configuration_that_cannot_be_used_changes_nothing_and_is_told_everywhere() 
     bob.signal(Signal::HUP);
     let status = ear.status("the configuration before it stays in force: config.toml line ");
     assert!(status.contains("teir"), "{status}");
-    // The reading is over, and the service goes on.
+    // `READY=1` ends the reload, failed or not: without that word the service manager would wait on.
     ear.word("READY=1");
     assert!(bob.said().contains("stays in force"), "{}", bob.said());
     assert!(known(&alice, &bob).is_empty());
@@ -147,7 +147,7 @@ fn a_pipe_in_the_place_of_the_configuration_holds_up_nobody() {
     ear.status("stays in force");
     alice.ping(&bob);
     std::fs::remove_file(&file).unwrap();
-    // Nor does a file that others may write in.
+    // A configuration that others may write is not taken over either.
     std::fs::copy(bob.dir.join("config.kept"), &file).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     std::fs::set_permissions(&file, open).unwrap();
@@ -177,7 +177,8 @@ fn decisions_need_a_signature_as_soon_as_the_person_says_so_and_no_reload_takes_
         error.to_string().contains("[people] sign")
     };
     assert!(refused(&bob), "agent and person share a user id here");
-    // Who writes the configuration, and may not sign.
+    // Somebody who can write the configuration but has no control key turns the demand for signatures off: a reload
+    // must not do that.
     bob.configure("# sign = \"all\"", "sign = \"none\"");
     let said = bob.done(&["reload"]);
     assert!(

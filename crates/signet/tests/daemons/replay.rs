@@ -87,7 +87,7 @@ fn replayed_or_redirected_to_a_third_agent() {
         &signet_json::canonical(&redirected),
         "signature-invalid",
     );
-    // Even Alice's own hand does not move it from one session to another.
+    // Even signed anew with Alice's key the message is refused: its session is not one of hers with Carol.
     let pen = Pen::of(&alice);
     refused(
         &carol,

@@ -114,7 +114,7 @@ fn an_inbox_full_of_large_sealed_messages_is_listed_a_few_megabytes_at_a_time() 
     let listed = page["messages"].as_array().unwrap().len();
     assert!((1..MESSAGES).contains(&listed), "{listed}");
     assert!(page.to_string().len() <= 4 * 1024 * 1024);
-    // Whoever asks on gets every one of them, once.
+    // A page has only some of the messages: the command asks for page after page, and gets each message once.
     let numbers = |list: &[Value]| -> Vec<u64> {
         let number = |item: &Value| item["body"]["number"].as_u64().unwrap();
         list.iter().map(number).collect()

@@ -35,7 +35,7 @@ fn readiness_waits_for_the_log_and_the_sockets_and_for_no_server() {
     ear.word("READY=1");
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(4), "{took:?}");
-    // What was said holds: keys, log, lock and sockets are there.
+    // `READY=1` was true: keys, log, lock and sockets are there although no NATS server answers.
     let status = alice.call("status", &json!({})).unwrap();
     assert_eq!(status["connected"], false);
     assert!(!alice.log().is_empty());
@@ -91,7 +91,7 @@ fn a_login_in_the_address_of_a_server_stands_in_no_status() {
     let mut run = ear.told_of(alice.command(&["run"]));
     run.env("NATS_URL", "nats://alice:geheim@127.0.0.1:1");
     alice.spawn(run);
-    // Whether it starts with such an address is for others to say.
+    // The daemon may start or refuse such an address, as other tests decide: in both cases the login is told to nobody.
     let said = ear.during(Duration::from_secs(1)).join("\n");
     assert!(
         !said.contains("geheim") && !said.contains("alice:"),
@@ -132,7 +132,7 @@ fn an_idle_daemon_beats_and_writes_no_line() {
     let beats = ear.beats(WHILE);
     assert!(beats >= 10, "{beats} beats");
     assert_eq!(alice.log_bytes(), before, "beats left something in the log");
-    // Nothing of the process goes on, and so there are no beats: then they come again.
+    // Halt the process: there are no beats, so its service manager would notice. They come again when it goes on.
     alice.signal(Signal::STOP);
     ear.during(SPAN);
     assert_eq!(ear.beats(WHILE), 0);
@@ -195,7 +195,7 @@ fn a_full_disk_is_told_and_is_no_reason_to_end_the_daemon() {
     ear.status("running, connected");
     assert!(waiting.join().unwrap(), "the line is durable");
     assert_eq!(alice.stop().code(), Some(0));
-    // The disk stays full: no count of tries, and so no time, ends what is looked at here.
+    // Now the disk stays full, however often the daemon tries: three beats show that it waits and does not end.
     let mut ear = Ear::new();
     let _waiting = fill(&mut alice, &mut ear, "error=ENOSPC");
     for _ in 0..3 {

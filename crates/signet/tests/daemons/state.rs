@@ -232,7 +232,7 @@ fn one_wrong_byte_in_a_text_of_the_state_is_mended_by_the_next_start() {
     let places: Vec<usize> = places.collect();
     assert!(places.len() >= 8, "{places:?}");
     for (number, place) in places.into_iter().enumerate() {
-        // A letter for another, and a byte that is no text.
+        // Write a character that still reads as text, then a byte that does not (0xff): both have to be found.
         let wrong = if number % 2 == 0 { b'#' } else { 0xff };
         let mut bytes = fs::read(state(&bob)).unwrap();
         bytes[place] = wrong;

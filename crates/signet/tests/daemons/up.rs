@@ -23,7 +23,7 @@ struct Machine {
 impl Machine {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        // No service manager, whatever this machine has.
+        // A PATH without programs: `up` must not find a service manager, even if this machine has one.
         Self {
             path: "/nowhere".to_owned(),
             dir,
@@ -269,7 +269,7 @@ fn two_homes_of_one_machine_talk_after_one_command_each() {
         "{said}"
     );
     machine.talks("alice", "bob");
-    // It may be repeated while both run; a home beside itself is none.
+    // The command may be repeated while both daemons run; a home cannot stand beside itself.
     let again = machine.done(
         "bob",
         &["up", "--background", "--beside", alice.to_str().unwrap()],
@@ -313,7 +313,7 @@ fn a_second_home_of_a_bob_beside_alice_is_refused_before_anything_is_touched() {
     );
     assert_eq!(texts(), before);
     assert!(!machine.home("other").exists());
-    // Also where the home is there already, and where Alice's daemon does not run.
+    // A second Bob is refused even if his home was made before and Alice's daemon is down.
     machine.done("other", &["init", "--agent", "bob", "--principal", "bob"]);
     machine.done("alice", &["down", "--keep-nats"]);
     let again = ["up", "--background", "--beside", alice.to_str().unwrap()];
@@ -322,7 +322,7 @@ fn a_second_home_of_a_bob_beside_alice_is_refused_before_anything_is_touched() {
     assert!(!machine.home("other").join("daemon.log").exists());
     machine.done("alice", &["up", "--background"]);
     machine.talks("alice", "bob");
-    // The true one may be repeated, also when it has lost its login.
+    // Bob's first home may repeat the command, even if its login is lost.
     machine.done("bob", &["down"]);
     std::fs::remove_file(machine.home("bob").join("nats.nk")).unwrap();
     machine.done("bob", &again);
@@ -740,7 +740,7 @@ fn a_server_that_listens_everywhere_is_invited_to_by_an_address_that_leads_somew
     ];
     let args = [&args[..], &["--listen", "0.0.0.0:0"]].concat();
     for _ in 0..2 {
-        // Also when it is there already.
+        // Run `up` twice: the warning comes again when the server exists already.
         let output = machine.run("alice", &args);
         let said = says(&output);
         assert!(output.status.success(), "{said}");

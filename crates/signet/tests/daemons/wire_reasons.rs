@@ -17,9 +17,10 @@ use crate::house::{Home, House, eventually};
 
 /// What a daemon never says of an input, and why.
 const NOT_FROM_THE_NETWORK: [Reason; 2] = [
-    // Said of what waited, when the peer's flight 4 (or 2) refuses: an `outcome` line, no `rejected` one.
+    // A peer refused our handshake: this reason stands in the `outcome` line of the message that waited for it, and in
+    // no line of refused input.
     Reason::PeerRefused,
-    // Said to a peer, by our own agent.
+    // Our own agent declines a request: this reason goes to the peer, and no input is refused by it.
     Reason::Declined,
 ];
 

@@ -126,7 +126,8 @@ fn the_command_inherits_no_descriptor_of_the_daemon_and_no_word_for_its_manager(
     };
     let held = targets(&text);
     assert!(held.len() >= 3, "{text}");
-    // What was open in the tester's own shell goes through every process.
+    // Leave out the descriptors of the test itself: those that its own shell left open reach every process below it, so
+    // the command has them too.
     let own = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let own: Vec<String> = own
         .filter_map(|entry| Some(std::fs::read_link(entry.path()).ok()?.display().to_string()))
@@ -250,7 +251,7 @@ fn a_command_that_fails_is_warned_of_once_is_seen_by_the_doctor_and_another_one_
     let said = found["found"].as_str().unwrap();
     assert!(said.contains("failed 1 time: exit status 3"), "{said}");
 
-    // A reload takes another one, which is told at once what stands.
+    // The reload sets another command, and the daemon tells it at once of the introduction that still waits.
     alice.configure("\"exit 3\"", "\"true\"");
     let tells = format!("cat >> '{}'", super::told_file(&alice).display());
     alice.configure("\"true\"", &json!(tells).to_string());
@@ -264,7 +265,7 @@ fn a_command_that_fails_is_warned_of_once_is_seen_by_the_doctor_and_another_one_
     assert_eq!(doctor(&alice)["health"], "well");
     assert_eq!(warned(&alice.said()), 1);
 
-    // What others may change, or what is not there, is found before anything has to be told.
+    // Doctor finds a command that others may change, or that is missing, before the daemon has to run it.
     let open = program(&house.path("bin"), "tell", "cat >/dev/null");
     let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
     std::fs::set_permissions(&open, mode(0o777)).unwrap();

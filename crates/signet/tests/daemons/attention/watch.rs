@@ -93,7 +93,7 @@ fn what_stands_and_what_comes_is_shown_with_the_next_command_and_again_by_nobody
         "{line}"
     );
 
-    // Whoever comes later sees what stands, and then what comes.
+    // A watch that starts later first shows the introduction that waits already (`still`), then the records that come.
     let json = Watching::by(&alice, &["--json"], "");
     let still = json.record();
     assert_eq!(
@@ -116,7 +116,7 @@ fn what_stands_and_what_comes_is_shown_with_the_next_command_and_again_by_nobody
     );
     words.line();
 
-    // Another daemon: what was shown is not shown again.
+    // The watch outlives its daemon, and does not repeat the records of the old daemon when a new one answers.
     alice.kill();
     json.says("waiting for it to come back");
     alice.start();

@@ -95,7 +95,7 @@ pub fn attach_with(
             let held = takes(&wire, to.as_str().unwrap(), bytes.as_str().unwrap());
             let id = parcel.params["id"].clone();
             let left = json!({"carrier": "http", "id": id, "held": held});
-            // The daemon may stop meanwhile.
+            // Ignore a failure: the daemon may have stopped before this report.
             let _ = reports.raw("carrier.left", &left);
         }
     });

@@ -49,7 +49,7 @@ fn no_call_of_another_socket_is_taken_and_each_try_is_noted() {
         .filter(|line| line["reason"] == "not-for-this-socket");
     let count: u64 = tried.map(|line| line["count"].as_u64().unwrap()).sum();
     assert!(count >= 20, "{count} attempts stand in the log");
-    // And the agent's socket has none of the carrier's.
+    // The agent's socket refuses the carrier's calls as well.
     let mut agent =
         signet::control::Client::connect(&alice.dir.join("agent.sock"), Duration::from_secs(5))
             .unwrap();
@@ -118,7 +118,8 @@ fn a_gateway_that_lies_about_what_it_holds_keeps_no_message_from_the_other_carri
             .any(|message| message["message-id"] == *named)
     };
     eventually("nats brings it", || arrived().then_some(()));
-    // Reports of what was never handed out, or twice, say nothing.
+    // Reports about parcels that were never handed out are answered as not known, also the second time, and change
+    // nothing.
     let mut client = carrier(&alice);
     for id in [0, 1, 1, 9_007_199_254_740_991_u64] {
         let report = json!({"carrier": "http", "id": id, "held": true});
@@ -153,7 +154,8 @@ fn a_gateway_that_never_reports_has_64_parcels_at_most_and_delays_nobody() {
         (bob.inbox().len() == 150).then_some(())
     });
     let mut seen = 0;
-    // What it was given lies in its socket; the daemon answers this call after all that.
+    // The parcels for this connection lie unread in its socket. The daemon answers this call behind them, so all of
+    // them are there when it returns.
     drop(holder.raw(
         "carrier.left",
         &json!({"carrier": "http", "id": 0, "held": false}),
@@ -221,7 +223,7 @@ fn a_flood_of_junk_is_bounded_and_keeps_no_peer_waiting() {
         let (some, refused) = flood.join().unwrap();
         (taken, busy) = (taken + some, busy + refused);
     }
-    // A daemon that keeps up turns nobody away.
+    // Do not ask for a refused one: a daemon that is fast enough turns nobody away as busy.
     assert!(
         pings >= 3 && taken > 64,
         "{pings} pings, {taken} taken, {busy} turned away"

@@ -133,7 +133,8 @@ impl Victim {
         what: impl FnOnce(&HomeLock, &Config) -> Result<T, MemoryError>,
     ) -> Result<T, MemoryError> {
         let home = Home::at(self.dir.path());
-        // A process that another test starts at this moment has its open files until it is another program.
+        // Try again if the lock is held: another test may be starting a process, which holds this process's open files,
+        // and with them the lock, until it runs its own program.
         let lock = house::eventually("the lock is free", || HomeLock::acquire(&home).ok());
         what(&lock, &Config::load(&home).unwrap())
     }

@@ -104,7 +104,7 @@ fn agents_are_added_to_a_configuration_that_nobody_changed() {
     let added = add(&b);
     assert_eq!(String::from_utf8(added.stdout).unwrap(), print(&[&a, &b]));
     assert_eq!(add(&a).status.code(), Some(2), "twice");
-    // Whoever wrote something into it would lose that.
+    // `--add` prints the whole file anew, so it refuses a file that somebody has edited: the edit would be lost.
     let changed = print(&[&a]).replace("max_connections: 64", "max_connections: 65");
     for text in [&changed, "", "listen: \"x\"\n"] {
         std::fs::write(&file, text).unwrap();
@@ -182,14 +182,16 @@ fn setup_asks_the_server_of_its_home_with_the_certificates_that_it_names() {
         said.contains(&format!("at {}", house.server.url())),
         "{said}"
     );
-    // An agent that is named besides is another's, and the server is the home's.
+    // A named agent changes nothing about the server: the command still uses the server and the certificates of this
+    // home.
     assert!(setup(&["agent-bob"]).status.success());
     alice.configure("# ca = \"ca.pem\"", "ca = \"of-the-home.pem\"");
     let refused = setup(&[]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(said.contains("alice/of-the-home.pem"), "{said}");
-    // Another server is not one that these certificates are known of.
+    // For another server the home's certificates are not used: it fails because nobody answers there, and not because
+    // of them.
     let other = setup(&["--server", "nats://127.0.0.1:1"]);
     assert_eq!(other.status.code(), Some(3), "{other:?}");
 }
@@ -222,7 +224,7 @@ fn setup_makes_mailboxes_on_a_server_that_asks_for_the_homes_certificate() {
     assert!(made.status.success(), "{made:?}");
     assert!(said.contains("stream AGENT_INBOX: created"), "{said}");
     assert!(said.contains(&format!("at {url}")), "{said}");
-    // By another authority, the certificate of the same name opens nothing.
+    // The server refuses a client's certificate of the same name that another authority issued.
     let ca = std::fs::read(alice.dir.join("ca.pem")).unwrap();
     certificates(&house.path(""), &alice.dir);
     std::fs::write(alice.dir.join("ca.pem"), ca).unwrap();
@@ -258,7 +260,7 @@ fn each_mailbox_has_64_mib_and_what_an_earlier_setup_gave_more_of_is_told() {
     let setup = |args: &[&str]| alice.done(&[&["nats", "setup", "agent-alice"], args].concat());
     assert!(setup(&["agent-bob"]).contains("room: 128 MiB for 2"));
     assert_eq!(room(&house.server), 128 << 20);
-    // As releases before this one made it.
+    // Make a mailbox of 1 GiB each, as earlier releases did.
     assert!(setup(&["--mailbox-mib", "1024"]).contains("stream AGENT_INBOX: updated"));
     assert_eq!(room(&house.server), 2 << 30);
     let said = setup(&["agent-carol"]);

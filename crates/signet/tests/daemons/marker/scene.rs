@@ -68,7 +68,8 @@ impl Scene {
     /// A line on the control socket that is no good call, and what comes back.
     pub(super) fn line(&self, home: &Home, line: &str) -> String {
         let mut socket = UnixStream::connect(home.dir.join("control.sock")).unwrap();
-        // It hangs up on a line that is too long, with or without a last word.
+        // Ignore failures: the daemon closes the connection on a line that is too long, and may or may not say why
+        // before.
         let _ = socket.write_all(format!("{line}\n").as_bytes());
         let mut answer = String::new();
         let _ = BufReader::new(socket).read_line(&mut answer);

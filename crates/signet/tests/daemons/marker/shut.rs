@@ -11,7 +11,8 @@ fn the_daemon_leaves_no_core_dump_and_shows_its_memory_to_nobody() {
     use std::os::unix::fs::MetadataExt as _;
     let house = House::new();
     let mut alice = house.home("alice");
-    // Files of a process that is not dumpable belong to root (proc(5)): as another user, that shows.
+    // If a process is not dumpable, its files in /proc belong to root (proc(5)). Root would see no difference, so run
+    // the daemon as another user.
     let user = match rustix::process::geteuid().is_root() {
         true => 65_534,
         false => rustix::process::geteuid().as_raw(),

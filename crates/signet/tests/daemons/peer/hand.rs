@@ -18,7 +18,7 @@ pub fn python() -> Command {
     ));
     let program = std::env::var_os("PYNACL").map_or_else(|| made.to_owned(), PathBuf::from);
     let mut command = Command::new(&program);
-    // A cache of compiled files beside the sources belongs to nobody.
+    // Let Python write no compiled files beside the sources: they would be left in the repository.
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }

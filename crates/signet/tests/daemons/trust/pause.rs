@@ -123,7 +123,8 @@ fn nobody_elses_word_and_no_old_word_pauses_or_resumes() {
         assert!(said.contains("statement-invalid"), "{said}");
         assert!(paused(home));
     }
-    // The word that let them go on once does not do so again.
+    // A resume that was obeyed once is refused when it is told again: otherwise anybody who kept it could end a later
+    // pause.
     let mut words = Vec::new();
     for verb in ["resume", "pause"] {
         alice.done(&[verb]);

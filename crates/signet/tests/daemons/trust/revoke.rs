@@ -134,7 +134,8 @@ fn a_revocation_by_file_counts_wherever_it_is_handed_in_also_while_stopped() {
         .remove(0);
     assert_eq!(taken["changed"], false);
     assert_eq!(decisions(&bob), ["bound", "revoked"]);
-    // Who does not know alice's root key cannot tell who signed.
+    // Carol's home does not know Alice's root key, so it cannot check the signature and refuses the revocation, with
+    // and without a daemon.
     for running in [false, true] {
         if running {
             carol.start();
@@ -176,7 +177,7 @@ fn a_person_who_lost_every_key_is_known_again_only_by_decision() {
     let mut anew = house.made("bob-anew", "agent-bob", "bob", &[]);
     anew.knows(&alice);
     anew.start();
-    // Whoever has something to say announces itself.
+    // A daemon announces itself only when it has something to send: give Bob's new one a message.
     anew.send(&alice, "notification", &json!({})).unwrap();
     let shown = eventually("an alarm", || {
         let shown = alice.json(&["trust", "pending"]);

@@ -78,7 +78,8 @@ fn a_server_whose_process_nobody_wrote_down_is_found_used_and_ended() {
     let number = machine.home("alice").join("nats/server.pid");
     let pid = std::fs::read_to_string(&number).unwrap();
     machine.done("alice", &["down", "--keep-nats"]);
-    // A second one that never listened has written its own number over it; or the first was not so far yet.
+    // The file with the server's process id is wrong (a second server overwrote it and never listened) or missing (the
+    // first was not written yet).
     for lost in [Some("2147483647\n"), None] {
         match lost {
             Some(text) => std::fs::write(&number, text).unwrap(),
@@ -165,7 +166,8 @@ fn a_login_that_the_server_refuses_is_not_told_as_a_server_that_is_down() {
     let with_line = [&up[..], &["--login", "-"]].concat();
     let output = machine.with_input("bob", &with_line, &line);
     assert!(output.status.success(), "{output:?}");
-    // Once more: the mailbox that the login may not make is looked at, and nobody waits for a refusal.
+    // Run it again without the line: this login may not make a mailbox, so `up` looks for the one that is there and
+    // does not wait for a refusal.
     let said = machine.done("bob", &up);
     assert!(said.contains("mailbox  it is there"), "{said}");
     machine.done("bob", &["down"]);
@@ -264,7 +266,8 @@ fn a_mailbox_of_a_home_that_up_made_was_deleted_and_doctors_hint_run_as_printed_
         next
     };
     assert!(mailbox(&machine, "alice").0);
-    // By up, which keeps the server of this home; and by whoever knows the command, with the key that up keeps.
+    // Two commands bring the mailbox back: `up`, as doctor prints it, and `nats setup` typed by hand, with the
+    // administrator's key that `up` keeps in the home.
     let program = signet().display().to_string();
     let by_hand = format!("{program} nats setup --home {}", home.display());
     for by_doctor in [true, false] {

@@ -117,7 +117,7 @@ fn an_agent_on_a_full_disk_does_not_come_up_and_does_when_there_is_room() {
         "--listen",
         "127.0.0.1:0",
     ];
-    // Enough for the keys, for the server's files, for its store; and never for the log.
+    // With so many KiB left the disk is full at another step each time, and never has enough room for the log.
     for left in [60, 100, 300, 2_000] {
         small.fill_but(left);
         let output = machine.run("disk/alice", &up);

@@ -24,7 +24,7 @@ impl Wire<'_> {
         let now = signet::clock::now();
         let taken = Revocation::sign(&person, &agent, 1, "lost", now, &root).unwrap();
         let body = json!({"revocation": taken.to_value()});
-        // Mallory only carries it.
+        // The person's root key signed the revocation, so it counts although Mallory brings it.
         self.accepted(self.mallory.call("agent.revoke", &bob, body));
         self.expect(Reason::CertificateRevoked, &lost.sign(lost.announce(&bob)));
         self.bob.done(&["trust", "revoke", "agent-left"]);

@@ -116,7 +116,7 @@ impl Wire<'_> {
         offer["params"]["body"]["versions"] = json!(["0.9.0", "1.0.0"]);
         self.expect(Reason::VersionDowngrade, &weaker.sign(offer));
 
-        // Bob announces to somebody of a higher name, who announces too.
+        // Two announces cross. Bob's id comes before that of Yves, so Bob's announce stands and Yves's is refused.
         let yves = Pen::made("agent-yves", "mallory", root, |_| {});
         yves.introduced_to(self.bob);
         let mark = self.watch.mark();
@@ -129,7 +129,8 @@ impl Wire<'_> {
         yves.flight(&self.watch, mark, self.bob, "agent.announce");
         self.expect(Reason::HandshakeCrossed, &yves.sign(yves.announce(&bob)));
 
-        // Victor's is half open; 63 more, and there is no room.
+        // Victor's handshake is half open already. Bob has room for 64: 63 more fit, and the 64th of this crowd finds
+        // none.
         for number in 0..64 {
             let pen = Pen::made(&format!("agent-crowd-{number}"), "mallory", root, |_| {});
             pen.introduced_to(self.bob);
@@ -174,7 +175,7 @@ impl Wire<'_> {
             self.signed(reason, message);
         }
         self.as_the_vectors_say();
-        // A box in a tier that keeps no secrets, whatever is in it.
+        // A sealed body in an unsealed tier is refused, whatever is in it.
         let boxed = sealed(self.next());
         self.signed(Reason::SealMismatch, boxed);
         for _ in 0..2 {
