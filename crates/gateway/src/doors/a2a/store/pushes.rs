@@ -69,8 +69,9 @@ impl Db {
             let seen = self.seen(task, sent)?;
             let mut events = seen.events;
             // The text of a task that is not kept is not pushed either: the receiver gets the task without its text,
-            // and asks this gateway for the text. A receiver for whom no event is left gets the task instead.
-            if !record.is_kept || events.is_empty() {
+            // and asks this gateway for the text. A receiver so far behind that events are gone gets the task in their place:
+            // otherwise it would not see that something is missing.
+            if !record.is_kept || seen.whole.is_some() || events.is_empty() {
                 events = vec![(seq, A2aEvent::Task(shown.clone()))];
             }
             due.push(Due {

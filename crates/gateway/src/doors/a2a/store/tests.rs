@@ -395,6 +395,14 @@ async fn a_stream_goes_on_after_any_event_and_sees_the_task_where_too_many_are_g
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);
     store.begin(begin("k", record("t", 1, "x"))).await.unwrap();
+    let config = PushConfig {
+        task_id: "t".to_owned(),
+        id: "p".to_owned(),
+        url: "https://x.example/".to_owned(),
+        token: None,
+        authentication: None,
+    };
+    store.put_push(owner(), config, true).await.unwrap();
     let mut news = store.follow("t");
     for number in 0..300 {
         let progress = json!({"state": "working", "note": format!("{number}")});
@@ -411,6 +419,11 @@ async fn a_stream_goes_on_after_any_event_and_sees_the_task_where_too_many_are_g
     assert!(seen.whole.is_none());
     let behind = store.seen("t".to_owned(), 3).await.unwrap();
     assert!(behind.whole.is_some());
+    let due = store.due("t".to_owned()).await.unwrap();
+    assert!(
+        matches!(due[0].events[..], [(300, A2aEvent::Task(_))]),
+        "a receiver of pushes that is as far behind gets the task as well"
+    );
     let up_to_date = store.seen("t".to_owned(), 300).await.unwrap();
     assert!(up_to_date.events.is_empty() && up_to_date.whole.is_none());
 }
