@@ -39,6 +39,7 @@ mod plain;
 mod proof;
 mod read;
 mod readers;
+mod reasons;
 mod reconcile;
 mod record;
 mod repair;
@@ -48,6 +49,7 @@ mod tail;
 mod unanswered;
 mod unread;
 mod verify;
+mod wanted;
 
 pub use anchor::forget_tree;
 pub use bundle::{ExcerptSubject, ExportError, Exported, LogExcerpt, Span, export, export_excerpt};
@@ -67,6 +69,7 @@ pub use months::inspect_months;
 pub use open::Sight;
 pub use opening::LogOpening;
 pub use read::{LogLines, read, read_file, read_from};
+pub use reasons::{Language, reason_in_words};
 pub use reconcile::{Difference, DifferenceKind, Reconciliation, reconcile};
 pub use record::{LogLine, MAX_LINE, Mark, kinds};
 pub use reserved::Reserved;
@@ -78,3 +81,4 @@ pub use verify::{
     BundleReport, Depth, LogFault, LogReport, ProgressFn, Settings, VerifyReport, Witness,
     WrongClock, log_files, verify, verify_bundles, verify_with,
 };
+pub use wanted::for_each_wanted;

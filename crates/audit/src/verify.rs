@@ -31,6 +31,7 @@ pub(crate) use agreement::{contradictions, forged_member, prove_parties};
 pub(crate) use authority::{KnownTrust, OUT_OF_DATES, Worth, worth};
 pub use bundle::BundleReport;
 pub(crate) use examine::broken_chain;
+pub(crate) use parallel::in_order;
 pub use report::{LogFault, LogReport, VerifyReport, Witness, WrongClock};
 
 use crate::claim::ClaimTeller;

@@ -25,6 +25,7 @@ use crate::envelope::{Form, Message, Method};
 use crate::handshake::Grant;
 use crate::headers::{CapabilityName, Tier};
 use crate::ids::AgentId;
+use crate::time::Timestamp;
 
 pub use body::{BodySchema, Misfit, SCHEMA_BYTES};
 pub use bounds::SchemaError;
@@ -44,6 +45,27 @@ pub const MAX_HOPS: u8 = 8;
 pub const MOST_CAPABILITIES: usize = 64;
 /// The largest budget, in messages a minute.
 pub const MOST_PER_MINUTE: u32 = 1_000_000;
+
+/// Whether a message is a ping or the answer to one, and says nothing else: a sign of life that no person has to read. Nobody hides a
+/// message by calling it a ping.
+pub fn is_mere_ping(message: &Message) -> bool {
+    let body = message.body();
+    match &message.form {
+        Form::Call(Method::Request) => {
+            let is_empty = message.summary.is_none() && body.is_none_or(Value::is_null);
+            let capability = message.headers.capability.as_ref();
+            is_empty && capability.is_some_and(|name| name.as_str() == PING)
+        }
+        Form::Success => {
+            let body = body.and_then(Value::as_object);
+            let received = body.and_then(|body| body.get("received")?.as_str());
+            let is_time = received.is_some_and(|time| time.parse::<Timestamp>().is_ok());
+            let is_pong = body.is_some_and(|body| body.len() == 2 && body.contains_key("pong"));
+            message.summary.is_none() && is_time && is_pong
+        }
+        Form::Call(_) | Form::Failure { .. } => false,
+    }
+}
 
 /// A capability that we offer.
 #[derive(Clone, Debug, PartialEq, Eq)]

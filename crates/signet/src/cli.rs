@@ -25,7 +25,7 @@ pub use help::defaults;
 pub use person::decisions::{FetchedDraft, PersonsHome, SealedLine};
 
 use crate::hint;
-use audit::state;
+use audit::{digest, state};
 use person::{alarms, drafts, key, pause, peer, policy, trust, watch};
 use print::{print, visible_lines};
 use setup::{
@@ -74,6 +74,7 @@ fn run(cli: SignetCli) -> Result<(), CliError> {
     match cli.command {
         SignetCommand::Alarms(args) => alarms::run(&args, home),
         SignetCommand::Audit(args) => audit::run(args, home),
+        SignetCommand::Digest(args) => digest::run(args, home),
         SignetCommand::Prove(args) => audit::prove::run(args, home),
         SignetCommand::Up(args) => up::up(&args, home),
         SignetCommand::Down(args) => up::down(&args, home),
@@ -225,6 +226,8 @@ enum SignetCommand {
     State(state::StateArgs),
     /// Prove a log, or read it
     Audit(audit::AuditArgs),
+    /// Tell what happened in a day, a week or a month, as a page to read in a minute
+    Digest(digest::DigestArgs),
     /// Make a page that proves what was said to whoever opens it, or check one
     Prove(audit::prove::ProveArgs),
     /// Print the JSON Schemas of the protocol, and of the calls of the sockets

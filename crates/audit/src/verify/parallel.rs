@@ -66,7 +66,7 @@ fn work_off(queue: &Mutex<Receiver<PoolJob<'_>>>) {
 
 /// Takes things, works on them on every core, and follows the results in their order: all three at the same time. What
 /// `follow` is done with is room for `take` to fill again. Ends when `take` has nothing more, or with the first error.
-pub(super) fn in_order<B: Default, T: Send, R: Send, E>(
+pub(crate) fn in_order<B: Default, T: Send, R: Send, E>(
     mut take: impl FnMut(B) -> Result<Option<T>, E>,
     work: impl Fn(T) -> R + Sync,
     mut follow: impl FnMut(R) -> Result<B, E>,

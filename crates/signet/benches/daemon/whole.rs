@@ -58,6 +58,11 @@ pub(crate) fn run(mut bench: Bench) {
         large.peak / small.peak,
     );
 
+    bench.figure(
+        "digest of 100,000 lines, seconds",
+        many.digested().as_secs_f64() * 1e5 / long as f64,
+    );
+
     let (small, large) = (few.reconciled(), many.reconciled());
     bench.held(
         "reconcile, CPU seconds for a million and half a million lines",
@@ -121,6 +126,15 @@ impl Logs {
 
     fn compared(&self) -> Spent {
         spent(self.near.command(&["state", "compare"]))
+    }
+
+    /// How long the page of everything that the log holds takes.
+    fn digested(&self) -> Duration {
+        let begun = Instant::now();
+        let mut command = self.near.command(&["digest", "--since", "2000-01-01"]);
+        let status = command.stdout(Stdio::null()).status().unwrap();
+        assert!(status.success(), "{status}");
+        begun.elapsed()
     }
 
     fn reconciled(&self) -> Spent {

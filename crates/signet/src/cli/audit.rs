@@ -1,6 +1,7 @@
 //! `signet audit`: prove a log, or read it.
 
 mod cursor;
+pub(super) mod digest;
 mod export;
 mod open;
 mod progress;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use signet_audit::{Depth, LogError, ProgressFn, Settings, reconcile, verify_with};
 
 use crate::cli::failure::exits::of_log;
-use crate::cli::{CliError, Exit};
+use crate::cli::{CliError, Exit, print};
 use progress::Bar;
 
 /// Prove a log, or read it.
@@ -162,7 +163,7 @@ fn conclude(
     } else {
         text.to_string()
     };
-    match crate::cli::print(&text) {
+    match print(&text) {
         Ok(()) | Err(CliError::Unread) => ended(verdict),
         Err(failure) => Err(failure),
     }

@@ -356,6 +356,7 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
         vec!["send", "agent-carol", "--notify", "{}"],
         vec!["audit", "verify", &log],
         vec!["audit", "show", &log],
+        vec!["digest"],
         vec!["schema"],
         vec!["pause"],
         vec!["resume"],

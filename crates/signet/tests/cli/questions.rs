@@ -807,4 +807,7 @@ fn make_the_sample() {
     )
     .unwrap();
     fs::write(sample().join("answers.md"), answers()).unwrap();
+    for (lang, page) in crate::digest::pages() {
+        fs::write(crate::digest::kept(lang), page).unwrap();
+    }
 }

@@ -9,8 +9,8 @@ use signet_proto::entry::{
 use signet_proto::envelope::{Class, Form, Message, Method};
 use signet_proto::ids::Digest;
 use signet_proto::keys::fingerprint;
+use signet_proto::policy::is_mere_ping;
 use signet_proto::receipt::MISSING;
-use signet_proto::time::Timestamp;
 
 use super::place::short;
 use super::topic::{Act, LineTopic};
@@ -222,7 +222,7 @@ impl LineRow {
         }
         // A ping is the daemons' own sign of life, which a person finds in the log, not among what was said. A ping that carries
         // anything else is shown: nobody hides a message by calling it a ping.
-        if !is_refused && is_ping(message) {
+        if !is_refused && is_mere_ping(message) {
             self.what = None;
         }
         if self.what == Some(LineTopic::Came) && self.act == Act::Declines {
@@ -346,26 +346,3 @@ impl LineRow {
         self.summary = tried.capability.as_ref().map(|name| name.to_string());
     }
 }
-
-/// Whether a message is a ping or its answer, and says nothing else.
-fn is_ping(message: &Message) -> bool {
-    let body = message.body();
-    match &message.form {
-        Form::Call(Method::Request) => {
-            let capability = message.headers.capability.as_ref();
-            let is_empty = message.summary.is_none() && body.is_none_or(serde_json::Value::is_null);
-            is_empty && capability.is_some_and(|name| name.as_str() == PING)
-        }
-        Form::Success => {
-            let body = body.and_then(|body| body.as_object());
-            let received = body.and_then(|body| body.get("received")?.as_str());
-            let is_time = received.is_some_and(|time| time.parse::<Timestamp>().is_ok());
-            let is_pong = body.is_some_and(|body| body.len() == 2 && body.contains_key("pong"));
-            message.summary.is_none() && is_time && is_pong
-        }
-        _ => false,
-    }
-}
-
-/// The capability that every daemon answers by itself.
-const PING: &str = "signet.ping";

@@ -8,7 +8,6 @@ mod line;
 mod parts;
 mod people;
 mod proof;
-mod reasons;
 mod refused;
 mod search;
 mod sentence;

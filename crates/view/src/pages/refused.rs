@@ -69,7 +69,7 @@ fn group(view: &RoomView<'_>, title: &str, tallies: &[Tally]) -> Markup {
     let text = view.text;
     let mut counts: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
     for tally in tallies {
-        let words = super::reasons::words(text, &tally.name);
+        let words = text.reason(&tally.name);
         let count = counts.entry(words).or_insert((0, &tally.name));
         count.0 += tally.n;
     }

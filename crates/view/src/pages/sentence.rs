@@ -93,7 +93,7 @@ pub(super) fn verb(view: &RoomView<'_>, act: Act) -> &'static str {
 
 /// A reason by its name, with its words beside it.
 pub(super) fn why(view: &RoomView<'_>, reason: &str) -> Markup {
-    html! { span.reason { (said(super::reasons::words(view.text, reason))) } }
+    html! { span.reason { (said(view.text.reason(reason))) } }
 }
 
 fn trust(view: &RoomView<'_>, change: &str) -> &'static str {

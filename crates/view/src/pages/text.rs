@@ -1,5 +1,7 @@
 //! Every word of the pages, in English and German. The texts of a log are shown as they are, in whatever language.
 
+use signet_audit::{Language, reason_in_words};
+
 macro_rules! texts {
     ($( $name:ident: $english:literal, $german:literal; )*) => {
         /// The words of one language.
@@ -295,6 +297,15 @@ impl Text {
             out.push(digit);
         }
         out
+    }
+
+    /// The meaning of a reason, or its name where there are no words for it.
+    pub(crate) fn reason<'a>(&self, reason: &'a str) -> &'a str {
+        let language = match self.lang {
+            "de" => Language::German,
+            _ => Language::English,
+        };
+        reason_in_words(reason, language).unwrap_or(reason)
     }
 
     /// The name of a tier.

@@ -150,7 +150,7 @@ fn answered_in(paths: &[PathBuf]) -> Result<AnsweredRequests, CliError> {
 }
 
 /// A time, or a day for its beginning.
-fn time(text: &str) -> Result<Timestamp, TimeError> {
+pub(super) fn time(text: &str) -> Result<Timestamp, TimeError> {
     export::day(text).map_or_else(|| text.parse(), Ok)
 }
 

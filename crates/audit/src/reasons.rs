@@ -1,15 +1,23 @@
-//! Reasons in plain words. The name of each is beside it, for who wants to look it up in docs/protocol.md.
+//! Reasons in plain words, in the languages in which a log is told to people. The name of each is what docs/protocol.md looks
+//! up.
 
-use super::text::Text;
+/// A language in which a log is told to people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// English.
+    English,
+    /// German.
+    German,
+}
 
-/// The meaning of a reason, or its name where no words are here for it.
-pub(super) fn words<'a>(text: &Text, reason: &'a str) -> &'a str {
-    let row = TABLE.iter().find(|(names, ..)| names.contains(&reason));
-    match (row, text.lang) {
-        (Some((_, _, german)), "de") => german,
-        (Some((_, english, _)), _) => english,
-        (None, _) => reason,
-    }
+/// The meaning of the reason of that name; `None` where there are no words for it.
+#[must_use]
+pub fn reason_in_words(reason: &str, language: Language) -> Option<&'static str> {
+    let (_, english, german) = TABLE.iter().find(|(names, ..)| names.contains(&reason))?;
+    Some(match language {
+        Language::English => english,
+        Language::German => german,
+    })
 }
 
 type ReasonWords = (&'static [&'static str], &'static str, &'static str);
@@ -210,10 +218,14 @@ mod tests {
     #[test]
     fn every_reason_of_the_protocol_has_words() {
         for reason in signet_proto::reject::Reason::ALL {
-            for lang in ["en", "de"] {
-                let words = words(Text::of(lang), reason.name());
-                assert_ne!(words, reason.name(), "{lang}");
+            for language in [Language::English, Language::German] {
+                let words = reason_in_words(reason.name(), language);
+                assert!(
+                    words.is_some_and(|words| words != reason.name()),
+                    "{reason:?}"
+                );
             }
         }
+        assert_eq!(reason_in_words("no-such-reason", Language::German), None);
     }
 }
