@@ -28,14 +28,20 @@ use crate::hint;
 use audit::{digest, state};
 use person::{alarms, drafts, key, pause, peer, policy, trust, watch};
 use print::{print, visible_lines};
+use setup::completions::{self, words};
 use setup::{
-    completions, demo, doctor, init, install, invite, man, mcp, nats, reload, run, schema, serve,
-    status, up, view,
+    demo, doctor, init, install, invite, man, mcp, nats, reload, run, schema, serve, status, up,
+    view,
 };
 use talk::{handle, handler, handoff, inbox, outbox, ping, quarantine, reply, send};
 
 /// Reads the command line and runs what it asks for.
 pub fn main() -> ExitCode {
+    if let Some(words) = words::asked_for(std::env::args_os()) {
+        // An error is not shown to somebody who types: there is nothing to offer then.
+        let _ = words::run(&words);
+        return Exit::Done.into();
+    }
     // A command line that cannot be parsed is reported as JSON as well, so look for `--json` here. A `--json` behind `--` does
     // not count: it belongs to the command that `signet inbox --each` or `signet handle` runs.
     let json = std::env::args_os()
@@ -51,7 +57,7 @@ pub fn main() -> ExitCode {
 }
 
 fn parse() -> Result<SignetCli, clap::Error> {
-    let mut command = help::unbroken(SignetCli::command());
+    let mut command = help::grouped(help::unbroken(SignetCli::command()));
     let matches = command.try_get_matches_from_mut(std::env::args_os())?;
     SignetCli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
@@ -77,6 +83,7 @@ fn run(cli: SignetCli) -> Result<(), CliError> {
         SignetCommand::Digest(args) => digest::run(args, home),
         SignetCommand::Prove(args) => audit::prove::run(args, home),
         SignetCommand::Up(args) => up::up(&args, home),
+        SignetCommand::Uninstall(args) => up::uninstall::run(&args, home),
         SignetCommand::Down(args) => up::down(&args, home),
         SignetCommand::Invite(args) => invite::invite(&args, home),
         SignetCommand::Accept(args) => invite::accept(&args, home),
@@ -234,6 +241,8 @@ enum SignetCommand {
     Schema(schema::SchemaArgs),
     /// Let systemd run an agent of this machine, under a user of its own; as root
     Install(install::InstallArgs),
+    /// Remove what `signet up` has made; keys and log stay unless you say so
+    Uninstall(up::uninstall::UninstallArgs),
     /// Print what a shell reads to complete command lines
     Completions(completions::CompletionsArgs),
     /// Print the manual page, or write those of all commands

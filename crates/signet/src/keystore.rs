@@ -27,6 +27,7 @@ mod place;
 mod retired;
 mod rotate;
 mod stage;
+mod stash;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -59,6 +60,7 @@ pub use rotate::{
     rotate_sealing, rotate_signing, take_control,
 };
 pub use stage::{KeyChange, adopt, stage};
+pub use stash::{StashError, persons_names, stash};
 
 /// Reads an X25519 key of a person from a file of theirs.
 ///
@@ -236,6 +238,15 @@ impl AgentKeys {
             _ => Ok(()),
         }
     }
+}
+
+/// Destroys the key store of a home, and the keys of its checkpoints: nobody signs as this agent any more.
+///
+/// # Errors
+/// When a file cannot be destroyed; the others then wait for the next time.
+pub fn destroy_all(home: &Home) -> Result<(), KeystoreError> {
+    disk::destroy_directory(&home.join("keys"))?;
+    Ok(disk::destroy_directory(&home.join("checkpoint-keys"))?)
 }
 
 /// Whether a staged change of keys waits to be adopted.

@@ -24,6 +24,7 @@ mod chance;
 mod daemon;
 mod ear;
 pub mod flood;
+mod help;
 mod home;
 mod house;
 pub mod log;
@@ -42,6 +43,7 @@ use std::time::{Duration, Instant};
 
 pub use chance::{Dice, StopAtEnd};
 pub use ear::Ear;
+pub use help::{LISTS, listed_commands};
 pub use home::{Home, receive};
 pub use house::House;
 pub use port::free_port;

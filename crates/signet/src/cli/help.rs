@@ -13,6 +13,83 @@ pub(super) fn unbroken(command: Command) -> Command {
     command.mut_subcommands(unbroken)
 }
 
+/// The same command, whose help lists the commands below it by what somebody wants to do.
+pub(super) fn grouped(command: Command) -> Command {
+    let (header, name) = {
+        let styles = command.get_styles();
+        (*styles.get_header(), *styles.get_literal())
+    };
+    let mut listed = String::new();
+    for (heading, names) in GROUPS {
+        listed.push_str(&format!("{header}{heading}:{header:#}\n"));
+        for of in *names {
+            let about = command.find_subcommand(of).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let row = format!("  {of:WIDTH$}  {about}");
+            let row = hanging(&row);
+            let styled = row.replacen(of, &format!("{name}{of}{name:#}"), 1);
+            listed.push_str(&format!("{styled}\n"));
+        }
+        listed.push('\n');
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}{header}Options:{header:#}\n{{options}}{{after-help}}"
+    ))
+}
+
+/// The commands by what somebody wants to do. The first five are enough to talk with another person's agent.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("First", &["up", "invite", "accept", "send", "view"]),
+    ("Begin", &["demo", "init", "run", "install"]),
+    (
+        "Talk",
+        &[
+            "inbox",
+            "reply",
+            "handoff",
+            "ping",
+            "outbox",
+            "quarantine",
+            "peer",
+        ],
+    ),
+    (
+        "Decide",
+        &[
+            "watch", "trust", "drafts", "approve", "policy", "pause", "resume", "alarms",
+        ],
+    ),
+    ("Read", &["status", "digest", "audit", "prove"]),
+    (
+        "Keep",
+        &[
+            "down",
+            "reload",
+            "doctor",
+            "key",
+            "nats",
+            "state",
+            "uninstall",
+        ],
+    ),
+    (
+        "Extend",
+        &[
+            "handle",
+            "handler",
+            "mcp",
+            "gateway",
+            "token",
+            "schema",
+            "completions",
+            "man",
+        ],
+    ),
+];
+
+/// Columns of the longest name of a command.
+const WIDTH: usize = 11;
+
 /// Every option that has a default which is no switch: its command, its name, the default.
 pub fn defaults() -> Vec<(String, String, String)> {
     let mut found = Vec::new();
@@ -218,6 +295,41 @@ mod tests {
                 assert!(quotes('\'') && quotes('"'), "broken within quotes: {line}");
             }
         }
+    }
+
+    #[test]
+    fn every_command_stands_in_one_group() {
+        let whole = crate::cli::SignetCli::command();
+        let shown = whole.get_subcommands().filter(|sub| !sub.is_hide_set());
+        let mut shown: Vec<&str> = shown.map(Command::get_name).collect();
+        let mut listed: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
+        shown.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, shown);
+        assert!(listed.iter().all(|name| name.len() <= WIDTH));
+    }
+
+    #[test]
+    fn the_groups_fit_into_80_columns_and_newcomers_read_five_commands_first() {
+        let help = grouped(unbroken(crate::cli::SignetCli::command()))
+            .render_help()
+            .to_string();
+        let (_, first) = help.split_once("First:\n").unwrap();
+        let (groups, _) = first.split_once("\nOptions:\n").unwrap();
+        assert!(
+            groups.lines().all(|line| line.chars().count() <= COLUMNS),
+            "{groups}"
+        );
+        let first = first.lines().take_while(|line| !line.is_empty());
+        // A description that is too long for its line goes on further to the right.
+        let first = first.filter(|line| !line.starts_with("   "));
+        let first: Vec<&str> = first
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        assert_eq!(first, ["up", "invite", "accept", "send", "view"]);
     }
 
     #[test]

@@ -22,6 +22,12 @@ pub(super) fn create(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
     private::create(path, content)
 }
 
+/// A new private file, durable, that has its name only when it is whole.
+pub(super) fn create_whole(path: &Path, content: &[u8]) -> Result<(), PrivateError> {
+    step().map_err(at(path))?;
+    private::create_whole(path, content)
+}
+
 /// A second name for a file; that it has it already is as well.
 pub(super) fn link(from: &Path, to: &Path) -> Result<(), PrivateError> {
     let linked = step().and_then(|()| match std::fs::hard_link(from, to) {
@@ -61,6 +67,24 @@ pub(super) fn destroy(path: &Path) -> Result<(), PrivateError> {
         .and_then(|()| std::fs::remove_file(path))
         .map_err(at(path))?;
     sync_beside(path)
+}
+
+/// Destroys every file in a directory and in those below it, and takes the directory away. Where there is none, nothing is to do.
+pub(super) fn destroy_directory(path: &Path) -> Result<(), PrivateError> {
+    let entries = match std::fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(at(path)(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(at(path))?;
+        // The kind is that of the entry itself: a link to a directory is removed, and nothing behind it.
+        match entry.file_type().map_err(at(path))?.is_dir() {
+            true => destroy_directory(&entry.path())?,
+            false => destroy(&entry.path())?,
+        }
+    }
+    remove_directory(path)
 }
 
 fn overwrite(path: &Path) -> io::Result<()> {

@@ -1,6 +1,7 @@
 mod carried;
 mod changes;
 mod killed;
+mod stashed;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::house::{LISTS, listed_commands};
+
 fn signet(args: &[&str]) -> Output {
     command(args).output().unwrap()
 }
@@ -256,16 +258,8 @@ fn commands(path: &[String], found: &mut Vec<Vec<String>>) {
     args.push("--help");
     let text = out(&signet(&args));
     found.push(path.to_vec());
-    let listed = text
-        .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty());
-    for name in listed
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
-    {
-        commands(&[path, &[name.to_owned()]].concat(), found);
+    for name in listed_commands(&text) {
+        commands(&[path, &[name]].concat(), found);
     }
 }
 
@@ -326,17 +320,11 @@ fn a_closed_pipe_ends_quietly() {
 
 /// Lines of prose that end although the next word would have had room: broken by hand, then by the parser.
 fn broken_by_hand(help: &str, width: usize) -> Vec<String> {
-    let lists = [
-        "Commands:",
-        "Options:",
-        "Arguments:",
-        "EXAMPLE:",
-        "EXIT CODES:",
-    ];
+    let lists = ["Options:", "Arguments:", "EXAMPLE:", "EXIT CODES:"];
     let (mut found, mut is_list) = (Vec::new(), false);
     for (line, next) in help.lines().zip(help.lines().skip(1)) {
         if line.ends_with(':') && !line.starts_with(' ') {
-            is_list = lists.contains(&line);
+            is_list = lists.contains(&line) || LISTS.contains(&line);
         }
         let indentation = |line: &str| line.len() - line.trim_start().len();
         let alike = !line.is_empty() && !next.is_empty() && indentation(line) == indentation(next);

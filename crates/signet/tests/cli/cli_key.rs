@@ -1,6 +1,7 @@
 //! `signet key` as a person uses it, by hand, with and without a daemon that runs.
 
 mod carried;
+mod stashed;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -14,6 +14,7 @@ mod broken_homes;
 mod cli_init;
 mod cli_key;
 mod cli_policy;
+mod completion;
 mod digest;
 mod exit_codes;
 mod hints;

@@ -3,6 +3,7 @@
 mod interrupt;
 mod mishaps;
 mod room;
+mod uninstall;
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;

@@ -218,14 +218,8 @@ fn helps() -> BTreeMap<String, String> {
     while let Some(words) = left.pop() {
         let named: Vec<&str> = words.iter().map(String::as_str).collect();
         let page = help(&named, &mut known);
-        let listed = page.lines().skip_while(|line| *line != "Commands:").skip(1);
-        let names = listed.take_while(|line| !line.is_empty());
-        // A description that is too long for its line goes on further to the right.
-        let names =
-            names.filter_map(|line| line.strip_prefix("  ").filter(|row| !row.starts_with(' ')));
-        let names = names.filter_map(|row| row.split_whitespace().next());
-        for name in names.filter(|name| *name != "help") {
-            left.push([&words[..], &[name.to_owned()]].concat());
+        for name in signet_testkit::listed_commands(&page) {
+            left.push([&words[..], &[name]].concat());
         }
     }
     known

@@ -258,13 +258,8 @@ fn every_command_and_option_in_the_documents_exists() {
                     continue;
                 }
                 let listed = help(&words, &mut known);
-                let names = listed
-                    .lines()
-                    .skip_while(|line| *line != "Commands:")
-                    .skip(1);
-                let mut names = names.take_while(|line| !line.is_empty());
-                let prefix = format!("  {token}");
-                if names.any(|line| line == prefix || line.starts_with(&format!("{prefix} "))) {
+                let names = signet_testkit::listed_commands(&listed);
+                if names.iter().any(|name| name == token) {
                     words.push(token);
                 }
             }

@@ -6,6 +6,7 @@ mod offline;
 mod revoke;
 mod rotate;
 mod show;
+mod stash;
 
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,8 @@ enum KeyCommand {
     Adopt,
     /// Revoke an agent's certificates, everywhere and for good
     Revoke(revoke::RevokeArgs),
+    /// Move the person's keys to a stick: copied, read back, compared, then removed
+    Stash(stash::StashArgs),
     /// Write the person's keys into one file for a safe place
     Export(carry::KeyExportArgs),
     /// Make a home again from an exported file
@@ -78,6 +81,7 @@ pub(crate) fn run(args: KeyArgs, home: Option<PathBuf>) -> Result<(), CliError> 
         KeyCommand::Install { file } => offline::install(&find(home)?, &file),
         KeyCommand::Adopt => adopt::run(&find(home)?),
         KeyCommand::Revoke(args) => revoke::run(args, home),
+        KeyCommand::Stash(args) => stash::run(&args, &find(home)?),
         KeyCommand::Export(args) => carry::export(args, &find(home)?),
         KeyCommand::Recover(args) => carry::recover(&args, &find(home)?),
         KeyCommand::Convert(args) => carry::convert(&args),

@@ -18,6 +18,7 @@ use crate::cli::{CliError, print, setup::init};
 use crate::keystore::Root;
 use agents::Installed;
 use machine::Machine;
+pub(crate) use names::HOMES;
 use names::Instance;
 use server::ServerChoice;
 pub(crate) use server::{LISTEN, keeps_server};

@@ -7,7 +7,9 @@ mod daemon;
 mod interrupt;
 pub(crate) mod lock;
 pub(crate) mod login;
+mod removal;
 pub(crate) mod server;
+pub(crate) mod uninstall;
 pub(crate) mod units;
 
 use std::path::PathBuf;
@@ -23,7 +25,7 @@ use signet_transport::Error;
 use crate::cli::exit::section;
 use crate::cli::setup::invite::bind_both;
 use crate::cli::setup::nats::mailboxes::BrokerFault;
-use crate::cli::{CliError, Exit, ask, print, setup::doctor, setup::init, setup::run};
+use crate::cli::{CliError, Exit, ask, print, setup::doctor, setup::init, setup::run, setup::view};
 use crate::clock;
 use crate::config::Config;
 use crate::hint;
@@ -127,6 +129,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         ask::change(&mut client, &Reload {})?;
     }
     print(NEXT)?;
+    print(view::next_step().unwrap_or_default())?;
     let unusable = certificate_fault(&home, &config);
     if units.is_some() || runs || args.background {
         connected(&home, &config)?;
@@ -188,24 +191,42 @@ pub(crate) fn down(args: &DownArgs, home: Option<PathBuf>) -> Result<(), CliErro
     let home = Home::find(home)?;
     let config = Config::load(&home)?;
     let _lock = UpLock::acquire(&home)?;
+    let StopResult { daemon, nats } = stop_all(&home, &config, args.keep_nats)?;
+    print(match daemon {
+        true => "daemon   ended\n",
+        false => "daemon   none ran\n",
+    })?;
+    match nats {
+        Some(true) => print("nats     ended\n"),
+        Some(false) => print("nats     none ran\n"),
+        None => Ok(()),
+    }
+}
+
+/// The processes that were stopped.
+struct StopResult {
+    /// Whether a daemon ran.
+    daemon: bool,
+    /// Whether the home's own server ran; `None` where it has none, or where that goes on.
+    nats: Option<bool>,
+}
+
+/// Stops the daemon, and the home's own NATS server unless it is to go on; their units go. The caller holds the lock.
+fn stop_all(home: &Home, config: &Config, keep_nats: bool) -> Result<StopResult, CliError> {
     let units = Units::of(&config.agent.agent);
     let stopped =
         |stop: fn(&Units) -> Result<bool, CliError>| units.as_ref().map_or(Ok(false), stop);
     let service = stopped(Units::stop_daemon)?;
-    let process = daemon::stop(&home)?;
-    print(match service || process {
-        true => "daemon   ended\n",
-        false => "daemon   none ran\n",
-    })?;
-    if let Some(own) = OwnServer::of(&home).filter(|_| !args.keep_nats) {
-        let service = stopped(Units::stop_server)?;
-        let process = own.stop();
-        print(match service || process {
-            true => "nats     ended\n",
-            false => "nats     none ran\n",
-        })?;
-    }
-    Ok(())
+    let daemon = daemon::stop(home)? || service;
+    let own = OwnServer::of(home).filter(|_| !keep_nats);
+    let nats = match own {
+        Some(own) => {
+            let service = stopped(Units::stop_server)?;
+            Some(own.stop() || service)
+        }
+        None => None,
+    };
+    Ok(StopResult { daemon, nats })
 }
 
 /// Makes the home if there is none, and refuses one of somebody else.
@@ -257,7 +278,7 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), CliError> {
         home.path().display(),
         fingerprint(&certificate.root),
         if own_root {
-            "         keys/root.pem, next-root.pem, control.pem and audit.pem are the person's: keep them elsewhere\n"
+            "         keys/root.pem, next-root.pem, control.pem and audit.pem are the person's; off this machine with them: signet key stash DIR\n"
         } else {
             ""
         },
@@ -348,8 +369,8 @@ fn after_help() -> String {
     format!("{EXPLAINED}\n{codes}\n{EXAMPLE}")
 }
 
-const NEXT: &str = "next     signet invite  # the line that lets another person's agent meet this one\n\
-                    next     signet view  # what happened and what waits, in a browser\n";
+const NEXT: &str =
+    "next     signet invite  # the line that lets another person's agent meet this one\n";
 
 const EXPLAINED: &str = "\
 It may be repeated: what is there stays, what is missing is made, what does not run is started.

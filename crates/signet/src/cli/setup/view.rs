@@ -74,6 +74,21 @@ pub(crate) fn run(args: &ViewArgs, homes: Vec<PathBuf>) -> Result<(), CliError> 
     ended
 }
 
+/// The next step of somebody who has just made an agent: how to look, where the programs for it lie beside this one.
+pub(crate) fn next_step() -> Option<&'static str> {
+    let is_there = |program: ViewProgram| program.is_there().unwrap_or(false);
+    match (is_there(ViewProgram::Desk), is_there(ViewProgram::Room)) {
+        (true, true) => {
+            Some("next     signet view  # what happened and what waits, in a browser\n")
+        }
+        (true, false) => {
+            Some("next     signet view --desk  # what waits for a decision, in a browser\n")
+        }
+        // Without the desk `signet view` does not open.
+        (false, _) => None,
+    }
+}
+
 /// The programs that run, and where they are reached.
 struct OpenView {
     household: Vec<ViewedHome>,

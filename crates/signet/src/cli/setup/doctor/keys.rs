@@ -207,7 +207,7 @@ fn persons_keys(home: &Home) -> CheckResult {
         false => check.advice(
             format!("{} lies in this home", here.join(" and ")), 
                 "whoever takes over this machine can decide as the person, not only as the agent",
-                "move it to a stick of the person's, and name it with --key or --root when it is asked for",
+                "signet key stash DIR  # moves it to a stick; then name it with --key or --root when it is asked for",
         ),
     }
 }

@@ -110,7 +110,7 @@ names! {
 }
 
 /// Below it are the homes.
-pub(super) const HOMES: &str = "/var/lib/signet";
+pub(crate) const HOMES: &str = "/var/lib/signet";
 const HANDLERS: &str = "/var/lib/signet-handlers";
 const GATEWAYS: &str = "/var/lib/signet-gateway";
 /// Whose members may read logs.

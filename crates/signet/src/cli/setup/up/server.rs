@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use signet_driver::find_nats_server;
 use signet_proto::ids::AgentId;
 
+use super::removal::remove;
 use crate::cli::CliError;
 use crate::cli::nats::conf::{ServerConf, User, is_quotable};
 use crate::cli::nats::{key, mailboxes};
@@ -132,6 +133,27 @@ impl OwnServer {
     /// The public key by which `agent` logs in, where it has a login.
     pub(in crate::cli) fn login_of(&self, agent: &AgentId) -> Result<Option<String>, CliError> {
         Ok(self.facts()?.users.remove(agent))
+    }
+
+    /// The agents besides `agent` that have a login.
+    pub(super) fn others(&self, agent: &AgentId) -> Result<Vec<AgentId>, CliError> {
+        let users = self.facts()?.users.into_keys();
+        Ok(users.filter(|user| user != agent).collect())
+    }
+
+    /// Removes its configuration, logins, log and mailboxes; it does not run. Files that others have put beside them stay.
+    pub(super) fn remove(&self) -> Result<(), CliError> {
+        let named = |name: &str| self.directory.join(name);
+        for name in ["store", PID, "server.log", "server.log.1"] {
+            remove(&named(name))?;
+        }
+        remove(&self.conf_file())?;
+        remove(&self.admin_seed())?;
+        // The list of logins goes last: by it the next run finds what an interrupted one has left.
+        remove(&self.facts_file())?;
+        // Where anything else lies there, the directory stays.
+        let _ = std::fs::remove_dir(&self.directory);
+        Ok(())
     }
 
     /// Gives `agent` a login by the public key `nkey`, and a mailbox; the server must run.
