@@ -36,6 +36,7 @@ interop: ## install, upgrade and remove as make and dpkg do it (needs root and D
 		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway" \
 		&& { scripts/try-proof "$${CARGO_TARGET_DIR:-target}/debug/signet" || [ $$? = 3 ]; } \
 		&& { scripts/try-view "$${CARGO_TARGET_DIR:-target}/debug/signet" || [ $$? = 3 ]; } \
+		&& { scripts/try-metrics || [ $$? = 3 ]; } \
 		&& scripts/try-descriptions
 
 demo: ## build signet and watch four agents meet, exchange, be attacked and prove it

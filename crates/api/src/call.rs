@@ -187,6 +187,7 @@ calls! {
     "carrier.routes"    ListRoutes -> CarrierRoutes, Carrier Shows, |_| vec![];
     "carrier.trust"     TakeTrust -> TrustTaken, Carrier Shows, |_| vec![];
     "carrier.transparency" FollowTransparency -> Transparency, Carrier Shows, |_| vec![];
+    "carrier.metrics"   ShowMetrics -> Metrics, Carrier Shows, |_| vec![];
 }
 
 decides!(

@@ -66,14 +66,18 @@ fn unread(error: &clap::Error) -> ExitCode {
 }
 
 fn check(config: Option<&Path>, handlers: Option<&Path>) -> ExitCode {
-    let unfit = config.and_then(|file| GatewayConfig::load(file).err());
-    if let Some(fault) = unfit {
+    let config = match config.map(GatewayConfig::load).transpose() {
+        Ok(config) => config,
+        Err(fault) => return failed(&told(&fault.to_string(), &fault.next()), USAGE),
+    };
+    if let Some(Err(fault)) = handlers.map(Handlers::load) {
         return failed(&told(&fault.to_string(), &fault.next()), USAGE);
     }
-    match handlers.map(Handlers::load) {
-        Some(Err(fault)) => failed(&told(&fault.to_string(), &fault.next()), USAGE),
-        _ => ExitCode::SUCCESS,
+    if let Some(words) = config.as_ref().and_then(GatewayConfig::numbers) {
+        // If standard output is closed, there is nobody left to tell.
+        let _ = std::io::Write::write_all(&mut std::io::stdout(), words.as_bytes());
     }
+    ExitCode::SUCCESS
 }
 
 fn token(file: &Path, command: &TokenFileCommand) -> ExitCode {

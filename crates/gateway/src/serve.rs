@@ -10,16 +10,17 @@ use signet_text::visible;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Auth, GatewayConfig};
+use crate::config::GatewayConfig;
 use crate::context::Context;
 use crate::daemon::Daemon;
 use crate::doors::carriers::ConfiguredCarriers;
+use crate::doors::metrics::MetricsListener;
 use crate::doors::{self, a2a};
 use crate::hint;
 use crate::listener::{Door, Listener};
 use crate::outgoing::HttpClient;
 use crate::say::{NO_ROOM, REFUSED, failed, told};
-use crate::tokens::{Anybody, Tokens};
+use crate::tokens::Tokens;
 
 /// What `signet gateway` hands over.
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub(crate) struct ServeArgs {
     /// The agent's socket (agent.sock), as `signet gateway` finds it
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
-    /// The socket of foreign carriers (carrier.sock), where [inbox] or [discord] is in the configuration
+    /// The socket of foreign carriers (carrier.sock), where [inbox], [discord] or [metrics] is in the configuration
     #[arg(long, value_name = "PATH")]
     carrier_socket: Option<PathBuf>,
 }
@@ -67,7 +68,15 @@ async fn run(args: &ServeArgs, config: GatewayConfig) -> Result<(), ExitReason> 
     let listener = Listener::bind(&config).await;
     let listener = listener.map_err(|(what, next)| (what, next.to_owned(), USAGE))?;
     let stop = CancellationToken::new();
-    let door = door(&config, &stop);
+    let numbers = match &config.metrics {
+        None => None,
+        Some(section) => {
+            let socket = args.carrier_socket.as_deref();
+            let numbers = MetricsListener::bind(&config, section, socket, &stop).await;
+            Some(numbers.map_err(|(what, next)| (what, next, USAGE))?)
+        }
+    };
+    let door = Door::of(&config, &stop);
     let context = Arc::new(Context {
         daemon: Arc::new(Daemon::at(&args.socket)),
         outgoing,
@@ -85,6 +94,10 @@ async fn run(args: &ServeArgs, config: GatewayConfig) -> Result<(), ExitReason> 
     // reads the address expects the channel to show every message from then on.
     carriers.fix_places().await;
     say_where(&context.config, &listener, &door);
+    if let Some(numbers) = numbers {
+        numbers.say_where();
+        tokio::spawn(numbers.serve(stop.clone()));
+    }
     let inbox = carriers.begin();
     if let Some(room) = &a2a {
         context.spawn(a2a::warn_at_start(Arc::clone(room)));
@@ -102,18 +115,6 @@ fn open_a2a(context: &Arc<Context>) -> Result<Option<Arc<a2a::A2aDoor>>, ExitRea
     let room = a2a::A2aDoor::open(context);
     room.map(Some)
         .map_err(|fault| (fault.to_string(), fault.next().to_owned(), REFUSED))
-}
-
-pub(crate) fn door(config: &GatewayConfig, stop: &CancellationToken) -> Door {
-    match config.listen.auth {
-        Auth::None => Door::Open(Box::new(Anybody::new(config.limits))),
-        Auth::Token => {
-            let path = config.path(&config.listen.tokens);
-            let tokens = Arc::new(Tokens::of(path, config.limits));
-            tokio::spawn(Arc::clone(&tokens).watch(stop.clone()));
-            Door::Tokens(tokens)
-        }
-    }
 }
 
 /// Prints where the gateway listens, and a warning where everybody or nobody is let in.

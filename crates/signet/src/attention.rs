@@ -28,8 +28,8 @@ pub(crate) use audience::{Audience, note};
 pub(crate) use command::NotifyHook;
 pub use journal::{MESSAGE_IDS, SystemJournal};
 pub(crate) use pace::{NotifyPace, PaceStep};
-pub(crate) use record::certificate;
 use record::{alarm, changed_root, draft, introduction, quarantined};
+pub(crate) use record::{certificate, made_at};
 
 /// A certificate that ends within this time is told of.
 pub(crate) const ENDS_SOON: Duration = Duration::from_secs(30 * DAY);

@@ -203,6 +203,12 @@ impl CarrierSet {
         }
     }
 
+    /// Each carrier by its name, and whether it is up.
+    pub fn states(&self) -> impl Iterator<Item = (&CarrierId, bool)> {
+        let all = self.0.iter();
+        all.map(|(id, carrier)| (id, carrier.is_connected()))
+    }
+
     /// Whether any carrier is up.
     pub fn is_any_connected(&self) -> bool {
         self.0.values().any(|carrier| carrier.is_connected())

@@ -21,6 +21,7 @@ mod intake;
 mod journal;
 mod keys;
 mod log_view;
+mod meters;
 mod months;
 mod person;
 mod settings;
@@ -233,23 +234,22 @@ impl Running {
         let (view, views) = watch::channel(memory.node.trust().clone());
         let carrying = Carrying::new(connected.foreign, connected.routes, &config, views.clone());
         let (actions, allowed) = mpsc::channel(ACTIONS);
-        let keeper = Keeper::start(memory.store)?;
-        let journal = Journal::start(memory.log, actions, keeper.snapshots())?;
+        let (keeper, meters) = (Keeper::start(memory.store)?, Arc::default());
+        let journal = Journal::start(memory.log, actions, keeper.snapshots(), Arc::clone(&meters))?;
         let (told, reports) = mpsc::channel(ACTIONS);
         let hook = NotifyHook::start(lock.home(), config.notify.clone());
         let audience = Audience::new(SystemJournal::of_environment(), hook.clone());
         let effects = Effects::new(carriers.clone(), view, told, audience);
         let effects = tokio::spawn(effects.run(allowed));
-        let taken = intake::start(connected.readings, views);
+        let taken = intake::start(connected.readings, views, Arc::clone(&meters));
         let (calls, called) = mpsc::channel(CALLS);
         let (stopping, served) = serve_sockets(&config, &lock, &calls)?;
-        let (found, faults) = mpsc::channel(1);
+        let ((found, faults), (probes, probed)) = (mpsc::channel(1), mpsc::channel(1));
         let months = Months::watch(lock.home(), &config, memory.unread.take(), found)?;
-        let (probes, probed) = mpsc::channel(1);
         let (groups, log) = journal.ends(memory.log_fault);
         Ok(Self {
             event_loop: EventLoop {
-                journal: Appender::new(groups, memory.told, keeper.rows()),
+                journal: Appender::new(groups, memory.told, keeper.rows(), Arc::clone(&meters)),
                 status: StatusLine::of(manager.clone()),
                 manager,
                 stopped: false,
@@ -262,6 +262,7 @@ impl Running {
                     consumers: Consumers::new(),
                     decisions: Decisions::new(config.people_sign, clock::now()),
                     person: Person::new(hook),
+                    meters,
                     settings: LiveConfig::of(config),
                 },
             },

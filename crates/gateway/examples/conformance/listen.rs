@@ -15,9 +15,9 @@ use crate::config::GatewayConfig;
 use crate::context::Context;
 use crate::daemon::Daemon;
 use crate::doors::mcp::http;
-use crate::listener::{Doors, Listener};
+use crate::listener::{Door, Doors, Listener};
 use crate::outgoing::HttpClient;
-use crate::serve::{door, say_where};
+use crate::serve::say_where;
 
 /// Serves by a file that `signet gateway` would read, until the process ends. Each session has a server of its own.
 ///
@@ -41,7 +41,7 @@ async fn run<S: ServerHandler>(
 ) -> Result<(), String> {
     let listener = Listener::bind(&config).await.map_err(|(what, _)| what)?;
     let stop = CancellationToken::new();
-    let door = door(&config, &stop);
+    let door = Door::of(&config, &stop);
     say_where(&config, &listener, &door);
     let context = Arc::new(Context {
         // Nothing of the server asks it anything.

@@ -162,6 +162,10 @@ pub(crate) enum Lacking {
         "[inbox] and [discord] carry messages by the daemon's carrier socket, and there is none"
     )]
     Socket,
+    #[error(
+        "[metrics] shows numbers that the daemon tells at its carrier socket, and there is none"
+    )]
+    NumbersSocket,
 }
 
 impl Lacking {
@@ -171,7 +175,7 @@ impl Lacking {
             Self::Discord(_) => {
                 "correct [discord] in gateway.toml, or the file that it names; docs/gateway.md has every key"
             }
-            Self::Socket => {
+            Self::Socket | Self::NumbersSocket => {
                 "set `socket` under [carrier-socket] of the daemon's config.toml, and start the daemon again"
             }
         }

@@ -11,11 +11,17 @@ impl GatewayConfig {
         let owned = |what: Option<&'static str>| what.map(str::to_owned);
         owned(self.open_by_mistake())
             .or_else(|| owned(self.limits.unfit()))
-            .or_else(|| listen.hosts.iter().find_map(|host| unfit_host(host)))
+            .or_else(|| {
+                listen
+                    .hosts
+                    .iter()
+                    .find_map(|host| unfit_host(host, "[listen]"))
+            })
             .or_else(|| listen.origins.iter().find_map(|named| unfit_origin(named)))
             .or_else(|| owned(self.unfit_tier()))
             .or_else(|| self.a2a.unfit())
             .or_else(|| self.discord.as_ref()?.unfit())
+            .or_else(|| self.unfit_metrics())
     }
 
     fn open_by_mistake(&self) -> Option<&'static str> {
@@ -52,8 +58,8 @@ impl CallerLimits {
     }
 }
 
-/// A name is compared with what callers send in `Host`, less the port.
-fn unfit_host(host: &str) -> Option<String> {
+/// A name is compared with what callers send in `Host`, less the port. `section` has the name.
+pub(super) fn unfit_host(host: &str, section: &str) -> Option<String> {
     let version_6 = host
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'));
@@ -63,7 +69,7 @@ fn unfit_host(host: &str) -> Option<String> {
     };
     (!is_fit).then(|| {
         format!(
-            "`hosts` under [listen] has {host:?}, by which nobody calls it: write the name alone, such as \
+            "`hosts` under {section} has {host:?}, by which nobody calls it: write the name alone, such as \
              \"agent.example.org\", without scheme, port, path or `*`"
         )
     })

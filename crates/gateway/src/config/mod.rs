@@ -5,6 +5,7 @@
 pub(crate) mod a2a;
 pub(crate) mod carriers;
 mod fit;
+pub(crate) mod metrics;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -34,6 +35,8 @@ pub(crate) struct GatewayConfig {
     pub(crate) rpc: RpcSection,
     pub(crate) mcp: McpSection,
     pub(crate) a2a: a2a::A2aSection,
+    /// The numbers; off when absent.
+    pub(crate) metrics: Option<metrics::MetricsSection>,
     /// The directory of the file, beside which what it names by a relative path lies.
     #[serde(skip)]
     pub(crate) beside: PathBuf,
@@ -281,7 +284,8 @@ mod tests {
         let own = ["a2a", "discord", "inbox"];
         let pages = concat!(
             include_str!("../../../../docs/gateway.md"),
-            include_str!("../../../../docs/a2a.md")
+            include_str!("../../../../docs/a2a.md"),
+            include_str!("../../../../docs/metrics.md")
         );
         let mut documented = BTreeSet::new();
         for row in pages.lines().filter_map(|row| row.strip_prefix("| `")) {
@@ -301,7 +305,7 @@ mod tests {
                 let is_there = |section| documented.contains(&(section, key.as_str()));
                 assert!(
                     is_there(&section) || own.contains(&section.as_str()) && is_there(""),
-                    "`{key}` of [{section}] has no row in a table of docs/gateway.md or docs/a2a.md"
+                    "`{key}` of [{section}] has no row in a table of docs/gateway.md, docs/a2a.md or docs/metrics.md"
                 );
             }
         }

@@ -7,14 +7,16 @@
 //! | `rpc` | programs that know the calls of the daemon, at `/rpc` |
 //! | `inbox` | gateways of peers, at the inbox: HTTP as a carrier |
 //! | `discord` | a channel, as a carrier |
+//! | `metrics` | Prometheus, at a listener of its own: the numbers of the daemon |
 //!
-//! What comes in by the last two goes to `carrier.sock`, and they begin together (`carriers`).
+//! What comes in by `inbox` and `discord` goes to `carrier.sock`, and they begin together (`carriers`).
 
 pub(crate) mod a2a;
 pub(crate) mod carriers;
 pub(crate) mod discord;
 pub(crate) mod inbox;
 pub(crate) mod mcp;
+pub(crate) mod metrics;
 pub(crate) mod rpc;
 
 use std::sync::Arc;

@@ -8,10 +8,12 @@ use axum::response::Response;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use signet_listener::{ConnectionActivity, Remote, discard, only};
+use tokio_util::sync::CancellationToken;
 
 use super::gate::KnownCaller;
 use super::guarded::guarded;
 use super::refusal::{later, refused};
+use crate::config::{Auth, GatewayConfig};
 use crate::tokens::{Admitted, Anybody, NotAdmitted, Tokens};
 
 /// How callers prove who they are.
@@ -53,6 +55,19 @@ pub(super) async fn authenticate(
 }
 
 impl Door {
+    /// As the configuration says. The file of the tokens is watched until `stop`.
+    pub(crate) fn of(config: &GatewayConfig, stop: &CancellationToken) -> Self {
+        match config.listen.auth {
+            Auth::None => Self::Open(Box::new(Anybody::new(config.limits))),
+            Auth::Token => {
+                let path = config.path(&config.listen.tokens);
+                let tokens = Arc::new(Tokens::of(path, config.limits));
+                tokio::spawn(Arc::clone(&tokens).watch(stop.clone()));
+                Self::Tokens(tokens)
+            }
+        }
+    }
+
     /// Those who are let in, where not everybody is.
     pub(crate) fn tokens(&self) -> Option<Arc<Tokens>> {
         match self {

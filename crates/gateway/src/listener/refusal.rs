@@ -92,6 +92,9 @@ fn absent(path: &str) -> &'static str {
             "`enabled` under [rpc] of gateway.toml is false; without that line JSON-RPC is there"
         }
         "/mcp" => "`enabled` under [mcp] of gateway.toml is false; without that line MCP is there",
+        "/metrics" => {
+            "numbers are told at an address of their own, where gateway.toml has [metrics] (docs/metrics.md)"
+        }
         _ if is_of_a2a(path) => {
             "`enabled` under [a2a] of gateway.toml is false; without that line A2A is there"
         }
@@ -100,7 +103,7 @@ fn absent(path: &str) -> &'static str {
         }
         _ => {
             "there are POST /rpc (JSON-RPC), /mcp (MCP), POST /a2a/<agent> (A2A) and GET /.well-known/agent-card.json, unless \
-             gateway.toml switches them off"
+             gateway.toml switches them off; and at the address of [metrics] GET /metrics"
         }
     }
 }
@@ -138,6 +141,7 @@ mod tests {
         for (path, named) in [
             ("/rpc", "[rpc]"),
             ("/mcp", "[mcp]"),
+            ("/metrics", "[metrics]"),
             ("/", "[a2a]"),
             ("/a2a/", "[a2a]"),
             ("/a2a/agent-bob/", "[a2a]"),

@@ -152,7 +152,7 @@ fn about(node: &Node, peer: &AgentId, record: Attention) -> Attention {
 }
 
 /// When we made a message: its id says it (RFC 9562, version 7).
-fn made_at(message_id: MessageId) -> Timestamp {
+pub(crate) fn made_at(message_id: MessageId) -> Timestamp {
     let bytes = message_id.as_bytes().iter().take(6);
     let millis = bytes.fold(0, |millis: i64, byte| (millis << 8) | i64::from(*byte));
     Timestamp::from_millis(millis)

@@ -12,6 +12,7 @@ use crate::clock;
 
 use super::action::Action;
 use super::journal::JournalGroup;
+use super::meters::Meters;
 use super::watchdog::Probe;
 
 /// How many lines lie between two snapshots of the state; as many as the state has rows, where that is more.
@@ -93,27 +94,33 @@ pub(super) struct Appender {
     since: u64,
     /// How many rows that one had: a large state is written more rarely.
     rows: Arc<AtomicU64>,
+    meters: Arc<Meters>,
 }
 
 /// The journal's thread has ended: the log cannot be written any more.
 pub(super) struct JournalEnded;
 
 impl Appender {
-    /// A way in by `groups`; the state lacks the last `since` lines and has `rows` rows.
+    /// A way in by `groups`; the state lacks the last `since` lines and has `rows` rows. `meters` counts what passes.
     pub(super) fn new(
         groups: mpsc::Sender<JournalGroup>,
         since: u64,
         rows: Arc<AtomicU64>,
+        meters: Arc<Meters>,
     ) -> Self {
         Self {
             groups,
             since,
             rows,
+            meters,
         }
     }
 
     /// Hands a batch over, and says whether one of its lines is about something else than a message that came.
     pub(super) async fn append(&mut self, node: &Node, batch: Batch) -> Result<bool, JournalEnded> {
+        for outcome in &batch.outcomes {
+            self.meters.note_outcome(batch.now, outcome);
+        }
         let mut group = batch.into_group(node);
         // Add with saturation: `write_state_next` sets this count to the greatest number, and a plain addition to that would
         // overflow.

@@ -17,6 +17,7 @@ mod inbox;
 mod keys;
 mod leases;
 pub(super) mod listing;
+mod metrics;
 mod narrow;
 mod nearest;
 mod offer;
@@ -33,7 +34,7 @@ mod status;
 mod subscribe;
 
 use serde_json::Value;
-use signet_api::{ApiError, Call, Method, Reason, Request, ShowStatus, with_request};
+use signet_api::{ApiError, Call, Method, Reason, Request, ShowMetrics, ShowStatus, with_request};
 use signet_proto::reject;
 
 use crate::control::{Narrowing, Notifier, RawCall, ReplySender, SocketCaller};
@@ -81,10 +82,17 @@ pub(super) fn call(state: &mut DaemonState, raw: RawCall) -> Batch {
     // A call that came before `narrow` keeps its wider reach. Calls are served in order, so apply the narrowing here, where the
     // call is served, and not when it comes.
     let caller = narrowing.of(caller);
-    // On a full disk no line can be written: refuse every call but `status`, which has to say what is wrong, and writes none.
+    // On a full disk no line can be written: refuse every call but those that have to say what is wrong, and write none.
     if state.log.full_since().is_some() {
+        let may_use = |line: &&Method| caller.may_use(line);
+        let is_callers = Call::named(&method).filter(may_use).is_some();
         reply.send(match Call::parse(&method, params) {
-            Ok(Call::ShowStatus(_)) => value_of::<ShowStatus>(&status::status(state, &caller)),
+            Ok(Call::ShowStatus(_)) if is_callers => {
+                value_of::<ShowStatus>(&status::status(state, &caller))
+            }
+            Ok(Call::ShowMetrics(_)) if is_callers => {
+                value_of::<ShowMetrics>(&metrics::metrics(state))
+            }
             _ => Err(disk_full()),
         });
         return Batch::nothing();

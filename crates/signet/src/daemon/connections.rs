@@ -34,6 +34,11 @@ impl Connections {
         self.carriers.is_any_connected()
     }
 
+    /// Each carrier by its name, and whether it is up.
+    pub(super) fn states(&self) -> impl Iterator<Item = (&CarrierId, bool)> {
+        self.carriers.states()
+    }
+
     /// Whether any carrier keeps mail for this agent.
     pub(super) fn has_mailbox(&self) -> bool {
         self.carriers.has_mailbox()

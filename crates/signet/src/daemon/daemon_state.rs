@@ -2,6 +2,8 @@
 //!
 //! A call is answered from here, and gives back what is to be written ([`super::batch::Batch`]); the event loop writes it.
 
+use std::sync::Arc;
+
 use signet_api::{ApiError, Reloaded, Request};
 use signet_proto::node::{At, Node, Outcome};
 use signet_proto::time::Timestamp;
@@ -21,6 +23,7 @@ use super::connections::Connections;
 use super::consumers::Consumers;
 use super::keys::OwnKeys;
 use super::log_view::LogView;
+use super::meters::Meters;
 use super::person::Person;
 use super::settings::LiveConfig;
 
@@ -39,6 +42,8 @@ pub(super) struct DaemonState {
     pub(super) decisions: Decisions,
     /// What the person was told.
     pub(super) person: Person,
+    /// What is counted for whoever keeps the machine.
+    pub(super) meters: Arc<Meters>,
 }
 
 impl DaemonState {

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tracing::{error, warn};
 
 use crate::carrier::{News, Settling, Ticket};
+use crate::clock;
 use crate::control::RawCall;
 use crate::manager::Manager;
 
@@ -212,7 +213,10 @@ impl EventLoop {
         let at = self.at();
         let (mut outcomes, mut settled) = (Vec::with_capacity(judged.len()), Vec::new());
         for (judged, ticket) in judged {
+            let began = clock::elapsed();
             let mut outcome = self.state.node.turn(at).handle_inbound(judged);
+            let took = clock::elapsed().saturating_sub(began);
+            self.state.meters.judge.note(took);
             let polled = outcome.polled.take();
             let ruled = outcome.ruled.map(|ruled| Settling { ruled, polled });
             settled.extend(ticket.zip(ruled));

@@ -13,6 +13,8 @@ use tokio::task::JoinHandle;
 use crate::carrier::{News, Reading, Ticket};
 use crate::clock;
 
+use super::meters::Meters;
+
 /// How many arrivals one worker takes at once.
 const CHUNK: usize = 64;
 /// From how many messages on a chunk is judged by a task of its own.
@@ -54,12 +56,14 @@ impl Judging {
 pub(super) fn start(
     readings: Vec<Reading>,
     view: watch::Receiver<TrustView>,
+    meters: Arc<Meters>,
 ) -> mpsc::Receiver<IntakeItem> {
     let (taken, waiting) = mpsc::channel(CHUNKS);
     let workers = Workers {
         view,
         under_way: Arc::new(Semaphore::new(KIB_UNDER_WAY)),
         allowance: Arc::default(),
+        meters,
         taken,
     };
     for reading in readings {
@@ -114,6 +118,7 @@ struct Workers {
     /// How many messages of strangers may still cost a line. The node keeps the same count and decides; this one spares the
     /// workers signatures that the node would not look at.
     allowance: Arc<Mutex<LineAllowance>>,
+    meters: Arc<Meters>,
     taken: mpsc::Sender<IntakeItem>,
 }
 
@@ -130,10 +135,10 @@ impl Workers {
         };
         // Clone the trust view instead of borrowing it: a borrow would block the task that publishes the next view.
         let (view, allowance) = (self.view.borrow().clone(), Arc::clone(&self.allowance));
-        let by = carrier.clone();
+        let (by, meters) = (carrier.clone(), Arc::clone(&self.meters));
         // Judge a few messages right here where nothing is queued before them: to wake a worker for them would take longer.
         let is_alone = chunk.len() < SPAWNED && self.taken.capacity() == CHUNKS;
-        let work = move || judge(chunk, &by, &view, &allowance);
+        let work = move || judge(chunk, &by, &view, &allowance, &meters);
         let judging = match is_alone {
             true => Judging::Done(work()),
             false => Judging::UnderWay(tokio::spawn(async move { work() })),
@@ -150,13 +155,16 @@ fn judge(
     by: &CarrierId,
     view: &TrustView,
     allowance: &Mutex<LineAllowance>,
+    meters: &Meters,
 ) -> Vec<(Judged, Option<Ticket>)> {
     // Ignore that a panic elsewhere poisoned the lock: it guards one count, which is valid at every moment.
     let allowance = || allowance.lock().unwrap_or_else(PoisonError::into_inner);
     let mut left = allowance().left(clock::now());
     let judge = |mut raw: RawArrival| {
         let ticket = raw.ticket.take();
+        let began = clock::elapsed();
         let judged = raw.judge(view, left > 0).by(by.clone());
+        meters.verify.note(clock::elapsed().saturating_sub(began));
         if judged.is_strangers() && left > 0 {
             // Other workers spend from the same allowance for strangers meanwhile, so the `left` that was read above may be too
             // high: ask the allowance itself.

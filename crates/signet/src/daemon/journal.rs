@@ -15,6 +15,7 @@
 //! kept, and the event loop, which sees it in [`LogView`], takes nothing in until it is durable.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,6 +34,7 @@ use crate::state::{StateSnapshot, offer};
 
 use super::action::Action;
 use super::log_view::LogView;
+use super::meters::Meters;
 use super::watchdog::Probe;
 
 /// The most entries that share one fdatasync.
@@ -100,7 +102,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Starts the thread. Actions go to `actions`, in order, and snapshots to `snapshots`.
+    /// Starts the thread. Actions go to `actions`, in order, and snapshots to `snapshots`; `meters` counts what is written.
     ///
     /// # Errors
     /// When the system gives no thread, or this is called outside of a runtime.
@@ -108,6 +110,7 @@ impl Journal {
         log: Log,
         actions: mpsc::Sender<Vec<Action>>,
         snapshots: SyncSender<StateSnapshot>,
+        meters: Arc<Meters>,
     ) -> std::io::Result<Self> {
         let (groups, waiting) = mpsc::channel(WAITING);
         let (durable, head) = watch::channel(log.head());
@@ -123,6 +126,7 @@ impl Journal {
             is_full,
             actions,
             snapshots,
+            meters,
         };
         let thread = thread::Builder::new().name("journal".into());
         let thread = thread.spawn(move || writer.run())?;
@@ -170,6 +174,7 @@ struct Writer {
     is_full: watch::Sender<Option<Timestamp>>,
     actions: mpsc::Sender<Vec<Action>>,
     snapshots: SyncSender<StateSnapshot>,
+    meters: Arc<Meters>,
 }
 
 /// What the thread does once a group is durable.
@@ -189,6 +194,7 @@ impl Writer {
                 self.answer();
                 continue;
             }
+            let (began, before) = (clock::elapsed(), self.log.position());
             let mut allowed = Allowed::default();
             let mut count = self.append(first, &mut allowed)?;
             while count < GROUP
@@ -198,6 +204,8 @@ impl Writer {
             }
             self.patiently(Log::commit)?;
             self.tell_head()?;
+            self.meters
+                .note_append(began, &before, &self.log.position());
             self.answer();
             // Hand the snapshot over only after the commit: if the state knew lines that the log
             // lacks, the next start would conclude that the log lost lines.

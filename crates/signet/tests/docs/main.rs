@@ -235,6 +235,7 @@ fn every_command_and_option_in_the_documents_exists() {
         "docs/mcp.md",
         "docs/view.md",
         "docs/gateway.md",
+        "docs/metrics.md",
         "keys/README.md",
         "clients/python/README.md",
         "clients/typescript/README.md",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::text;
 
 /// The pages that several readers share: each begins with its contents.
-const LONG: [&str; 9] = [
+const LONG: [&str; 10] = [
     "docs/by-hand.md",
     "docs/troubleshooting.md",
     "docs/operations.md",
@@ -15,6 +15,7 @@ const LONG: [&str; 9] = [
     "docs/handlers.md",
     "docs/mcp.md",
     "docs/gateway.md",
+    "docs/metrics.md",
 ];
 
 /// The root of the repository.

@@ -23,7 +23,7 @@ pub(crate) struct GatewayArgs {
     /// What it does; gateway.toml in the home when absent
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The socket of foreign carriers, for [inbox] and [discord]; that of the home's configuration when absent
+    /// The socket of foreign carriers, for [inbox], [discord] and [metrics]; that of the home's configuration when absent
     #[arg(long, value_name = "PATH")]
     carrier_socket: Option<PathBuf>,
 }

@@ -78,7 +78,7 @@ async fn a_question_that_comes_with_lines_is_answered_while_the_disk_is_full() {
     let log = Log::open_on(faults, dir.path(), clock::now(), &genesis(), None).unwrap();
     let (actions, _taken) = mpsc::channel(1);
     let (snapshots, _kept) = std::sync::mpsc::sync_channel(1);
-    let journal = Journal::start(log, actions, snapshots).unwrap();
+    let journal = Journal::start(log, actions, snapshots, Arc::default()).unwrap();
     let (groups, mut view) = journal.ends(None);
     disk.is_full.store(true, Ordering::SeqCst);
 

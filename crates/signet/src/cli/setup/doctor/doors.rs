@@ -58,13 +58,13 @@ fn look(scene: &Scene, door: &DoorFile) -> CheckResult {
         let what = format!("{} is for another user to read", file.display());
         return check.unknown(what, "nobody looked at it here", &hint::as_root(&look));
     }
-    match files
-        .iter()
-        .map(|place| read(option, place))
-        .find_map(Result::err)
-    {
-        None => check.well("it is not there, or can be used"),
-        Some((what, next)) => check.fault(what, means, &next),
+    let told: Result<Vec<String>, _> = files.iter().map(|place| read(option, place)).collect();
+    match told {
+        Ok(told) => match told.into_iter().find(|words| !words.is_empty()) {
+            None => check.well("it is not there, or can be used"),
+            Some(words) => check.well(format!("it can be used; {words}")),
+        },
+        Err((what, next)) => check.fault(what, means, &next),
     }
 }
 
@@ -87,8 +87,9 @@ fn places(scene: &Scene, file: &str) -> Vec<PathBuf> {
     places
 }
 
-/// Lets `signet-gateway check` read the file. The error is what is wrong with the file, and what to do about it.
-fn read(option: &str, file: &Path) -> Result<(), (String, String)> {
+/// Lets `signet-gateway check` read the file, and gives what it says of one that can be used. The error is what is wrong with the
+/// file, and what to do about it.
+fn read(option: &str, file: &Path) -> Result<String, (String, String)> {
     let unasked = || format!("ls -l {}", hint::word(file));
     let program = gateway::program().map_err(|failure| match failure {
         CliError::Told { what, next, .. } => (what, next),
@@ -102,7 +103,7 @@ fn read(option: &str, file: &Path) -> Result<(), (String, String)> {
     let output = command.env_clear().stdin(Stdio::null()).output();
     let output = output.map_err(|error| (error.to_string(), unasked()))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let part = |name: &str| {
