@@ -312,7 +312,8 @@ impl<'a, 'p> Walk<'a, 'p> {
             let repeated = self.repeats.follow(&verdict, message, head);
             let is_sent = verdict.ruling == Ruling::Sent;
             let undecided = is_sent.then(|| self.decisions.take_sent(message, &self.authority));
-            // Report one fault only: a repeated message may contradict its draft as well, and the repetition explains that.
+            // Report one fault only: the first copy of a repeated message has used up the person's decision, so that the second
+            // seems to have gone out without one.
             let found = repeated.or(undecided.flatten());
             faults.extend(found.map(str::to_owned));
         }
