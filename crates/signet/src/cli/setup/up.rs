@@ -278,9 +278,12 @@ fn ensure_home(args: &UpArgs, home: &Home) -> Result<(), CliError> {
         home.path().display(),
         fingerprint(&certificate.root),
         if own_root {
-            "         keys/root.pem, next-root.pem, control.pem and audit.pem are the person's; off this machine with them: signet key stash DIR\n"
+            let stash = hint::typed("signet key stash DIR");
+            format!(
+                "         keys/root.pem, next-root.pem, control.pem and audit.pem are the person's; off this machine with them: {stash}\n"
+            )
         } else {
-            ""
+            String::new()
         },
     ))
 }
