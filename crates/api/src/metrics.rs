@@ -34,7 +34,7 @@ pub struct Metrics {
     pub log_bytes: u64,
     /// The carriers that the configuration names.
     pub carriers: Vec<CarrierState>,
-    /// What stands now.
+    /// The numbers that rise and fall, as they stand now.
     pub standing: StandingNumbers,
 }
 
@@ -105,7 +105,7 @@ pub struct CarrierState {
     pub up: bool,
 }
 
-/// What stands now.
+/// The numbers that rise and fall: what waits, rings or holds at this moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -48,7 +48,8 @@ fn ask_on(room: &Room, home: &str, mut client: Client) {
         if is_first || room.unused() < LOOKED_AT {
             match client.call(&ShowStatus {}) {
                 Ok(status) => tell(room, home, DaemonSeen::Answers(Box::new(shown(status)))),
-                // It is there, and busy or about to stop.
+                // It is there and gives no answer, being busy or about to stop: ask again at the next beat, and show that nobody
+                // answers meanwhile.
                 Err(
                     ClientError::TimedOut(_) | ClientError::Stopped(_) | ClientError::Refused(_),
                 ) => {

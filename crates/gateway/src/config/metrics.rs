@@ -33,7 +33,8 @@ impl Default for MetricsSection {
 }
 
 impl GatewayConfig {
-    /// What the listener of the numbers goes by: its own address and tokens, few connections, and the certificate of the other.
+    /// The configuration of the listener of the numbers: its own address and tokens, few connections, and the certificate of
+    /// `[listen]`.
     pub(crate) fn of_metrics(&self, section: &MetricsSection) -> Self {
         Self {
             listen: Listen {

@@ -9,7 +9,7 @@
 //! | `discord` | a channel, as a carrier |
 //! | `metrics` | Prometheus, at a listener of its own: the numbers of the daemon |
 //!
-//! What comes in by `inbox` and `discord` goes to `carrier.sock`, and they begin together (`carriers`).
+//! Messages that come in by `inbox` and `discord` go to `carrier.sock`; the two doors begin together (`carriers`).
 
 pub(crate) mod a2a;
 pub(crate) mod carriers;

@@ -14,7 +14,7 @@ use signet_testkit::{Home, House, PATIENCE, eventually, flood};
 
 use crate::client::{Answer, Gateway, token};
 
-/// What `gateway.toml` says beyond its listener.
+/// The lines of `gateway.toml` beyond its listener.
 const OPEN: &str = "[metrics]\naddress = \"127.0.0.1:0\"\nauth = \"none\"\n";
 const CLOSED: &str = "[metrics]\naddress = \"127.0.0.1:0\"\n";
 const TOKENS: &str = "gateway-metrics-tokens.toml";
@@ -87,7 +87,7 @@ fn what_is_counted_is_what_the_log_has() {
     bob.ping(&alice);
     alice.ping(&bob);
     bob.send(&alice, "notification", &json!({"n": 1})).unwrap();
-    // What was overheard, changed: it is refused.
+    // A message that was overheard and changed is refused.
     let (mut forged, _) = watch.find(0, |message| {
         message["method"] == "agent.notification" && sender(message) == bob.agent
     });

@@ -42,7 +42,7 @@ pub(super) struct DaemonState {
     pub(super) decisions: Decisions,
     /// What the person was told.
     pub(super) person: Person,
-    /// What is counted for whoever keeps the machine.
+    /// The counters for whoever keeps the machine.
     pub(super) meters: Arc<Meters>,
 }
 

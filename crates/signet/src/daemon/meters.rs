@@ -1,4 +1,4 @@
-//! What is counted for whoever keeps the machine: how many messages, for which reasons, and how long steps took.
+//! Counters for whoever keeps the machine: how many messages, for which reasons, and how long steps took.
 //!
 //! Event loop, workers and journal count here side by side. There is one counter for each direction, verdict and reason of the
 //! protocol's table, made at the start: whatever peers and strangers send, no counter is added.

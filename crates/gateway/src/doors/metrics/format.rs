@@ -65,7 +65,7 @@ fn parse_weight(text: &str) -> f64 {
         .unwrap_or_default()
 }
 
-/// What kind of number a family has.
+/// The kind of number that a family has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FamilyKind {
     Counter,

@@ -46,7 +46,7 @@ impl MetricsListener {
     /// That of the configuration; `socket` is the daemon's carrier socket.
     ///
     /// # Errors
-    /// What is lacking.
+    /// The setting, or the address, that is lacking.
     pub(crate) async fn bind(
         config: &GatewayConfig,
         section: &MetricsSection,

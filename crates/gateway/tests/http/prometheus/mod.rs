@@ -72,7 +72,7 @@ fn what_promtool_checks_is_clean() {
 }
 
 /// Alice's household, with a Prometheus that looks at her and at Dora.
-struct Scene {
+struct WatchedHousehold {
     house: House,
     alice: Home,
     bob: Home,
@@ -81,7 +81,7 @@ struct Scene {
     came: Vec<String>,
 }
 
-impl Scene {
+impl WatchedHousehold {
     /// A fault was brought about: its alert comes, for that agent.
     fn comes(&mut self, alert: &str, agent: &str) {
         let pair = (alert.to_owned(), agent.to_owned());
@@ -157,7 +157,7 @@ fn each_alert_comes_by_the_fault_that_it_names() {
         prometheus.value(sent).unwrap() > 0.0,
         "counters of OpenMetrics have their names"
     );
-    let mut scene = Scene {
+    let mut scene = WatchedHousehold {
         house,
         alice,
         bob,
