@@ -168,22 +168,39 @@ export async function withdrawal(visitor, deskAt, desk, hand) {
     }, () => hand.alice.cli("trust", "withdraw", hand.erin.agent));
 }
 
-/** The same pages in German, with what goes wrong. */
+/** The same pages in German, with what goes wrong, and the two decisions that can be undone or change nothing. */
 export async function german(browser, like, deskAt, desk) {
     const visitor = await Visitor.open(browser, { like, locale: "de-DE", width: 360 });
     const { page } = visitor;
     const { root } = (await desk.alice.call("trust.pending")).pending[0];
-    for (const [at, said] of [
-        ["", /Der Schreibtisch/], [`stranger?home=alice&agent=agent-carol&root=${encodeURIComponent(root)}&choice=approve`, /Ein Fremder/],
-        [`draft?home=alice&id=${desk.leaves}&choice=approve`, /Ein Entwurf/], ["alarms?home=alice", /Alarme/], ["pause?home=alice", /Alle Agenten anhalten/],
-        ["agent?home=alice&agent=agent-bob&choice=refuse", /Vertrauen entziehen/], [`open?home=alice&id=${desk.sealed}`, /versiegelt/],
-        ["draft?home=nobody&id=x", /Kein Heim dieses Namens/], ["draft?home=alice&id=x", /./], ["nothing", /wartet nicht mehr/],
-    ]) {
-        await page.goto(`${deskAt}${at}`);
+    const looksAt = async (at, said) => {
         assert.equal(await page.evaluate(() => document.documentElement.lang), "de", at);
         assert.match(await visitor.text(), said, at);
         assert.doesNotMatch(await visitor.ownWords(), ENGLISH, at);
-        await visitor.inspect(`Schreibtisch: ${at}`, { byTab: false });
+        await visitor.inspect(`Schreibtisch: ${at}`);
+    };
+    const carol = `stranger?home=alice&agent=agent-carol&root=${encodeURIComponent(root)}`;
+    for (const [at, said] of [
+        ["", /Der Schreibtisch/], [carol, /Ein Fremder/], [`${carol}&choice=approve`, /Ein Fremder/], [`${carol}&choice=refuse`, /Ein Fremder/],
+        ...["", "&choice=approve", "&choice=refuse"].map((choice) => [`draft?home=alice&id=${desk.leaves}${choice}`, /Ein Entwurf/]),
+        ["alarms?home=alice", /Alarme/], ["alarms?home=alice&choice=approve", /Alarme/],
+        ["agent?home=alice&agent=agent-bob", /Vertrauen entziehen/], ["agent?home=alice&agent=agent-bob&choice=refuse", /Vertrauen entziehen/],
+        ["draft?home=nobody&id=x", /Kein Heim dieses Namens/], ["draft?home=alice&id=x", /./], ["nothing", /wartet nicht mehr/],
+    ]) {
+        await page.goto(`${deskAt}${at}`);
+        await looksAt(at, said);
+    }
+    for (const [at, shown, button, said] of [
+        ["pause?home=alice", /Alle Agenten anhalten/, "Alle Agenten anhalten", /Die Agenten pausieren/],
+        ["pause?home=alice", /weitermachen/, "Alle Agenten weitermachen lassen", /Die Agenten machen weiter/],
+        [`open?home=alice&id=${desk.sealed}`, /versiegelt/, "Öffnen", /the pin is 4711/],
+    ]) {
+        await page.goto(`${deskAt}${at}`);
+        await looksAt(at, shown);
+        // Tab has gone through the page.
+        await page.reload();
+        await visitor.choose(button);
+        await looksAt(`${at}: ${button}`, said);
     }
     await visitor.close();
 }

@@ -43,14 +43,19 @@ async function all(household, hand) {
     visitor = await Visitor.open(browser);
     const at = await part("the address that is printed leads by the desk into the room, once", async () => {
         const found = await visitor.enter(view);
-        const late = await Visitor.open(browser);
-        late.origins = visitor.origins;
-        for (const [way, said] of [[view.once, /used already/], [found.room, /Not from here/], [found.desk, /is not at the desk/]]) {
-            await late.page.goto(way);
-            assert.match(await late.text(), said);
-            await late.inspect("somebody who is not in");
+        for (const [locale, ...said] of [
+            ["en-GB", /used already/, /Not from here/, /is not at the desk/],
+            ["de-DE", /schon benutzt/, /Nicht von hier/, /nicht am Schreibtisch/],
+        ]) {
+            const late = await Visitor.open(browser, { locale });
+            late.origins = visitor.origins;
+            for (const [at, way] of [view.once, found.room, found.desk].entries()) {
+                await late.page.goto(way);
+                assert.match(await late.text(), said[at]);
+                await late.inspect("somebody who is not in");
+            }
+            await late.close();
         }
-        await late.close();
         return found;
     });
     await part("both logs hold", () => eventually("both were looked at", async () => {
@@ -71,7 +76,7 @@ async function all(household, hand) {
     await part("an alarm", () => desk.alarm(visitor, at.room, household, hand));
     await part("a sealed message", () => desk.sealed(visitor, at.room, household, hand));
     await part("trust withdrawn", () => desk.withdrawal(visitor, at.desk, household, hand));
-    await part("a daemon away and back", () => room.restart(visitor, at.room, at.desk, household));
+    await part("a daemon away and back", () => room.restart(browser, visitor, at, household));
     await visitor.close();
     if (process.env.SSHD) {
         const dir = mkdtempSync(join(folder, "ssh-"));

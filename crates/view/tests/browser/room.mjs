@@ -86,7 +86,7 @@ export async function german(browser, like, room, all) {
         await visitor.page.goto(`${room}${page}`);
         assert.equal(await visitor.page.evaluate(() => document.documentElement.lang), "de", page);
         assert.doesNotMatch(await visitor.ownWords(), ENGLISH, page);
-        await visitor.inspect(`Lesezimmer: ${page}`, { byTab: false });
+        await visitor.inspect(`Lesezimmer: ${page}`);
     }
     await visitor.close();
 }
@@ -126,8 +126,8 @@ export async function days(browser, like, room) {
     }
 }
 
-/** A daemon that goes is said to be away, and is found again. */
-export async function restart(visitor, room, desk, { alice }) {
+/** A daemon that goes is said to be away, in both languages, and is found again. */
+export async function restart(browser, visitor, { room, desk }, { alice }) {
     const { page } = visitor;
     await page.goto(`${room}today`);
     const away = page.getByText(/daemon of alice does not answer/);
@@ -138,6 +138,13 @@ export async function restart(visitor, room, desk, { alice }) {
     await page.goto(desk);
     assert.match(await visitor.text(), /The daemon of this home does not answer/);
     await visitor.inspect("desk: a daemon is away");
+    const other = await Visitor.open(browser, { like: visitor, locale: "de-DE", width: 360 });
+    for (const [way, said] of [[`${room}today`, /Daemon von alice antwortet nicht/], [desk, /Daemon dieses Heims antwortet nicht/]]) {
+        await other.page.goto(way);
+        assert.match(await other.text(), said);
+        await other.inspect("ein Daemon ist weg");
+    }
+    await other.close();
     await page.goto(`${room}today`);
     await away.waitFor();
     await alice.run();
