@@ -208,7 +208,8 @@ impl RawLines {
 
     /// The next line; at the end it may be asked again, when the file has grown.
     pub(crate) fn next_line(&mut self) -> Result<RawLine, LogError> {
-        let mut raw = Vec::new();
+        // Most lines fit: a vector that grows as it is read copies what it has each time.
+        let mut raw = Vec::with_capacity(USUAL_LINE);
         // Read at most the longest line and its line feed: a file without line feeds would otherwise be read into memory whole.
         let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);
         limited
@@ -285,3 +286,5 @@ impl RawLines {
 }
 
 const BUFFER: usize = 64 * 1024;
+/// In bytes: a message of an agent with its line around it is seldom longer.
+const USUAL_LINE: usize = 2 * 1024;

@@ -1,14 +1,14 @@
 //! One line: `v`, `seq`, `ts`, `prev`, and then the members of its kind.
 
 use signet_json::{Limits, Map, Value, write_string};
-use signet_proto::entry::{Entry, LineVersion, Verdict};
+use signet_proto::entry::{Entry, LineVersion};
 use signet_proto::ids::Digest;
 use signet_proto::keys::VerifyKey;
 use signet_proto::time::Timestamp;
 
 use crate::chain::Tip;
 use crate::error::RecordError;
-use crate::frame::{LineFrame, digest, preamble, text};
+use crate::frame::{LineFrame, digest, text, write_preamble};
 use crate::reserved::Reserved;
 use signet_text::write_escaped;
 
@@ -83,21 +83,22 @@ impl LogLine {
         Self::parse_written(raw, hash).or_else(|raw| Self::parse_any(raw, hash))
     }
 
-    /// Reads the line of a whole message, spelt as a log writes it, by its message alone; gives back any other `raw`, for
-    /// [`LogLine::parse_any`].
+    /// Reads a line that is spelt as a log writes it and is of a kind of which there are many: of a whole message, or of what
+    /// became of one. Gives back any other `raw`, for [`LogLine::parse_any`].
     ///
-    /// The members beside the message follow from the message, but for a few words. These words are taken as they stand, and
-    /// the line is written anew from them and the message. Where the same bytes come out, the line says just that: no two
-    /// lines are written alike.
+    /// [`Entry::skim`] takes the words of the line as they stand, and the line is written anew from what they say. Where the
+    /// same bytes come out, the line says just that: no two lines are written alike.
     pub(crate) fn parse_written(raw: Vec<u8>, hash: Digest) -> Result<Self, Vec<u8>> {
-        let frame = LineFrame::scan(&raw).ok();
-        // Leave numbers from 2^53 on to the strict parser, which refuses them: some programs would read another number.
-        let frame = frame.filter(|frame| frame.kind == "message" && frame.seq < 1 << 53);
-        let Some((frame, verdict)) = frame.zip(Verdict::skim(&raw)) else {
+        let skimmed = LineFrame::split(&raw).ok().and_then(|(frame, members)| {
+            // Leave numbers from 2^53 on to the strict parser, which refuses them: some programs would read another number.
+            let entry = (frame.seq < 1 << 53).then(|| Entry::skim(&frame.kind, members));
+            Some((frame, entry.flatten()?))
+        });
+        let Some((frame, entry)) = skimmed else {
             return Err(raw);
         };
         let line = Self {
-            entry: Some(Entry::Message(verdict)),
+            entry: Some(entry),
             ..Self::of(frame, hash, raw)
         };
         match line.rewrite() == line.raw {
@@ -305,7 +306,7 @@ pub(crate) fn write_line(
     members: &[u8],
     out: &mut Vec<u8>,
 ) {
-    out.extend_from_slice(preamble(version, tip.seq + 1, ts, &tip.hash).as_bytes());
+    write_preamble(version, tip.seq + 1, ts, &tip.hash, out);
     write_escaped(members, out);
     out.push(b'}');
 }

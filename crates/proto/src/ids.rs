@@ -178,6 +178,13 @@ impl Digest {
         HEXLOWER.encode(&self.0)
     }
 
+    /// As [`Digest::to_hex`], for a caller that appends the digits to bytes of its own.
+    pub fn hex_digits(&self) -> [u8; 64] {
+        let mut digits = [0; 64];
+        HEXLOWER.encode_mut(&self.0, &mut digits);
+        digits
+    }
+
     /// Reads what [`Digest::to_hex`] writes, and nothing else.
     ///
     /// # Errors

@@ -177,8 +177,10 @@ fn nanos(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Timestamp {
+    /// As [`Display`](fmt::Display) writes it, for a caller that appends the bytes to others: `2026-02-08T17:00:00.000Z`.
+    #[must_use]
+    pub fn to_text(self) -> [u8; 24] {
         let date = self.to_date_time();
         let mut text = *b"0000-00-00T00:00:00.000Z";
         // Put the digits in place: formatting seven numbers is slower, and a reader of a log does this for every line,
@@ -196,7 +198,13 @@ impl fmt::Display for Timestamp {
         put(14, 16, date.minute());
         put(17, 19, date.second());
         put(20, 23, date.timestamp_subsec_millis());
-        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        text
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(&self.to_text()).map_err(|_| fmt::Error)?)
     }
 }
 

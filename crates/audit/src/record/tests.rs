@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use signet_proto::entry::{Did, OutcomeLine};
+
 use super::*;
 
 fn files(dir: &str) -> Vec<Vec<u8>> {
@@ -40,7 +42,23 @@ fn speaks(raw: &[u8]) -> bool {
 }
 
 fn spoken() -> Vec<u8> {
-    lines().into_iter().find(|raw| speaks(raw)).unwrap()
+    let is_meant = |raw: &Vec<u8>| String::from_utf8_lossy(raw).contains("Asks") && speaks(raw);
+    lines().into_iter().find(is_meant).unwrap()
+}
+
+fn outcome() -> Vec<u8> {
+    let entry = Entry::Outcome(OutcomeLine {
+        peer: "bob".parse().unwrap(),
+        message_id: "019c3e32-2681-7101-8101-010101010101".parse().unwrap(),
+        what: Did::Acknowledged,
+        tries: 1,
+        reason: None,
+    });
+    let (mut members, mut line) = (Vec::new(), Vec::new());
+    entry.write(&mut members);
+    let ts = "2026-02-08T17:00:00.500Z".parse().unwrap();
+    write_line(LineVersion::CURRENT, &Tip::NONE, ts, &members, &mut line);
+    line
 }
 
 #[test]
@@ -53,22 +71,54 @@ fn the_strict_parser_says_the_same() {
 /// A byte changed, put in or taken out anywhere.
 #[test]
 fn no_line_is_read_that_no_log_writes() {
-    let raw = spoken();
-    let mut count = 0;
-    for at in 0..raw.len() {
-        for byte in *b"\",:}7a\x7f" {
-            let mut changed = raw.clone();
-            changed[at] = byte;
-            let mut longer = raw.clone();
-            longer.insert(at, byte);
-            count += [changed, longer].iter().filter(|raw| speaks(raw)).count();
+    for raw in [spoken(), outcome()] {
+        assert!(speaks(&raw));
+        let mut count = 0;
+        for at in 0..raw.len() {
+            for byte in *b"\",:}7a\x7f" {
+                let mut changed = raw.clone();
+                changed[at] = byte;
+                let mut longer = raw.clone();
+                longer.insert(at, byte);
+                count += [changed, longer].iter().filter(|raw| speaks(raw)).count();
+            }
+            let mut shorter = raw.clone();
+            shorter.remove(at);
+            count += usize::from(speaks(&shorter));
         }
-        let mut shorter = raw.clone();
-        shorter.remove(at);
-        count += usize::from(speaks(&shorter));
+        // Some changed lines have to be accepted, since another name or number is as valid: so the test also covers accepted
+        // lines.
+        assert!(count > raw.len() / 10);
     }
-    // Some changed lines have to be accepted, since another name or number is as valid: so the test also covers accepted lines.
-    assert!(count > raw.len() / 10);
+}
+
+#[test]
+fn nothing_is_passed_over_in_the_line_of_an_outcome() {
+    let text = String::from_utf8(outcome()).unwrap();
+    for (from, to) in [
+        ("\"peer\":", "\"reason\":null,\"peer\":"),
+        ("\"try\":", "\"try\":1,\"try\":"),
+        ("\"try\":", "\"try\":+"),
+        ("\"try\":", "\"try\":0"),
+        ("\"try\":1", "\"try\":256"),
+        ("\"try\":1", "\"try\":1,\"reason\":\"\\u0061\""),
+        ("\"try\":1", "\"try\":1,\"carrier\":\"nats\""),
+        ("{\"v\":2,\"seq\":", "{\"v\":2,\"seq\":9007199254740992"),
+    ] {
+        let forged = text.replacen(from, to, 1);
+        assert_ne!(forged, text, "{from}");
+        assert!(!speaks(forged.as_bytes()), "{to}");
+    }
+}
+
+/// The braces of a summary stand before those of the message.
+#[test]
+fn a_message_whose_summary_has_braces_is_read() {
+    let text = String::from_utf8(spoken()).unwrap();
+    let summary = "\"summary\":\"Asks\"";
+    assert_eq!(text.matches(summary).count(), 2, "{text}");
+    let braces = text.replace(summary, "\"summary\":\"{for {you\"");
+    assert!(speaks(braces.as_bytes()), "{braces}");
 }
 
 #[test]

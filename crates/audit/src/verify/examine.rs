@@ -73,7 +73,8 @@ fn read(bytes: Vec<u8>, hash: Digest, depth: Depth) -> Result<LineContent, Recor
         }
     }
     let line = match LogLine::parse_written(bytes, hash) {
-        // `parse_written` accepts only messages spelt as a log writes them, so the two checks below would find no fault.
+        // `parse_written` accepts only lines that are spelt as a log writes them and bear no mandates, so the two checks below
+        // would find no fault.
         Ok(line) => return Ok(LineContent::of(line, Vec::new())),
         Err(bytes) => LogLine::parse_any(bytes, hash)?,
     };

@@ -122,17 +122,21 @@ impl Verdict {
 }
 
 impl Verdict {
-    /// Guesses what a line says whose message stands whole at its end: of its members only those are read that the message
-    /// does not give. Whoever asks writes the line anew, and believes this where the very same bytes come out.
-    pub fn skim(line: &[u8]) -> Option<Self> {
-        let line = std::str::from_utf8(line).ok()?;
-        let (_, rest) = line.split_once("\"kind\":\"message\",\"dir\":\"")?;
-        let (direction, rest) = rest.split_once("\",\"verdict\":\"")?;
-        let (ruling, rest) = rest.split_once("\",\"reason\":")?;
-        let (before, message) = rest.split_once(",\"message\":")?;
+    /// See [`Entry::skim`](super::Entry::skim): reads a line whose message stands whole at its end. The other members follow
+    /// from the message, but for a few words.
+    pub(super) fn skim(members: &str) -> Option<Self> {
+        let rest = members.strip_prefix(",\"dir\":\"")?;
+        let (direction, rest) = rest.split_once('"')?;
+        let (ruling, rest) = rest.strip_prefix(",\"verdict\":\"")?.split_once('"')?;
+        let rest = rest.strip_prefix(",\"reason\":")?;
+        // A summary may hold braces: take the first brace that follows the name of the message.
+        let mut braces = rest.match_indices('{').map(|(at, _)| rest.split_at(at));
+        let (before, message) = braces
+            .find_map(|(before, from)| Some((before.strip_suffix(",\"message\":")?, from)))?;
         let message = Unverified::parse_canonical(message.strip_suffix('}')?.as_bytes())?;
-        let (before, hash) = before.strip_suffix('"')?.rsplit_once(",\"sha256\":\"")?;
-        let (_, bytes) = before.rsplit_once(",\"bytes\":")?;
+        let (before, hash) = before.strip_suffix('"')?.rsplit_once('"')?;
+        let before = before.strip_suffix(",\"sha256\":")?;
+        let (_, bytes) = before.rsplit_once(':')?;
         // Give up on a size above u32: the caller then parses the whole log line strictly, and the strict parser refuses sizes
         // that are too large.
         let bytes: u32 = bytes.parse().ok()?;

@@ -33,6 +33,21 @@ members! {
 }
 
 impl OutcomeLine {
+    /// See [`Entry::skim`](super::Entry::skim): reads the line of an outcome without a reason.
+    pub(super) fn skim(members: &str) -> Option<Self> {
+        let (peer, rest) = members.strip_prefix(",\"peer\":\"")?.split_once('"')?;
+        let (id, rest) = rest.strip_prefix(",\"id\":\"")?.split_once('"')?;
+        let (what, rest) = rest.strip_prefix(",\"what\":\"")?.split_once('"')?;
+        let tries = rest.strip_prefix(",\"try\":")?.strip_suffix('}')?;
+        Some(Self {
+            peer: peer.parse().ok()?,
+            message_id: id.parse().ok()?,
+            what: Did::of(what)?,
+            tries: tries.parse().ok()?,
+            reason: None,
+        })
+    }
+
     /// The line of what became of a message, that nobody tried before.
     pub(crate) fn of(peer: &AgentId, message_id: MessageId, what: Did) -> Self {
         Self {
