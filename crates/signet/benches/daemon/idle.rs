@@ -30,6 +30,8 @@ const NEW: f64 = 20.0;
 const STATE: f64 = 200.0;
 /// The most CPU seconds up to it with the long log and without the state.
 const NO_STATE: f64 = 4.0;
+/// The most MB, of 1,000,000 bytes, of the program that is handed out.
+const SIZE: f64 = 15.0;
 /// How long a start is waited for.
 const WAIT: Duration = Duration::from_secs(300);
 /// How much more memory and CPU time the long log may cost. What two daemons that do the same differ by is less.
@@ -42,6 +44,12 @@ pub(crate) fn run(mut bench: Bench) {
     let (look, looks) = (
         bench.size(LOOK, Duration::from_millis(100)),
         bench.size(LOOKS, 1),
+    );
+    let program = std::fs::metadata(signet_testkit::signet()).unwrap();
+    bench.held(
+        "size of the program signet, MB",
+        program.len() as f64 / 1e6,
+        Limit::Most(SIZE),
     );
     let dir = common::directory();
     let server = Server::start_at(dir.path(), MAILBOXES);

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use signet_audit::visible;
 use tracing::{Level, warn};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::{LevelFilter, filter_fn};
+use tracing_subscriber::filter::{LevelFilter, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -43,13 +42,14 @@ pub(crate) fn run_until(
         *event.level() < Level::TRACE || !event.target().starts_with("async_nats")
     });
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(std::io::stderr)
         .with_target(false)
         .with_ansi(is_coloured())
         // Do not report a failed write to standard error: the report itself would go to standard error.
         .log_internal_errors(false)
         .finish()
+        .with(filter)
         .with(telling)
         .init();
     if let Some(unfit) = unfit {
@@ -69,17 +69,21 @@ pub(crate) fn run_until(
 
 /// The filter that SIGNET_LOG asks for, or the usual one with a warning where its text cannot be meant: a misspelt level
 /// would be taken for the name of a module, and everything else would be silent.
-fn filter_of(asked: Option<&str>) -> (EnvFilter, Option<String>) {
-    let usual = || EnvFilter::new(USUAL);
+fn filter_of(asked: Option<&str>) -> (Targets, Option<String>) {
+    let usual = || {
+        Targets::new()
+            .with_targets(USUAL)
+            .with_default(LevelFilter::INFO)
+    };
     let Some(asked) = asked.filter(|asked| !asked.trim().is_empty()) else {
         return (usual(), None);
     };
     let is_meant = |part: &str| {
         let part = part.trim();
         let is_module = || MODULES.iter().any(|module| part.starts_with(module));
-        part.contains(['=', '[', '{', '}']) || part.parse::<LevelFilter>().is_ok() || is_module()
+        part.contains('=') || part.parse::<LevelFilter>().is_ok() || is_module()
     };
-    match EnvFilter::try_new(asked) {
+    match asked.split_whitespace().collect::<String>().parse() {
         Ok(filter) if asked.split(',').all(is_meant) => (filter, None),
         _ => {
             let asked = visible(asked);
@@ -92,7 +96,8 @@ fn filter_of(asked: Option<&str>) -> (EnvFilter, Option<String>) {
     }
 }
 
-const USUAL: &str = "info,async_nats=warn";
+/// Besides info of everything else.
+const USUAL: [(&str, LevelFilter); 1] = [("async_nats", LevelFilter::WARN)];
 /// How the modules begin that tell anything.
 const MODULES: [&str; 2] = ["signet", "async_nats"];
 
@@ -127,6 +132,7 @@ mod tests {
             "debug",
             "off",
             "signet=debug",
+            "warn, signet=debug",
             "warn,signet::daemon=debug",
             "signet",
         ] {
