@@ -142,11 +142,10 @@ impl Inbox {
             .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
         // Two peers may have used the same message-id. Unless `from` says which of them is meant, refuse the call: otherwise
         // the answer could go to the wrong peer.
-        let (Some(message), None) = (waiting.next(), waiting.next()) else {
-            return Err(match named.is_empty() {
-                true => LocalError::NotWaiting(request),
-                false => LocalError::Ambiguous(request),
-            });
+        let message = match (waiting.next(), waiting.next()) {
+            (Some(message), None) => message,
+            (Some(_), Some(_)) => return Err(LocalError::Ambiguous(request)),
+            (None, _) => return Err(LocalError::NotWaiting(request)),
         };
         match message.form {
             Form::Call(Method::Request) => Ok(Arc::clone(message)),

@@ -391,6 +391,7 @@ impl Line<'_> {
             peer.give_up(message);
         } else {
             sent.drafts_mut().remove(name, message);
+            inbox.draft_ended();
             // A handoff that never left ends its task here: no peer knows of the task, so no report will ever end it.
             self.node.tasks.never_left(now, name, message);
         }

@@ -20,6 +20,7 @@ use crate::household::net::{Net, times_taken};
 use crate::household::people::{decision, does, remembered, states};
 use crate::household::tasks::{ALICE, BOB, CAROL, accept, given, hand, handing, household};
 use crate::household::{self, Agent, at, identity, key};
+use crate::leases_and_keys::anything;
 
 /// Alice (0), whose person wants to see what `approve` says, and Bob (1).
 fn acquainted(approve: Vec<Tier>) -> (Net, Rc<RefCell<Policy>>) {
@@ -100,6 +101,50 @@ fn a_request_whose_answer_was_refused_can_be_answered_again() {
     assert_eq!(times_taken(&net.agents[1], milder), 1);
     assert_eq!(waiting(&net), []);
     remembered(&net);
+}
+
+#[test]
+fn a_program_that_waits_is_handed_the_request_whose_answer_was_refused_or_ended() {
+    for refused in [true, false] {
+        let mut net = talking();
+        let asked = net.ask(1, 0);
+        net.run_for(5_000);
+        let draft = answers(&mut net, asked, Ok(of_tier(4))).unwrap();
+        let mut wanted = anything(1);
+        let at = net.at(0);
+        let (handed, _) = (net.agents[0].node.turn(at).leases()).receive(&mut wanted);
+        assert!(handed.is_none(), "its answer waits for the person");
+        assert!(wanted.looked > 0, "the program has looked past it");
+        let before = net.agents[0].node.inbox().supply(false);
+        if refused {
+            decides(&mut net, draft, Decision::Refused);
+        } else {
+            let at = net.at(0);
+            let (_, outcome) = (net.agents[0].node.turn(at).drafts())
+                .take_back(draft)
+                .unwrap();
+            let effects = net.agents[0].keep(at, outcome);
+            net.perform(0, effects);
+        }
+        let now = net.agents[0].node.inbox().supply(false);
+        assert!(now.has_older_than(before), "it has to look again");
+        wanted.looked = 0;
+        let at = net.at(0);
+        let (handed, _) = (net.agents[0].node.turn(at).leases()).receive(&mut wanted);
+        assert_eq!(handed.unwrap().message.headers.message_id, asked);
+    }
+}
+
+#[test]
+fn an_answer_to_another_agent_s_request_of_that_name_waits_for_nothing() {
+    let mut net = talking();
+    let asked = net.ask(1, 0);
+    net.run_for(5_000);
+    let (at, stranger) = (net.at(0), "agent-carol".parse().unwrap());
+    let mut turn = net.agents[0].node.turn(at);
+    let answer = turn.sent().reply(Some(&stranger), asked, Ok(of_tier(1)));
+    // Carol sent no request of that name: to say which sender is meant would not help.
+    assert_eq!(answer.unwrap_err(), LocalError::NotWaiting(asked));
 }
 
 #[test]

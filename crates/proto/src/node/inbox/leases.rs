@@ -192,6 +192,12 @@ impl Inbox {
         self.leases.due()
     }
 
+    /// A draft of ours will not be sent: where it was an answer, its request may be handed out again, also to consumers
+    /// that have looked past it.
+    pub(in crate::node) fn draft_ended(&mut self) {
+        self.leases.freed += 1;
+    }
+
     /// The holder said itself how the request is doing.
     pub(in crate::node) fn note_told(&mut self, peer: &AgentId, request: MessageId) {
         let id = self.leases.messages.get(&(peer.clone(), request));
