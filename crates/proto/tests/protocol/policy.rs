@@ -67,10 +67,23 @@ fn a_recipient_without_the_layers_gets_nothing_of_the_tier() {
     alice.knows(&bob);
     bob.knows(&alice);
     let mut net = Net::new(vec![alice, bob], 1);
-    net.ask(0, 1);
+    // The first is written before there is a session, when Alice does not know Bob's layers.
+    let early = try_send(&mut net, 0, 1, content(2, None)).unwrap();
+    let fits = try_send(&mut net, 0, 1, content(1, None)).unwrap();
     net.run_for(10_000);
+    assert_eq!(
+        states(&net, early),
+        [State::RefusedHere("layers-insufficient".into())]
+    );
+    assert_eq!(states(&net, fits), [State::Received]);
+    let before = outgoing(&net.agents[0]);
     let error = try_send(&mut net, 0, 1, content(2, None)).unwrap_err();
     assert_eq!(error.name(), "layers-insufficient");
+    net.run_for(10_000);
+    assert_eq!(outgoing(&net.agents[0]), before, "nothing was signed");
+    let got = net.agents[1].node.inbox().after(0);
+    let got: Vec<_> = got.map(|item| item.message.headers.message_id).collect();
+    assert_eq!((got, net.agents[1].refusals()), (vec![fits], Vec::new()));
     assert!(
         error
             .to_string()
