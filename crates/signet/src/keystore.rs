@@ -50,7 +50,7 @@ pub use bundle::{Bundle, Passphrase};
 pub use card::{CARD, card_key};
 pub use create::{NewAgent, Recovered, Root, create, recover};
 pub use error::KeystoreError;
-pub use offline_request::{RootAnswer, RootRequest, clear_request, install, request};
+pub use offline_request::{RootAnswer, RootRequest, clear_request, install, is_installed, request};
 pub use openssh::{KeyFormat, convert, public_line};
 pub use pem::{Algorithm, read as read_secret, read_signing_key};
 use place::KeyFolder;

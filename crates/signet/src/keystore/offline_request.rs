@@ -49,6 +49,11 @@ pub struct RootAnswer {
 /// # Errors
 /// When a key cannot be made.
 pub fn request(home: &Home, keys: &AgentKeys) -> Result<RootRequest, KeystoreError> {
+    // A command that was stopped when its answer was in use has left the adopted secrets here. A new certificate for the
+    // key that signs already would be no change of keys.
+    if is_left_over(home, keys)? {
+        clear_request(home)?;
+    }
     if !directory(home).exists() {
         disk::create_directory(&directory(home))?;
     }
@@ -99,13 +104,29 @@ pub fn install(
     Ok(change)
 }
 
+/// Whether the keys of `home` are already those of the answer, while its request still waits: the command that installed it
+/// was stopped before it cleared the request.
+///
+/// # Errors
+/// When the waiting key cannot be read.
+pub fn is_installed(
+    home: &Home,
+    keys: &AgentKeys,
+    answer: &RootAnswer,
+) -> Result<bool, KeystoreError> {
+    let control = answer.control.as_ref();
+    let is_same = answer.certificate == keys.certificate
+        && control.is_none_or(|control| keys.control.as_ref() == Some(control));
+    Ok(is_same && is_left_over(home, keys)?)
+}
+
 /// Destroys the secrets that waited: they are adopted, or not wanted any more.
 ///
 /// # Errors
 /// When one cannot be destroyed.
 pub fn clear_request(home: &Home) -> Result<(), KeystoreError> {
     if directory(home).exists() {
-        stage::destroy_directory(&directory(home))?;
+        stage::discard(home, &directory(home))?;
     }
     Ok(())
 }
@@ -316,6 +337,12 @@ fn waiting_secret(
         pem::create(&path, algorithm, &secret)?;
     }
     pem::read(&path, algorithm)
+}
+
+/// Whether the signing key that waits here is the one in use.
+fn is_left_over(home: &Home, keys: &AgentKeys) -> Result<bool, KeystoreError> {
+    let path = directory(home).join(SIGNING);
+    Ok(path.exists() && *pem::read_signing_key(&path)?.public() == keys.certificate.signing_key)
 }
 
 fn directory(home: &Home) -> PathBuf {

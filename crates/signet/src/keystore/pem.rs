@@ -110,14 +110,14 @@ pub(super) fn signing_key(
     })
 }
 
-/// Makes the file `path` of 32 secret bytes. Never overwrites.
+/// Makes the file `path` of 32 secret bytes, whole or not at all. Never overwrites.
 pub(super) fn create(
     path: &Path,
     algorithm: Algorithm,
     secret: &[u8; 32],
 ) -> Result<(), KeystoreError> {
     let text = encode(algorithm, secret).ok_or_else(|| malformed(path, algorithm))?;
-    Ok(private::create(path, text.as_bytes())?)
+    Ok(private::create_whole(path, text.as_bytes())?)
 }
 
 /// The PEM text of 32 secret bytes.

@@ -141,6 +141,15 @@ pub(super) fn next(home: &Home) -> PathBuf {
     home.key_file("next")
 }
 
+/// Destroys a directory of secrets that nobody wants any more. It loses its name first: after a kill, nobody takes a key that
+/// is half overwritten for one that waits, and the next start destroys what is left.
+pub(super) fn discard(home: &Home, directory: &Path) -> Result<(), KeystoreError> {
+    let unfinished = unfinished(home);
+    disk::rename(directory, &unfinished)?;
+    disk::sync_beside(&unfinished)?;
+    destroy_directory(&unfinished)
+}
+
 /// Destroys the files of a directory, then the directory.
 pub(super) fn destroy_directory(directory: &Path) -> Result<(), KeystoreError> {
     for entry in std::fs::read_dir(directory).map_err(at(directory))? {

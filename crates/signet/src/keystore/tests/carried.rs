@@ -1,5 +1,6 @@
 //! Keys that leave the home or come to it: requests, answers, exported files, other forms.
 
+use super::super::disk::killed;
 use super::*;
 
 fn later() -> Timestamp {
@@ -37,6 +38,31 @@ fn a_root_that_never_comes_here_certifies_a_new_key() {
     assert!(keys.certificate.serial > old.certificate.serial);
     let error = install(&made.home, &keys, &answer, later()).err().unwrap();
     assert!(matches!(error, KeystoreError::NoRequest), "{error}");
+}
+
+#[test]
+fn a_kill_before_the_request_is_cleared_leaves_an_answer_that_can_be_installed_again() {
+    for step in 0.. {
+        let made = Made::new("agent-alice-001");
+        let old = made.open().unwrap();
+        let asked = request(&made.home, &old).unwrap();
+        let answer = asked.certify(&made.file(ROOT), None, later()).unwrap();
+        let change = install(&made.home, &old, &answer, later()).unwrap();
+        assert!(!is_installed(&made.home, &old, &answer).unwrap());
+        made.take(&change, later()).unwrap();
+        let (_, stopped) = killed::before(step, || clear_request(&made.home));
+        let keys = AgentKeys::settle(&made.lock(), &made.agent, later()).unwrap();
+        let is_left = made.names().contains(&"request".to_owned());
+        let again = is_installed(&made.home, &keys, &answer).unwrap();
+        assert_eq!(again, is_left, "step {step}: {:?}", made.names());
+        // The signing key of the next request is a new one, however far the clearing came.
+        let next = request(&made.home, &keys).unwrap();
+        assert_ne!(next.signing_key, keys.certificate.signing_key, "{step}");
+        if !stopped {
+            assert!(step > 4, "{step}");
+            break;
+        }
+    }
 }
 
 #[test]

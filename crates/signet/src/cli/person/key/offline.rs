@@ -77,10 +77,14 @@ pub(super) fn install(home: &Home, file: &Path) -> Result<(), CliError> {
             "carry the output of signet key certify here, unchanged",
         )
     })?;
-    let change = keystore::install(home, &keys, &answer, clock::now())?;
-    let keys = apply(home, &config, &change)?;
-    // Clear the request last: it holds the new secrets. If this command is interrupted before the new keys are in
-    // use, the same answer can be installed once more.
+    let keys = if keystore::is_installed(home, &keys, &answer)? {
+        keys
+    } else {
+        let change = keystore::install(home, &keys, &answer, clock::now())?;
+        apply(home, &config, &change)?
+    };
+    // Clear the request last: it holds the new secrets. Wherever this command is interrupted, the same answer can be
+    // installed once more.
     keystore::clear_request(home)?;
     print(&format!(
         "the new signing key is {}\n  certified with serial {} until {}\n",
