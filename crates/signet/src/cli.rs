@@ -7,6 +7,7 @@ mod failure;
 mod help;
 mod input;
 mod names;
+mod pages;
 mod person;
 mod print;
 mod refusal;

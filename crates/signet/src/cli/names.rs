@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use signet_api::{ListInbox, ListOutbox, ListQuarantine, ListTasks, Message};
+use signet_api::{
+    ListInbox, ListOutbox, ListQuarantine, ListTasks, Message, Outgoing, Quarantined,
+};
 use signet_audit::{Filter, LogError, log_files, read_file};
 use signet_proto::entry::{Entry, Ruling, Verdict};
 use signet_proto::handoff::TaskId;
@@ -12,6 +14,7 @@ use signet_proto::ids::MessageId;
 use crate::cli::CliError;
 use crate::cli::ask::connect;
 use crate::cli::failure::exits::of_log;
+use crate::cli::pages::every;
 use crate::config::Config;
 use crate::control::Client;
 use crate::home::Home;
@@ -159,34 +162,42 @@ pub(super) fn in_inbox(
 
 /// The messages in the quarantine.
 pub(super) fn in_quarantine(client: &mut Client) -> Result<Vec<Candidate>, CliError> {
-    let (mut found, mut list) = (Vec::new(), ListQuarantine::default());
-    loop {
-        let messages = client.call(&list)?.messages;
-        if messages.is_empty() {
-            return Ok(found);
-        }
-        list.skip += messages.len();
-        found.extend(messages.iter().map(|held| sent_by(&held.message)));
-    }
+    let held = quarantined(client)?;
+    Ok(held.iter().map(|held| sent_by(&held.message)).collect())
+}
+
+/// All of the quarantine.
+pub(super) fn quarantined(client: &mut Client) -> Result<Vec<Quarantined>, CliError> {
+    let name = |held: &Quarantined| (held.message.from.clone(), held.message.message_id.clone());
+    every(name, |skip| {
+        let page = client.call(&ListQuarantine { skip })?;
+        Ok((page.waiting, page.messages))
+    })
+}
+
+/// All that is on its way; only what is for `peer` where one is named.
+pub(super) fn on_their_way(
+    client: &mut Client,
+    peer: Option<String>,
+) -> Result<Vec<Outgoing>, CliError> {
+    let name = |out: &Outgoing| out.message_id.clone();
+    every(name, |skip| {
+        let peer = peer.clone();
+        let page = client.call(&ListOutbox { peer, skip })?;
+        Ok((page.waiting, page.messages))
+    })
 }
 
 /// Our own messages: those on their way, else those of the log's newest two months.
 pub(super) fn of_ours(home: Option<PathBuf>, name: &str) -> Result<Vec<Candidate>, CliError> {
     let mut client = connect(home.clone(), Duration::ZERO)?;
-    let (mut found, mut list) = (Vec::new(), ListOutbox::default());
-    loop {
-        let messages = client.call(&list)?.messages;
-        list.skip += messages.len();
-        found.extend(messages.iter().map(|out| Candidate {
-            id: out.message_id.clone(),
-            peer: out.peer.clone(),
-        }));
-        if messages.is_empty() {
-            break;
-        }
-    }
+    let found = on_their_way(&mut client, None)?.into_iter();
+    let found = found.map(|out| Candidate {
+        id: out.message_id,
+        peer: out.peer,
+    });
     let config = Config::load(&Home::find(home)?)?;
-    with_those_before(found, name, &config.audit_dir)
+    with_those_before(found.collect(), name, &config.audit_dir)
         .map_err(|error| CliError::new(of_log(&error), &error, error.next()))
 }
 

@@ -14,6 +14,7 @@ use signet_audit::{printable, visible};
 use signet_proto::handoff::Offering;
 
 use crate::cli::ask::{acknowledge, connect};
+use crate::cli::pages::every;
 use crate::cli::print::{print_json, safe_json};
 use crate::cli::refusal::refused_by;
 use crate::cli::talk::handle::{Handling, no_room, retried_after, tried_for};
@@ -163,19 +164,17 @@ fn behind(number: u64) -> ListInbox {
 }
 
 fn set_aside(args: &InboxArgs, client: &mut Client) -> Result<(), CliError> {
-    let mut list = ListAside::default();
-    loop {
-        let messages = client.call(&list)?.messages;
-        if messages.is_empty() {
-            break;
-        }
-        list.skip += messages.len();
-        for message in messages {
-            let number = None;
-            show(args, client, &Arrived { number, message })?;
-        }
+    let name = |message: &Message| (message.from.clone(), message.message_id.clone());
+    // The daemon does not say how many there are: the list ends at an empty page.
+    let messages = every(name, |skip| {
+        Ok((usize::MAX, client.call(&ListAside { skip })?.messages))
+    })?;
+    let is_empty = messages.is_empty();
+    for message in messages {
+        let number = None;
+        show(args, client, &Arrived { number, message })?;
     }
-    match list.skip == 0 && !args.json {
+    match is_empty && !args.json {
         true => print("nothing is set aside\n"),
         false => Ok(()),
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use signet_api::{ListOutbox, Outgoing, ShowMessage};
+use signet_api::{Outgoing, ShowMessage};
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
 
@@ -28,21 +28,12 @@ pub(crate) struct OutboxArgs {
 
 pub(crate) fn run(args: OutboxArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let mut client = connect(home.clone(), Duration::ZERO)?;
-    let mut list = ListOutbox {
-        peer: args.peer.as_ref().map(ToString::to_string),
-        skip: 0,
-    };
-    loop {
-        let messages = client.call(&list)?.messages;
-        for message in &messages {
-            print_as(args.json, message, || line(message, home.clone()))?;
-        }
-        list.skip += messages.len();
-        if messages.is_empty() {
-            break;
-        }
+    let peer = args.peer.as_ref().map(ToString::to_string);
+    let messages = names::on_their_way(&mut client, peer)?;
+    for message in &messages {
+        print_as(args.json, message, || line(message, home.clone()))?;
     }
-    match list.skip == 0 && !args.json {
+    match messages.is_empty() && !args.json {
         true => print("nothing is on its way: every message has its receipt, or an end\n"),
         false => Ok(()),
     }

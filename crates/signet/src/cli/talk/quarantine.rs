@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use signet_api::{
-    DropMessage, DroppedMessage, ListQuarantine, Quarantined, Request, Retried, RetryMessage,
-};
+use signet_api::{DropMessage, DroppedMessage, Quarantined, Request, Retried, RetryMessage};
 use signet_audit::visible;
 use signet_proto::ids::AgentId;
 
@@ -69,21 +67,14 @@ pub(crate) fn run(args: QuarantineArgs, home: Option<PathBuf>) -> Result<(), Cli
 
 fn list(json: bool, home: Option<PathBuf>) -> Result<(), CliError> {
     let mut client = connect(home, Duration::ZERO)?;
-    let mut list = ListQuarantine::default();
-    loop {
-        let messages = client.call(&list)?.messages;
-        for message in &messages {
-            print_as(json, message, || line(message))?;
-        }
-        list.skip += messages.len();
-        if messages.is_empty() {
-            break;
-        }
+    let messages = names::quarantined(&mut client)?;
+    for message in &messages {
+        print_as(json, message, || line(message))?;
     }
-    match (json, list.skip) {
+    match (json, messages.is_empty()) {
         (true, _) => Ok(()),
-        (false, 0) => print("the quarantine is empty\n"),
-        (false, _) => {
+        (false, true) => print("the quarantine is empty\n"),
+        (false, false) => {
             print("next: signet quarantine retry MESSAGE  # or signet quarantine drop MESSAGE\n")
         }
     }

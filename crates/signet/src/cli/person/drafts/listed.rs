@@ -13,6 +13,7 @@ use super::next_for;
 use crate::cli::CliError;
 use crate::cli::ask::decide;
 use crate::cli::names::{Candidate, MESSAGE, ambiguous, refuse_short};
+use crate::cli::pages::every;
 
 /// A draft with all that a machine without the daemon needs to sign the decision about it.
 #[derive(Serialize, Deserialize)]
@@ -27,7 +28,8 @@ pub(crate) struct Listed {
 
 /// Every draft: the daemon gives them page by page.
 pub(super) fn all(home: Option<PathBuf>) -> Result<Vec<Listed>, CliError> {
-    every(|skip| {
+    let name = |listed: &Listed| listed.draft.message_id.clone();
+    every(name, |skip| {
         let list = ListDrafts {
             skip,
             ..ListDrafts::default()
@@ -35,34 +37,6 @@ pub(super) fn all(home: Option<PathBuf>) -> Result<Vec<Listed>, CliError> {
         let page = decide(home.clone(), list)?;
         Ok((page.waiting, listed(page).collect()))
     })
-}
-
-/// Every draft, of pages that say how many there are in all, and hold those behind the first so many.
-fn every(
-    page: impl Fn(usize) -> Result<(usize, Vec<Listed>), CliError>,
-) -> Result<Vec<Listed>, CliError> {
-    let mut all: Vec<Listed> = Vec::new();
-    loop {
-        let (waiting, more) = page(all.len())?;
-        let is_last = more.is_empty() || all.len() + more.len() >= waiting;
-        // If a draft has left since the page before, all drafts behind it have moved up, and
-        // `page(all.len())` skips one that was never shown. The last draft of `all` then stands at another
-        // place as well: so look, and begin anew.
-        if let Some(last) = all.len().checked_sub(1) {
-            let (_, there) = page(last)?;
-            let named = |listed: &Listed| listed.draft.message_id.clone();
-            if there.first().map(named) != all.last().map(named) {
-                all.clear();
-                continue;
-            }
-        }
-        all.extend(more);
-        // End at a page without drafts, too, even if `waiting` promises more: the next request would be the same one again,
-        // and this loop would never end.
-        if is_last {
-            return Ok(all);
-        }
-    }
 }
 
 /// Those whose message-id begins so.
@@ -167,51 +141,3 @@ const LISTED: Limits = Limits {
     values: 4_000_000,
     ..Limits::LINE
 };
-
-#[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-
-    use super::*;
-
-    fn waits(number: u32) -> Listed {
-        let draft = serde_json::json!({
-            "peer": "agent-bob", "message-id": number.to_string(), "waits-for": "approval", "until": "", "type": "request",
-            "data-tier": 1, "body": null,
-        });
-        serde_json::from_value(draft).unwrap()
-    }
-
-    /// What is listed, two by two, of which one leaves before each of those requests.
-    fn listed_while(leave: &[usize]) -> Vec<String> {
-        let (there, asked) = (RefCell::new((0..7).collect::<Vec<u32>>()), RefCell::new(0));
-        let all = every(|skip| {
-            *asked.borrow_mut() += 1;
-            if leave.contains(&asked.borrow()) {
-                there.borrow_mut().remove(0);
-            }
-            let there = there.borrow();
-            let page = there.iter().skip(skip).take(2).map(|it| waits(*it));
-            Ok((there.len(), page.collect()))
-        });
-        let all = all.unwrap().into_iter();
-        all.map(|listed| listed.draft.message_id).collect()
-    }
-
-    #[test]
-    fn drafts_that_leave_while_the_others_are_listed_hide_none_of_them() {
-        assert_eq!(listed_while(&[]).concat(), "0123456");
-        for asked in 1..8 {
-            let listed = listed_while(&[asked]).concat();
-            assert!(listed.ends_with("123456"), "{asked}: {listed}");
-        }
-        let listed = listed_while(&[2, 3, 5, 8]).concat();
-        assert!(listed.ends_with("456"), "{listed}");
-    }
-
-    #[test]
-    fn a_list_that_promises_more_than_it_gives_ends() {
-        let all = every(|skip| Ok((9, (0..3).skip(skip).map(waits).collect())));
-        assert_eq!(all.unwrap().len(), 3);
-    }
-}
