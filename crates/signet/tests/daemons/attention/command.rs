@@ -1,5 +1,7 @@
 //! `[notify] command`.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -250,6 +252,22 @@ fn a_command_that_fails_is_warned_of_once_is_seen_by_the_doctor_and_another_one_
     assert_eq!(found["health"], "fault");
     let said = found["found"].as_str().unwrap();
     assert!(said.contains("failed 1 time: exit status 3"), "{said}");
+    // What is printed to try it by hand is a record that a recipe takes.
+    let next = found["next"].as_str().unwrap();
+    let (_, piped) = next.split_once("user: ").unwrap();
+    let (echo, _) = piped.split_once(" | COMMAND").unwrap();
+    let bin = house.path("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::os::unix::fs::symlink("/bin/true", bin.join("sendmail")).unwrap();
+    let recipes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/notify");
+    let line = format!("{echo} | '{}/mail' alice@example.org", recipes.display());
+    let path = std::env::var("PATH").unwrap();
+    let tried = Command::new("/bin/sh")
+        .args(["-c", &line])
+        .env("PATH", format!("{}:{path}", bin.display()))
+        .output()
+        .unwrap();
+    assert!(tried.status.success(), "{line}: {tried:?}");
 
     // The reload sets another command, and the daemon tells it at once of the introduction that still waits.
     alice.configure("\"exit 3\"", "\"true\"");

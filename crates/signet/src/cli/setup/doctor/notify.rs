@@ -1,5 +1,6 @@
 //! The command of `[notify]`: whether it is there, whether somebody else can change it, and whether it tells.
 
+use serde_json::json;
 use signet_audit::counted;
 
 use std::os::unix::fs::MetadataExt as _;
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::finding::{CheckResult, DoctorCheck};
 use super::scene::Scene;
+use crate::clock;
 use crate::config::NotifyCommand;
 use crate::hint;
 use crate::programs::is_program;
@@ -48,11 +50,24 @@ pub(super) fn command(scene: &Scene) -> CheckResult {
         Some((state, why)) => check.fault(
             format!("{} failed {}: {why}", state.program, counted(state.tries.into(), "time")), 
                 NOBODY,
-                "run it by hand: echo '{}' | COMMAND, as the daemon's user; what came waits for it; signet reload \
-                 takes another one",
+                &format!(
+                    "run it by hand, as the daemon's user: echo {} | COMMAND; what came waits for it; signet reload takes \
+                     another one",
+                    hint::word(Path::new(&trial(scene)))
+                ),
         ),
         None => check.well(format!("{} tells", program.display())),
     }
+}
+
+/// A record as the command is given it, which says that it is a trial.
+fn trial(scene: &Scene) -> String {
+    let record = json!({
+        "version": 1, "kind": "certificate", "time": clock::now().to_string(), "agent": scene.config.agent.agent.as_str(),
+        "id": "0000000000000000", "count": 1, "still": true, "text": "this is a trial, and nothing is the matter",
+        "next": "signet doctor",
+    });
+    record.to_string()
 }
 
 /// The file of the program, as the daemon finds it.
