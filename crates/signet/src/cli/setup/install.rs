@@ -111,7 +111,9 @@ fn install(
     let is_stale = home::settle(machine, name)?
         || is_home && (new.is_some() || machine.runs_longer_than(&unit, &name.nats_seed()));
     if broker == ServerChoice::Ours {
-        let is_changed = server::configure(machine)?;
+        // A command that was stopped between these two steps has left a server that runs with logins of before.
+        let is_changed =
+            server::configure(machine)? || machine.runs_longer_than(server::UNIT, server::CONF);
         server::start(machine, is_changed)?;
         if machine.has_manager() {
             server::mailbox(machine, &args.agent)?;

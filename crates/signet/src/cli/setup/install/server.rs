@@ -147,7 +147,8 @@ pub(super) const UNIT: &str = "signet-nats.service";
 /// Where it listens.
 pub(crate) const LISTEN: &str = "127.0.0.1:4222";
 const DIRECTORY: &str = "/etc/signet/nats";
-const CONF: &str = "/etc/signet/nats/nats.conf";
+/// The file that names the logins.
+pub(super) const CONF: &str = "/etc/signet/nats/nats.conf";
 const ADMIN: &str = "/etc/signet/nats/admin.nk";
 const STORE: &str = "/var/lib/signet-nats";
 const SYSUSERS: &str = "u signet-nats - \"NATS server of signet\" /var/lib/signet-nats\n";
