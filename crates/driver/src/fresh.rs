@@ -18,6 +18,7 @@ pub fn now() -> Timestamp {
 /// # Errors
 /// What the system said.
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
+    const { assert!(N <= 256, "getrandom(2) may give less than it was asked for") };
     let mut bytes = [0; N];
     // getrandom(2) fills up to 256 bytes whole or fails, so no loop is needed.
     getrandom(&mut bytes[..], GetRandomFlags::empty())?;

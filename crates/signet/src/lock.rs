@@ -144,9 +144,9 @@ impl HomeLock {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         match write_holder(&mut file) {
-            // Only messages and `signet down` read the process id: where a full disk keeps the id out,
-            // the lock is held all the same.
-            Err(error) if error.kind() != io::ErrorKind::StorageFull => return Err(failed(error)),
+            // Only messages and `signet down` read the process id: where a full disk, or a quota, keeps the id out, the lock
+            // is held all the same.
+            Err(error) if !disk_space::is_full(&error) => return Err(failed(error)),
             _ => {}
         }
         Ok(Self {
