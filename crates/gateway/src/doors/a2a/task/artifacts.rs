@@ -25,6 +25,10 @@ pub(crate) struct ProgressPart {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Early {
     next: u32,
+    /// Whether the client has said more since: the request that this made numbers its parts from 0 again, and the one before
+    /// may still go on with its own.
+    #[serde(default)]
+    pub(super) may_begin_anew: bool,
     pub(super) waiting: BTreeMap<u32, (Vec<A2aPart>, bool)>,
 }
 
@@ -32,6 +36,14 @@ impl Record {
     /// Puts a part into its artifact, once all parts with lower numbers are there.
     pub(super) fn part(&mut self, part: ProgressPart) -> Vec<A2aEvent> {
         let name = part.name.unwrap_or_else(|| ANSWER.to_owned());
+        if part.index == 0
+            && self
+                .early
+                .get(&name)
+                .is_some_and(|early| early.may_begin_anew)
+        {
+            self.early.remove(&name);
+        }
         let is_new = !self.early.contains_key(&name);
         // The peer chooses the names of artifacts: without a limit, it could begin any number of them.
         if is_new && self.early.len() >= ARTIFACTS_MAX {

@@ -217,6 +217,9 @@ impl Record {
         self.admit(tier);
         self.put_status_into_history();
         self.put_into_history(message);
+        for early in self.early.values_mut() {
+            early.may_begin_anew = true;
+        }
         let is_waiting = self.task.status.state.is_interrupted();
         match is_waiting {
             true => vec![self.status(A2aTaskState::Submitted, None, now)],

@@ -393,6 +393,33 @@ fn who_is_asked_for_more_says_more_and_goes_on() {
 }
 
 #[test]
+fn parts_of_the_request_that_a_client_s_further_words_make_are_shown_from_the_first_on() {
+    let (mut record, now) = (record(), Moment::at_start());
+    let part = |index: u32, body: &str| {
+        progress(json!({"state": "working", "part": {"index": index, "body": body}}))
+    };
+    record.apply(part(0, "a"), now);
+    record.apply(part(1, "b"), now);
+    record.apply(
+        progress(json!({"state": "input-required", "note": "which week?"})),
+        now,
+    );
+    let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "7"}]});
+    record.say(serde_json::from_value(message).unwrap(), 1, now);
+    let shown = |record: &Record| json!(record.task.artifacts[0].parts);
+    // The request before is not over, and may go on with its own numbers.
+    record.apply(part(2, "c"), now);
+    assert_eq!(
+        shown(&record),
+        json!([{"text": "a"}, {"text": "b"}, {"text": "c"}])
+    );
+    for (index, body) in [(0, "d"), (0, "again"), (1, "e")] {
+        record.apply(part(index, body), now);
+    }
+    assert_eq!(shown(&record), json!([{"text": "d"}, {"text": "e"}]));
+}
+
+#[test]
 fn an_answer_above_the_tokens_tier_is_withheld_and_one_of_tier_3_is_not_kept() {
     let (mut low, now) = (record(), Moment::at_start());
     low.apply(answer(json!("secret"), 3), now);
