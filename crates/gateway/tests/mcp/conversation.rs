@@ -287,6 +287,11 @@ fn progress_is_told_in_words_of_ours() {
         words.contains(&"the other agent says that it is working on it"),
         "{words:?}"
     );
+    // What the peer says of it is read as an instruction by a model, so no part of a notification has a word of it.
+    assert!(
+        told.iter().all(|told| !told.to_string().contains("ignore")),
+        "{told:?}"
+    );
     let so_far: Vec<f64> = told
         .iter()
         .map(|told| told["params"]["progress"].as_f64().unwrap())

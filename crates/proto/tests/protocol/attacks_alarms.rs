@@ -126,10 +126,17 @@ fn an_unsolicited_flight_holds_back_what_is_for_its_sender_and_nobody_else() {
         // The alarm is cleared, and Mallory lies again twelve minutes later: a message for Bob leaves all the same.
         does(&mut net, ALICE, |node, at| node.turn(at).alarms().clear());
         net.run_for(12 * MINUTE);
+        assert_eq!(rung(&net), []);
         lies(&mut net, MALLORY, method);
+        assert_eq!(
+            rung(&net),
+            [(Alarm::SecondCopy, "agent-mallory".to_owned())]
+        );
         let to_bob = tells(&mut net, BOB);
         net.run_for(MINUTE);
         assert_eq!(times_taken(&net.agents[BOB], to_bob), 1);
+        assert_eq!(held(&net, MALLORY), ["agent-mallory"]);
+        assert_eq!(held(&net, BOB), Vec::<String>::new());
     }
 }
 

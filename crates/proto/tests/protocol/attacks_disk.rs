@@ -257,9 +257,12 @@ fn receipts_that_a_bound_peer_calls_forth() {
     assert!(written >= most / 2, "{written} of {most}");
     // When Bob has been quiet for a while, the budget has room: the receipt that waited goes out, and nothing is due at
     // once.
+    let before = net.agents[0].log.len();
     net.now += 120_000;
     let at = net.at(0);
     net.agents[0].tick(at);
+    let late = bytes(&net.agents[0], before, ours);
+    assert!(late > 0, "the receipt that waited goes out");
     let due = net.agents[0].node.poll_timeout(net.at(0)).unwrap();
     assert!(due > at.now, "she does not spin");
 }

@@ -110,6 +110,7 @@ fn what_waits_in_the_mailbox_is_taken_by_an_agent_that_is_back_before_its_progra
     let request = ask(&mut net).unwrap();
     let unfit = ask_for(&mut net, "lamp.switch", json!({"off": true})).unwrap();
     net.restart(BOB);
+    assert_eq!(waiting(&net), 0, "the mailbox has it");
     net.run_for(60_000);
     assert_eq!(state(&net, request), State::Received);
     assert_eq!(
@@ -122,13 +123,17 @@ fn what_waits_in_the_mailbox_is_taken_by_an_agent_that_is_back_before_its_progra
     net.run_for(60_000);
     assert_eq!(told(&net), before, "nobody had to hear of it");
     // Restart Bob again, and let the offer linger to its end before the next restart.
+    let offers = |net: &Net| net.agents[BOB].node.offers().capabilities().count();
     net.restart(BOB);
-    net.run_for(LINGER + 2_000);
+    net.run_for(LINGER - 10_000);
+    assert_eq!((offers(&net), told(&net)), (1, before), "it stands a while");
+    net.run_for(12_000);
     assert_eq!(offered_to_alice(&net), Vec::<String>::new());
+    assert!(told(&net) > before, "peers heard of its end");
     net.restart(BOB);
     net.run_for(2_000);
     assert_eq!(
-        net.agents[BOB].node.offers().capabilities().count(),
+        offers(&net),
         0,
         "a start brings back nothing that peers heard the end of"
     );

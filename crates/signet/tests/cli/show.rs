@@ -4,8 +4,10 @@ use std::process::Command;
 
 use serde_json::json;
 use signet::control::Client;
+use signet_proto::ids::Digest;
 
 use crate::house::bus::Sender;
+use crate::house::pen::Pen;
 use crate::house::{Home, House, PATIENCE, eventually, says};
 
 /// Alice tells Bob something in a conversation, and Bob's agent has taken it.
@@ -127,6 +129,16 @@ fn handshakes_and_receipts_are_left_out_unless_they_are_asked_for_or_were_refuse
     );
     let shown = alice.done(&["audit", "show"]);
     assert!(shown.contains(line["reason"].as_str().unwrap()), "{shown}");
+    // So is one that is proven, and was refused: it belongs to no handshake.
+    let pen = Pen::of(&bob);
+    let late = pen.sign(pen.capability(&alice.agent, &Digest::of(&[])));
+    let line = alice.hears(&mut sender, &late);
+    assert_eq!(
+        (&line["verdict"], &line["class"]),
+        (&json!("rejected"), &json!("control")),
+        "{line}"
+    );
+    assert!(alice.json(&["audit", "show"]).contains(&line), "{line}");
 }
 
 #[test]

@@ -154,7 +154,24 @@ fn a_sealed_message_says_that_it_is_sealed_and_nothing_more() {
         .next()
         .unwrap();
     let page = room.get(&format!("conversation?id={link}")).body;
-    assert!(page.contains("nobody without the key reads it"), "{page}");
+    let sealed = page.split("<li ");
+    let sealed: Vec<_> = sealed
+        .filter(|bubble| bubble.contains("nobody without the key reads it"))
+        .collect();
+    assert!(!sealed.is_empty(), "{page}");
+    for bubble in sealed {
+        for more in ["class=\"body\"", "class=\"summary\"", "class=\"quote\""] {
+            assert!(!bubble.contains(more), "{bubble}");
+        }
+    }
+    // The box itself is for nobody's eyes either.
+    let log = sample("agent-alice-001").join("inter-agent-2026-11.jsonl");
+    let log = std::fs::read_to_string(log).unwrap();
+    let boxes: Vec<_> = log.split("\"sealed\":{\"box\":\"").skip(1).collect();
+    assert!(!boxes.is_empty());
+    for sealed in boxes {
+        assert!(!page.contains(&sealed[..20]), "{page}");
+    }
 }
 
 #[test]

@@ -40,6 +40,17 @@ fn a_message_of_0_3_comes_back_in_the_words_of_0_3() {
         json!([{"kind": "text", "text": "hello"}])
     );
     assert!(task.get("history").is_none());
+    // The client's own message comes back in these words, too, where its length is not said to be 0.
+    let mut said = said.clone();
+    said["message"]["messageId"] = "m-2".into();
+    said["configuration"]["historyLength"] = 1.into();
+    let told = scene.gateway.v03("message/send", &said);
+    let asked = &told["result"]["history"][0];
+    assert_eq!(
+        (&asked["kind"], &asked["role"], &asked["parts"]),
+        (&json!("message"), &json!("user"), &said["message"]["parts"]),
+        "{told}"
+    );
     // Clients older than A2A 0.3 write `type` instead of `kind`, and send no `messageId`: the gateway answers them all
     // the same.
     let oldest = json!({"message": {"role": "user", "parts": [{"type": "text", "text": "ping"}]}});
