@@ -1,6 +1,7 @@
 //! The numbers before a real Prometheus: what it reads, and that each alert of `examples/metrics` comes by the fault that it names.
 //! `scripts/try-metrics` runs it.
 
+mod dashboard;
 mod server;
 
 use std::collections::BTreeSet;
@@ -135,11 +136,7 @@ fn each_alert_comes_by_the_fault_that_it_names() {
         home.start();
     }
     bob.ping(&alice);
-    let file = alice.dir.join(TOKENS);
-    let made = token(&alice, "prometheus", &["--file", file.to_str().unwrap()]);
-    let secret = house.path("token");
-    std::fs::write(&secret, made).unwrap();
-    std::fs::copy(&file, dora.dir.join(TOKENS)).unwrap();
+    let secret = key_to_numbers(&house, &[&alice, &dora]);
     let (gateway, other) = (
         Gateway::start(&alice, METRICS),
         Gateway::start(&dora, METRICS),
@@ -308,6 +305,19 @@ fn each_alert_comes_by_the_fault_that_it_names() {
         came.len(),
         scene.came.join(", ")
     );
+}
+
+/// Makes a token that is good for the numbers of all of them; the file with it, as a Prometheus has it.
+fn key_to_numbers(house: &House, homes: &[&Home]) -> PathBuf {
+    let (first, others) = homes.split_first().unwrap();
+    let file = first.dir.join(TOKENS);
+    let made = token(first, "prometheus", &["--file", file.to_str().unwrap()]);
+    for other in others {
+        std::fs::copy(&file, other.dir.join(TOKENS)).unwrap();
+    }
+    let secret = house.path("token");
+    std::fs::write(&secret, made).unwrap();
+    secret
 }
 
 /// A home whose certificate was made so long ago that it ends within two weeks.

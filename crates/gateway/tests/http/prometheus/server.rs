@@ -123,10 +123,30 @@ impl Prometheus {
 
     /// The newest value of a series of an agent.
     pub(super) fn value(&self, query: &str) -> Option<f64> {
-        let encoded: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
-        let found = self.get(&format!("/api/v1/query?query={encoded}"));
-        found["result"][0]["value"][1].as_str()?.parse().ok()
+        let found = self.answer(query);
+        found.first()?["value"][1].as_str()?.parse().ok()
     }
+
+    /// The series that a question gives now, each with its labels and its newest value.
+    pub(super) fn answer(&self, query: &str) -> Vec<Value> {
+        let found = self.get(&format!("/api/v1/query?query={}", encoded(query)));
+        let series = found["result"].as_array();
+        series
+            .unwrap_or_else(|| panic!("Prometheus does not take {query}"))
+            .clone()
+    }
+
+    /// The values that a label has on a series.
+    pub(super) fn label_values(&self, series: &str, label: &str) -> Value {
+        self.get(&format!(
+            "/api/v1/label/{label}/values?match%5b%5d={}",
+            encoded(series)
+        ))
+    }
+}
+
+fn encoded(query: &str) -> String {
+    query.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }
 
 impl Drop for Prometheus {

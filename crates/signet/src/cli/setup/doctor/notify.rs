@@ -1,6 +1,6 @@
 //! The command of `[notify]`: whether it is there, whether somebody else can change it, and whether it tells.
 
-use serde_json::json;
+use signet_api::{Attention, AttentionKind};
 use signet_audit::counted;
 
 use std::os::unix::fs::MetadataExt as _;
@@ -62,12 +62,23 @@ pub(super) fn command(scene: &Scene) -> CheckResult {
 
 /// A record as the command is given it, which says that it is a trial.
 fn trial(scene: &Scene) -> String {
-    let record = json!({
-        "version": 1, "kind": "certificate", "time": clock::now().to_string(), "agent": scene.config.agent.agent.as_str(),
-        "id": "0000000000000000", "count": 1, "still": true, "text": "this is a trial, and nothing is the matter",
-        "next": "signet doctor",
-    });
-    record.to_string()
+    let record = Attention {
+        version: 1,
+        kind: AttentionKind::Certificate,
+        time: clock::now().to_string(),
+        agent: scene.config.agent.agent.to_string(),
+        id: Some("0".repeat(16)),
+        alarm: None,
+        peer: None,
+        principal: None,
+        verified: false,
+        count: 1,
+        still: true,
+        text: "this is a trial, and nothing is the matter".to_owned(),
+        next: "signet doctor".to_owned(),
+    };
+    // A record of texts and numbers always becomes JSON; an empty line would be refused by the command, and say so.
+    serde_json::to_string(&record).unwrap_or_default()
 }
 
 /// The file of the program, as the daemon finds it.

@@ -1,4 +1,5 @@
-//! What the reading room costs over a long log: reading it, its pages, its search, its memory. The daemon is not asked.
+//! What the reading room costs over a long log: reading it, its pages, its search, its memory, and what a daemon beside it has of
+//! that.
 //!
 //! `SIGNET_LINES` says how long the log is.
 #![allow(
@@ -9,20 +10,21 @@
     missing_docs
 )]
 
-#[path = "../../testkit/src/bench.rs"]
-mod bench;
-#[path = "../tests/room/diary.rs"]
+#[path = "../../tests/room/diary.rs"]
 mod diary;
-#[path = "../tests/room/program.rs"]
+mod pings;
+#[path = "../../tests/room/program.rs"]
 mod program;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bench::{Bench, Limit};
 use diary::{Diary, Words};
+use pings::{Pinging, percentile};
 use program::Room;
 use serde_json::json;
+use signet_testkit::bench::{Bench, Limit};
+use tempfile::TempDir;
 
 const LINES: u64 = 1_000_000;
 /// Lines that are read in a second of processor time, at least.
@@ -33,13 +35,20 @@ const PAGE: f64 = 150.0;
 const SEARCH: f64 = 200.0;
 /// In MiB.
 const MEMORY: f64 = 120.0;
+/// A daemon's p99 beside a room that reads a long log, to that in quiet: as beside handlers that hang.
+const SLOWER: f64 = 1.2;
+/// Pings in each part of a round: so many that a percentile is not made by a single write of the disk.
+const PINGS: usize = 1_000;
+const ROUNDS: usize = 4;
+/// How long after a room was ended its daemon is left alone.
+const STILL: Duration = Duration::from_secs(2);
 
 fn main() {
     let mut bench = Bench::begin("view");
     let told = std::env::var("SIGNET_LINES").ok();
     let lines = told.and_then(|lines| lines.parse().ok());
     let lines = lines.unwrap_or_else(|| bench.size(LINES, 400));
-    let dir = tempfile::tempdir().unwrap();
+    let dir = directory();
     let log = dir.path().join("agent-alice-001");
     write(&log, lines);
     let data = dir.path().join("view");
@@ -51,11 +60,7 @@ fn main() {
         "first page of a log that was never read, ms",
         millis(begun.elapsed()),
     );
-    while room
-        .get("today")
-        .body
-        .contains("Older lines are still being read")
-    {
+    while reads(&room) {
         std::thread::sleep(Duration::from_millis(200));
     }
     // The clock of processor time ticks in hundredths of a second: for a short log it shows 0, and nothing can be
@@ -134,7 +139,58 @@ fn main() {
         memory(room.pid()),
         Limit::Most(MEMORY),
     );
+    drop(room);
+    beside_a_daemon(&mut bench, dir.path(), &log);
     bench.end();
+}
+
+/// Takes a daemon's pings in quiet and beside a room that reads the long log and the daemon's own, in turns.
+fn beside_a_daemon(bench: &mut Bench, dir: &Path, long: &Path) {
+    let (rounds, count) = (bench.size(ROUNDS, 1), bench.size(PINGS, 10));
+    let still = bench.size(STILL, Duration::ZERO);
+    let mut daemon = Pinging::start();
+    daemon.take(bench.size(100, 1));
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        without.extend(daemon.take_in_quiet(still, count));
+        // Each has an index of its own, and begins to read anew.
+        let data = dir.join(format!("view-{round}"));
+        let room = Room::open(&data, &[long, &daemon.log()]);
+        with.extend(daemon.take(count));
+        let still_reads = reads(&room);
+        assert!(
+            still_reads || bench.size(false, true),
+            "the log was read before the pings were over: SIGNET_LINES has to be larger"
+        );
+    }
+    let mut row = |name: &str, times: &[f64]| {
+        let p99 = percentile(times, 99);
+        bench.figure(format!("{name}, p50 in ms"), percentile(times, 50));
+        bench.figure(format!("{name}, p99 in ms"), p99);
+        p99
+    };
+    let before = row("a daemon's ping in quiet", &without);
+    let after = row("a daemon's ping while the room reads", &with);
+    bench.held(
+        "a daemon's p99 while the room reads, to that in quiet",
+        after / before,
+        Limit::Most(SLOWER),
+    );
+}
+
+/// A directory on the disk that the build is on.
+fn directory() -> TempDir {
+    let mut named = tempfile::Builder::new();
+    named
+        .prefix("b")
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap()
+}
+
+/// Whether the room has lines before it that it did not read yet.
+fn reads(room: &Room) -> bool {
+    let today = room.get("today").body;
+    today.contains("Older lines are still being read")
 }
 
 fn last(lines: u64) -> String {
