@@ -1,4 +1,4 @@
-//! The first request to a peer, which names no capability: what it is for once there is a session.
+//! The first request to a peer: what it is for once there is a session, and whether what it names is granted there.
 
 use crate::household::net::{Net, message_of};
 use crate::progress_and_offers::{ALICE, BOB, PROGRAM, lamp, offer, speaking};
@@ -29,6 +29,14 @@ fn strangers(configured: &[&str]) -> Net {
 fn ask(net: &mut Net, finds_capability: bool) -> MessageId {
     let content = Content {
         finds_capability,
+        ..Content::default()
+    };
+    net.send(ALICE, BOB, Sending::Request(content))
+}
+
+fn ask_for(net: &mut Net, capability: &str) -> MessageId {
+    let content = Content {
+        capability: capability.parse().ok(),
         ..Content::default()
     };
     net.send(ALICE, BOB, Sending::Request(content))
@@ -99,6 +107,29 @@ fn the_first_request_to_a_peer_that_offers_nothing_is_for_its_people() {
     net.run_for(10_000);
     assert_eq!(left_for(&net, request), Some(None));
     assert_eq!(state(&net, request), State::Received);
+}
+
+/// What a program offers is told behind the handshake.
+#[test]
+fn the_first_request_for_a_capability_that_a_program_offers_is_not_refused() {
+    let mut net = strangers(&[]);
+    offer(&mut net, BOB, PROGRAM, lamp(1)).unwrap();
+    let request = ask_for(&mut net, "lamp.switch");
+    net.run_for(10_000);
+    assert_eq!(left_for(&net, request), Some(Some("lamp.switch".into())));
+    assert_eq!(state(&net, request), State::Received);
+}
+
+#[test]
+fn the_first_request_for_a_capability_that_nobody_grants_ends_and_holds_up_no_other() {
+    let mut net = strangers(&[]);
+    let request = ask_for(&mut net, "door.open");
+    let next = ask(&mut net, false);
+    net.run_for(10_000);
+    assert_eq!(left_for(&net, request), None);
+    let refused = State::RefusedHere("capability-not-granted".into());
+    assert_eq!(state(&net, request), refused);
+    assert_eq!(state(&net, next), State::Received);
 }
 
 /// It would wait in vain: a session of version 1.0.0 knows no word of programs.

@@ -68,24 +68,32 @@ impl DraftsDoor<'_, '_> {
         self.turn.node.sent.drafts.wait_until(peer, Some(until));
     }
 
-    /// Finds the capability that the peer offers, for a draft that names none. Says until when the draft waits for the
-    /// word of the peer's programs, which comes behind the session's handshake.
+    /// Finds the capability that the peer offers, for a draft that names none; one that a draft names has to be granted. Says
+    /// until when the draft waits for the word of the peer's programs, which comes behind the session's handshake.
     fn find_capability(
         &mut self,
         peer: &AgentId,
         waiting: &Waiting,
         version: Version,
     ) -> Result<FoundCapability, LocalError> {
-        let at = &self.turn.at;
+        let (at, draft) = (&self.turn.at, &waiting.draft);
+        let is_ready = match draft.capability.is_some() {
+            true => !self.lacks_grant(draft),
+            false => waiting.finds == Finds::Nothing,
+        };
+        if is_ready {
+            return Ok(FoundCapability::Named);
+        }
+        if draft.capability.is_none() {
+            let view = self.turn.node.sent();
+            if let Some(found) = view.only_capability(at.now, peer, draft.data_tier)? {
+                return Ok(FoundCapability::Capability(found));
+            }
+        }
         let since = match waiting.finds {
-            Finds::Nothing => return Ok(FoundCapability::Named),
-            Finds::Offer => at.elapsed,
+            Finds::Nothing | Finds::Offer => at.elapsed,
             Finds::OfferSince(since) => since,
         };
-        let (view, tier) = (self.turn.node.sent(), waiting.draft.data_tier);
-        if let Some(found) = view.only_capability(at.now, peer, tier)? {
-            return Ok(FoundCapability::Capability(found));
-        }
         let left = since.saturating_add(OFFERS_COME);
         let left = left.saturating_sub(at.elapsed);
         if left.is_zero() || version < Version::PROGRESS {
@@ -97,6 +105,14 @@ impl DraftsDoor<'_, '_> {
             waiting.finds = Finds::OfferSince(since);
         }
         Ok(FoundCapability::Later(later))
+    }
+
+    /// Whether the peer has not granted the capability that the draft names.
+    fn lacks_grant(&self, draft: &Draft) -> bool {
+        let judge = self.turn.node.judge(self.turn.at.now);
+        let unfit = judge.fit_recipient(draft);
+        let missing = Reason::CapabilityNotGranted;
+        matches!(unfit, Err(LocalError::NotAllowed { reason, .. }) if reason == missing)
     }
 
     /// How a draft ends whose turn it is and that may not leave.
@@ -233,15 +249,16 @@ impl DraftsDoor<'_, '_> {
 
 /// For which capability a draft leaves.
 enum FoundCapability {
-    /// The one that it names, or none.
+    /// The one that it names, whether it is granted or not, or none.
     Named,
     /// The only one that the peer offers.
     Capability(CapabilityName),
-    /// Nothing is offered yet: it is looked for again then.
+    /// It is not offered yet: it is looked for again then.
     Later(Timestamp),
 }
 
-/// How long the first request to a peer that names no capability waits in a new session for what programs offer there.
+/// How long the first request to a peer waits in a new session for what programs offer there, if it names no capability or one
+/// that is not granted.
 const OFFERS_COME: Duration = Duration::from_secs(1);
 
 /// When the task ends that a draft hands over: its message lives no longer.

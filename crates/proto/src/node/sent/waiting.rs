@@ -49,7 +49,7 @@ pub(in crate::node) struct Waiting {
     pub(super) finds: Finds,
 }
 
-/// Whether a request that waits for a session finds its capability in it.
+/// Whether a request that waits for a session finds its capability in it, and since when it waits there for an offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Finds {
     /// It names one, or is for the peer's people.
@@ -57,7 +57,8 @@ pub(super) enum Finds {
     Nothing,
     /// It does, when there is a session.
     Offer,
-    /// There has been a session since then, by the clock that nobody sets, and nothing was offered in it yet.
+    /// There has been a session since then, by the clock that nobody sets, and nothing was offered in it yet that the request is
+    /// for.
     OfferSince(Duration),
 }
 

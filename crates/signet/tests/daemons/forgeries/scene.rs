@@ -1,5 +1,6 @@
 //! Homes of Bob's as a clean stop and as a kill left them, copied for each forger; and what forgers do.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -108,6 +109,16 @@ impl Victim {
         files
             .find(|path| path.extension().is_some_and(|end| end == "jsonl"))
             .unwrap()
+    }
+
+    /// The files of all months that are there, and what they hold.
+    pub(crate) fn months(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let files = fs::read_dir(self.log()).unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        files
+            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+            .map(|path| (path.clone(), fs::read(path).unwrap()))
+            .collect()
     }
 
     pub(crate) fn checkpoints(&self) -> PathBuf {
