@@ -287,7 +287,7 @@ fn progress_is_told_in_words_of_ours() {
         words.contains(&"the other agent says that it is working on it"),
         "{words:?}"
     );
-    // What the peer says of it is read as an instruction by a model, so no part of a notification has a word of it.
+    // A model may take the peer's words about its progress for an instruction, so no part of a notification has one of them.
     assert!(
         told.iter().all(|told| !told.to_string().contains("ignore")),
         "{told:?}"

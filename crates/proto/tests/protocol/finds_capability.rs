@@ -109,7 +109,7 @@ fn the_first_request_to_a_peer_that_offers_nothing_is_for_its_people() {
     assert_eq!(state(&net, request), State::Received);
 }
 
-/// What a program offers is told behind the handshake.
+/// A peer hears of a program's offer only behind the handshake.
 #[test]
 fn the_first_request_for_a_capability_that_a_program_offers_is_not_refused() {
     let mut net = strangers(&[]);

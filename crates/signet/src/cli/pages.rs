@@ -44,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// What is listed, two by two, of which one leaves before each of those requests.
+    /// The numbers that are listed of seven, two a page, while the first leaves before each of those requests.
     fn listed_while(leave: &[usize]) -> String {
         let (mut there, mut asked) = ((0..7).collect::<Vec<u32>>(), 0);
         let all = every(

@@ -1,5 +1,5 @@
-//! What the reading room costs over a long log: reading it, its pages, its search, its memory, and what a daemon beside it has of
-//! that.
+//! The cost of the reading room over a long log: of reading it, of its pages, its search and its memory, and what a daemon beside it
+//! notices of that.
 //!
 //! `SIGNET_LINES` says how long the log is.
 #![allow(

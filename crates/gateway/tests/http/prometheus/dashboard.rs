@@ -1,4 +1,4 @@
-//! What the dashboard of `examples/metrics` asks, asked of a real Prometheus: Grafana itself is had from no distribution.
+//! The questions of the dashboard of `examples/metrics`, put to a real Prometheus: no distribution here has Grafana itself.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -252,7 +252,7 @@ fn a_command_that_fails_is_warned_of_once_is_seen_by_the_doctor_and_another_one_
     assert_eq!(found["health"], "fault");
     let said = found["found"].as_str().unwrap();
     assert!(said.contains("failed 1 time: exit status 3"), "{said}");
-    // What is printed to try it by hand is a record that a recipe takes.
+    // The doctor prints a record to try the command with by hand, and a recipe takes it.
     let next = found["next"].as_str().unwrap();
     let (_, piped) = next.split_once("user: ").unwrap();
     let (echo, _) = piped.split_once(" | COMMAND").unwrap();
