@@ -7,6 +7,7 @@
 mod card;
 mod changes;
 mod error;
+mod nats;
 mod notify;
 mod policy;
 mod routes;
@@ -31,6 +32,8 @@ use crate::home::Home;
 pub use card::CardConfig;
 pub use changes::Changes;
 pub use error::ConfigError;
+use nats::NatsSection;
+pub use nats::{MailboxMode, NatsConfig, NatsLogin};
 pub use notify::NotifyCommand;
 pub use routes::PeerCarriers;
 pub(crate) use routes::routes_of;
@@ -82,34 +85,6 @@ pub struct AgentConfig {
     pub layers: Layers,
 }
 
-/// How to reach the NATS server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NatsConfig {
-    /// Server URLs; the environment variable `NATS_URL` (separated by commas) comes first.
-    pub servers: Vec<String>,
-    /// Where this agent's mail waits.
-    pub mailbox: MailboxMode,
-    /// How to log in.
-    pub login: NatsLogin,
-    /// A file of root certificates to trust instead of the system's.
-    pub tls_ca: Option<PathBuf>,
-    /// The client's own certificate and its key.
-    pub tls_client: Option<(PathBuf, PathBuf)>,
-    /// Whether a server without TLS is refused.
-    pub tls_required: bool,
-}
-
-/// Where an agent's mail waits while its daemon does not run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MailboxMode {
-    /// In a JetStream mailbox, as `signet nats setup` makes it; core NATS while there is none.
-    #[default]
-    Jetstream,
-    /// Nowhere but at its sender: core NATS, whatever the server offers.
-    Core,
-}
-
 /// Which decisions need the person's signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -120,25 +95,6 @@ pub enum Sign {
     Nothing,
     /// Every decision about trust.
     All,
-}
-
-/// How to log in to the NATS server. The key of a login never signs messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum NatsLogin {
-    /// Not at all.
-    #[default]
-    None,
-    /// With a credentials file.
-    Creds(PathBuf),
-    /// With a file that holds an nkey seed.
-    Nkey(PathBuf),
-    /// With a name, and a file that holds the password.
-    User {
-        /// The name.
-        user: String,
-        /// The file; [`private::read`] gives the password.
-        password_file: PathBuf,
-    },
 }
 
 impl Config {
@@ -242,111 +198,9 @@ struct Sections {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-struct NatsSection {
-    servers: Option<Vec<String>>,
-    mailbox: MailboxMode,
-    creds: Option<String>,
-    nkey: Option<String>,
-    user: Option<String>,
-    // Earlier releases wrote this key with an underscore, and their configurations are still read.
-    #[serde(alias = "password_file")]
-    password_file: Option<String>,
-    tls: TlsSection,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct TlsSection {
-    ca: Option<String>,
-    cert: Option<String>,
-    key: Option<String>,
-    required: bool,
-}
-
-#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct PeopleSection {
     sign: Option<Sign>,
-}
-
-impl NatsSection {
-    fn read(&self, source: Source<'_>, url: Option<&str>) -> Result<NatsConfig, ConfigError> {
-        let tls = &self.tls;
-        let path = |written: &Option<String>| written.as_ref().map(|path| source.path(path));
-        let tls_client = match (path(&tls.cert), path(&tls.key)) {
-            (Some(cert), Some(key)) => Some((cert, key)),
-            (None, None) => None,
-            (Some(_), None) => return Err(source.bad("nats.tls.cert", "it needs `key` beside it")),
-            (None, Some(_)) => return Err(source.bad("nats.tls.key", "it needs `cert` beside it")),
-        };
-        Ok(NatsConfig {
-            servers: self.servers(source, url)?,
-            mailbox: self.mailbox,
-            login: self.login(source)?,
-            tls_ca: path(&tls.ca),
-            tls_required: tls.required,
-            tls_client,
-        })
-    }
-
-    fn login(&self, source: Source<'_>) -> Result<NatsLogin, ConfigError> {
-        let bad = |key, fault| Err(source.bad(key, fault));
-        match (&self.creds, &self.nkey, &self.user, &self.password_file) {
-            // No login is configured, but the home holds a NATS key,
-            // such as `signet nats key` makes: log in with that key.
-            (None, None, None, None) if source.home.nats_seed().exists() => {
-                Ok(NatsLogin::Nkey(source.home.nats_seed()))
-            }
-            (None, None, None, None) => {
-                // The home has no NATS key: log in with the key that the service manager hands over as a
-                // credential, if there is one.
-                let handed = private::credential(NATS_SEED);
-                Ok(handed.map_or(NatsLogin::None, NatsLogin::Nkey))
-            }
-            (Some(creds), None, None, None) => Ok(NatsLogin::Creds(source.path(creds))),
-            (None, Some(nkey), None, None) => Ok(NatsLogin::Nkey(source.path(nkey))),
-            (None, None, Some(user), Some(password)) => Ok(NatsLogin::User {
-                user: user.clone(),
-                password_file: source.path(password),
-            }),
-            (None, None, Some(_), None) => bad("nats.user", "it needs `password-file` beside it"),
-            (None, None, None, Some(_)) => bad("nats.password-file", "it needs `user` beside it"),
-            (Some(_), ..) => bad("nats.creds", ONE_LOGIN),
-            (None, Some(_), ..) => bad("nats.nkey", ONE_LOGIN),
-        }
-    }
-
-    fn servers(&self, source: Source<'_>, url: Option<&str>) -> Result<Vec<String>, ConfigError> {
-        if let Some(urls) = url.filter(|urls| !urls.trim().is_empty()) {
-            return Ok(urls.split(',').map(|url| url.trim().to_owned()).collect());
-        }
-        let Some(servers) = &self.servers else {
-            return Ok(vec![DEFAULT_SERVER.to_owned()]);
-        };
-        let known = |server: &String| server.starts_with("nats://") || server.starts_with("tls://");
-        let fault = match servers.iter().all(known) {
-            false => "use URLs such as \"nats://127.0.0.1:4222\" or \"tls://…\"",
-            // Refuse a login in the URL: the configuration may be readable by people who must not see the password.
-            true if servers.iter().any(|server| server.contains('@')) => {
-                "put the login into `user` and `password-file`, not into the URL"
-            }
-            true => return Ok(servers.clone()),
-        };
-        Err(source.bad("nats.servers", fault))
-    }
-}
-
-impl NatsConfig {
-    fn secret_files(&self) -> impl Iterator<Item = &Path> {
-        let login = match &self.login {
-            NatsLogin::None => None,
-            NatsLogin::Creds(file) | NatsLogin::Nkey(file) => Some(file),
-            NatsLogin::User { password_file, .. } => Some(password_file),
-        };
-        let key = self.tls_client.as_ref().map(|(_, key)| key);
-        login.into_iter().chain(key).map(PathBuf::as_path)
-    }
 }
 
 /// A group of the agent's own, neither the daemon's nor that of the person's socket, keeps it off the latter.
@@ -386,10 +240,6 @@ fn read(path: &Path, most: u64) -> Result<String, ConfigError> {
 
 /// No person writes a longer one.
 const CONFIG_BYTES: u64 = 16 * 1024 * 1024;
-/// The nkey seed, as the service manager may hand it over.
-const NATS_SEED: &str = "nats.nk";
-const DEFAULT_SERVER: &str = "nats://127.0.0.1:4222";
 const NO_WAY: &str = "without a NATS server another carrier has to be there: set `socket` in [carrier-socket], or name a server";
-const ONE_LOGIN: &str = "use only one of `creds`, `nkey`, and `user` with `password-file`";
 
 const TEMPLATE: &str = include_str!("config/template.toml");

@@ -21,6 +21,7 @@
 pub mod bench;
 pub mod bus;
 mod chance;
+mod cluster;
 mod daemon;
 mod ear;
 pub mod flood;
@@ -42,6 +43,7 @@ pub mod traffic;
 use std::time::{Duration, Instant};
 
 pub use chance::{Dice, StopAtEnd};
+pub use cluster::Cluster;
 pub use ear::Ear;
 pub use help::{LISTS, listed_commands};
 pub use home::{Home, receive};

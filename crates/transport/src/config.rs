@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use async_nats::ConnectOptions;
 
-use crate::Error;
+use crate::{Error, Mailbox};
 
 /// Everything a connection needs. [`ConnectionConfig::new`] fills in the defaults.
 #[derive(Clone)]
 pub struct ConnectionConfig {
     /// `nats://host:port` or `tls://host:port`, tried in turn. Credentials do not belong here.
     pub servers: Vec<String>,
+    /// Whether the servers of a cluster are tried as well of which one of `servers` tells.
+    pub discovers_servers: bool,
     /// The one subject that mail comes to.
     pub inbox: String,
     /// The JetStream mailbox that keeps this mail; without one, core NATS loses what comes while nobody
@@ -48,6 +50,7 @@ impl ConnectionConfig {
     ) -> Self {
         Self {
             servers,
+            discovers_servers: true,
             inbox: inbox.into(),
             mailbox: None,
             reply_prefix: reply_prefix.into(),
@@ -70,6 +73,7 @@ impl ConnectionConfig {
             .subscription_capacity(SUBSCRIPTION)
             .connection_timeout(CONNECT)
             .ping_interval(PING)
+            // `ServerPool` chooses the next server, not the client library.
             .ignore_discovered_servers();
         self.tls.apply(self.login.apply(options)?)
     }
@@ -101,6 +105,7 @@ impl fmt::Debug for ConnectionConfig {
         let servers: Vec<&str> = self.servers.iter().map(|s| without_login(s)).collect();
         f.debug_struct("Config")
             .field("servers", &servers)
+            .field("discovers_servers", &self.discovers_servers)
             .field("inbox", &self.inbox)
             .field("mailbox", &self.mailbox)
             .field("reply_prefix", &self.reply_prefix)
@@ -111,31 +116,6 @@ impl fmt::Debug for ConnectionConfig {
             .field("login", &self.login)
             .field("tls", &self.tls)
             .finish()
-    }
-}
-
-/// The durable pull consumer that an agent's mail is read from, and the stream that keeps it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mailbox {
-    /// The stream.
-    pub stream: String,
-    /// The consumer.
-    pub consumer: String,
-}
-
-impl Mailbox {
-    /// The mailbox of an agent in the household's stream.
-    #[must_use]
-    pub fn of(agent: &str) -> Self {
-        Self {
-            stream: STREAM.to_owned(),
-            consumer: agent.to_owned(),
-        }
-    }
-
-    /// The subject that asks JetStream for `verb` about this mailbox.
-    pub(crate) fn api(&self, verb: &str) -> String {
-        format!("$JS.API.{verb}.{}.{}", self.stream, self.consumer)
     }
 }
 
@@ -298,8 +278,6 @@ fn login_file(path: &Path, reason: &str) -> Error {
 const CERTIFICATE: &str = "BEGIN CERTIFICATE";
 /// Of every kind of private key.
 const PRIVATE_KEY: &str = "PRIVATE KEY";
-/// The stream of every mailbox of a household.
-pub const STREAM: &str = "AGENT_INBOX";
 /// What the client library may read ahead of the session, which keeps it empty: one look at the socket
 /// brings at most 8 MiB.
 const SUBSCRIPTION: usize = 8_192;

@@ -14,7 +14,7 @@ use crate::mailbox::MailboxSession;
 use crate::outlet::{GaveUp, Outlet, Stop};
 use crate::session::NatsSession;
 use crate::signals::Signals;
-use crate::standing::{Absent, ask};
+use crate::standing::{Absent, ask, ask_patiently};
 use crate::store::MailboxStore;
 use crate::{ConnectionConfig, Mailbox};
 
@@ -58,7 +58,7 @@ impl Connection {
         };
         // Listen for confirmations before the link is up: already the first message that is sent waits for its confirmation.
         let listener = listen(&mut live, &mailbox, &outlet).await?;
-        let why = match ask(&live.client, &mailbox).await {
+        let why = match ask_patiently(&live.client, &mailbox).await {
             Ok(standing) => {
                 live.has_mailbox = true;
                 let lost = store.is_lost_by(standing.created);
@@ -87,6 +87,15 @@ impl Connection {
             Self::Core { session, .. } => session.hand_over(stops).await,
             Self::Mailbox(session, lost) => session.hand_over(*lost, stops).await,
         }
+    }
+
+    /// The servers of the cluster, as the one that it is connected to tells: `host:port` each.
+    pub(crate) fn cluster(&self) -> Vec<String> {
+        let live = match self {
+            Self::Core { session, .. } => session.live(),
+            Self::Mailbox(session, _) => session.live(),
+        };
+        live.client.server_info().connect_urls
     }
 
     /// Whether it was good for anything.

@@ -94,6 +94,48 @@ pub enum Error {
         /// The server's words.
         reason: String,
     },
+    /// More replicas were asked for than a server that stands alone can have.
+    #[error(
+        "{what}: {replicas} replicas were asked for, and this server stands alone: it belongs to no cluster"
+    )]
+    NoCluster {
+        /// The stream.
+        what: String,
+        /// How many were asked for.
+        replicas: usize,
+    },
+    /// The cluster has not so many servers that could take the mailboxes.
+    #[error(
+        "{what}: the cluster has no {replicas} servers that take it ({reason}): \
+         each needs JetStream and room, and must be up"
+    )]
+    NoPeers {
+        /// The stream.
+        what: String,
+        /// How many replicas were asked for.
+        replicas: usize,
+        /// The server's words.
+        reason: String,
+    },
+    /// The servers of a cluster have not agreed on a leader: they just started, or most of them are away.
+    #[error("{what}: the cluster has no leader at this moment ({reason})")]
+    NoLeader {
+        /// The stream or the consumer.
+        what: String,
+        /// The server's words.
+        reason: String,
+    },
+    /// The server takes no more consumers, and each mailbox has one.
+    #[error(
+        "{what}: the server takes no more mailboxes ({reason}): its limit of consumers is reached, \
+         which is 1,000 a stream on nats-server 2.15 unless its configuration says otherwise"
+    )]
+    TooManyMailboxes {
+        /// The consumer.
+        what: String,
+        /// The server's words.
+        reason: String,
+    },
     /// The server, or the account on it, has not the room that the mailboxes are to have.
     #[error(
         "{what}: {reason}: {mailboxes} mailboxes are to have {} MiB together, and have {} MiB; {}",

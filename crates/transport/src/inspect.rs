@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::client::Client;
-use async_nats::jetstream::context::ContextBuilder;
 use async_nats::{Event, HeaderMap};
 
 use crate::link::connect;
@@ -128,12 +127,12 @@ async fn stores(
     client: &Client,
     mailbox: Option<&Mailbox>,
 ) -> (Option<StoreUse>, Option<StoreUse>) {
-    let context = ContextBuilder::new().timeout(LIMIT).build(client.clone());
     let Some(mailbox) = mailbox else {
         // Give the server time to refuse the subscription: without a mailbox there is no other request to wait for.
         tokio::time::sleep(REFUSAL).await;
         return (None, None);
     };
+    let context = mailbox.context(client.clone(), LIMIT);
     let (stream, account) =
         tokio::join!(context.get_stream(&mailbox.stream), context.query_account());
     let stream = stream.ok().and_then(|stream| {
@@ -171,10 +170,13 @@ impl Refusals {
     /// Without the questions that only an administrator may ask.
     fn needed(&self, config: &ConnectionConfig) -> BTreeSet<String> {
         let refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let stream = config.mailbox.as_ref().map(|mailbox| &mailbox.stream);
         let spared = |subject: &str| {
-            let of_stream = stream.map(|stream| format!("$JS.API.STREAM.INFO.{stream}"));
-            subject == "$JS.API.INFO" || of_stream.as_deref() == Some(subject)
+            config.mailbox.as_ref().is_some_and(|mailbox| {
+                let api = mailbox.prefix();
+                let stream = &mailbox.stream;
+                [format!("{api}.INFO"), format!("{api}.STREAM.INFO.{stream}")]
+                    .contains(&subject.to_owned())
+            })
         };
         let refused = refused.iter().filter(|subject| !spared(subject));
         refused.cloned().collect()

@@ -4,6 +4,7 @@
 //! that go nowhere, then block, and a refused login would loop unseen. Each client here lives for one
 //! connection.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::backlog::{Backlog, BacklogResult};
 use crate::connection::Connection;
 use crate::live::ConnectionState;
 use crate::outlet::{GaveUp, Outlet, Stop};
+use crate::servers::ServerPool;
 use crate::signals::Signals;
 use crate::store::MailboxStore;
 use crate::{Arrival, Backoff, ConnectionConfig, Error};
@@ -27,7 +29,7 @@ pub(crate) struct Supervisor {
     backoff: Backoff,
     /// When the last connection was lost.
     lost: Instant,
-    tries: usize,
+    servers: ServerPool,
 }
 
 impl Supervisor {
@@ -44,13 +46,13 @@ impl Supervisor {
             max_bytes: config.max_bytes,
         };
         Self {
+            servers: ServerPool::new(config.servers.clone()),
             config,
             outlet,
             store: Arc::default(),
             stops,
             backoff: Backoff::new(),
             lost: Instant::now(),
-            tries: 0,
         }
     }
 
@@ -71,10 +73,11 @@ impl Supervisor {
             if self.outlet.arrivals.send(Arrival::Disconnected).await == BacklogResult::Unwanted {
                 return GaveUp::Unwanted;
             }
-            let mut connection = match self.restore().await {
-                Ok(connection) => connection,
+            let (server, mut connection) = match self.restore().await {
+                Ok(connected) => connected,
                 Err(end) => return end,
             };
+            self.learn(&server, &connection);
             if let Some(end) = connection.hand_over(&mut self.stops).await {
                 return end;
             }
@@ -86,14 +89,16 @@ impl Supervisor {
             if connection.proved() {
                 self.backoff.reset();
             }
+            // Servers that joined the cluster while this connection lasted are known as well.
+            self.learn(&server, &connection);
             self.lost = Instant::now();
             tracing::warn!("lost the connection to the NATS server");
         }
     }
 
     /// Tries until there is a connection, or nobody wants one any more.
-    async fn restore(&mut self) -> Result<Connection, GaveUp> {
-        let mut told = None;
+    async fn restore(&mut self) -> Result<(String, Connection), GaveUp> {
+        let mut told = ReportedFaults::default();
         loop {
             let wait = self.wait();
             tokio::select! {
@@ -102,9 +107,16 @@ impl Supervisor {
                 () = self.outlet.arrivals.closed() => return Err(GaveUp::Unwanted),
                 () = sleep(wait) => {}
             }
-            match self.attempt().await {
-                Ok(connection) => return Ok(connection),
-                Err(error) => self.report(error, &mut told).await,
+            let server = self.servers.take();
+            let attempt = attempt(&self.config, &self.store, &self.outlet, &server);
+            let connected = tokio::select! {
+                biased;
+                stop = self.stops.recv() => return Err(self.stop(stop).await),
+                connected = attempt => connected,
+            };
+            match connected {
+                Ok(connection) => return Ok((server, connection)),
+                Err(error) => self.report(server, error, &mut told).await,
             }
         }
     }
@@ -136,64 +148,74 @@ impl Supervisor {
 
     /// The very first try goes out at once.
     fn wait(&mut self) -> Duration {
-        match self.tries {
-            0 => Duration::ZERO,
-            _ if self.lost.elapsed() < SHORT => self.backoff.wait().min(SOON),
-            _ => self.backoff.wait(),
+        match self.servers.is_fresh() {
+            true => Duration::ZERO,
+            false if self.lost.elapsed() < SHORT => self.backoff.wait().min(SOON),
+            false => self.backoff.wait(),
         }
     }
 
-    async fn attempt(&mut self) -> Result<Connection, Error> {
-        let servers = &self.config.servers;
-        let server = servers
-            .get(self.tries % servers.len().max(1))
-            .cloned()
-            .unwrap_or_default();
-        self.tries = self.tries.wrapping_add(1);
-        let signals = Arc::new(Signals::new(Arc::clone(&self.outlet.link)));
-        let heard = Arc::clone(&signals);
-        let options = self
-            .config
-            .options()?
-            // Allow as few reconnects as the client library can: this task itself connects anew. The library takes 0 as
-            // "without limit", so 1 is the least.
-            .max_reconnects(1)
-            .event_callback(move |event| {
-                heard.hear(event);
-                std::future::ready(())
-            });
-        let client = connect(options, &server).await?;
-        let opened = Connection::open(
-            client,
-            &self.config,
-            &self.store,
-            signals,
-            self.outlet.clone(),
-        );
-        opened
-            .await
-            .map_err(|reason| Error::Unreachable { server, reason })
+    fn learn(&mut self, server: &str, connection: &Connection) {
+        if self.config.discovers_servers {
+            self.servers.learn(server, &connection.cluster());
+        }
     }
 
-    /// Each trouble is told once, not at every try.
-    async fn report(&self, error: Error, told: &mut Option<Error>) {
+    /// Each trouble of each server is told once, not at every try.
+    async fn report(&self, server: String, error: Error, told: &mut ReportedFaults) {
         self.outlet
             .link
             .send_replace(ConnectionState::Down(Some(error.clone())));
-        if told.as_ref() == Some(&error) {
+        if told.errors.values().any(|before| *before == error) {
             return;
         }
         tracing::warn!("{error}");
-        let refused = |error: &Error| matches!(error, Error::LoginRefused { .. });
-        if refused(&error) {
+        let is_refused = matches!(error, Error::LoginRefused { .. });
+        if is_refused {
             let what = error.to_string();
             self.outlet.send(Arrival::Refused(what)).await;
-        } else if told.as_ref().is_some_and(refused) {
+        } else if told.is_refused {
             // The trouble is no longer a refused login: `Disconnected` takes back the refused login that was reported before.
             self.outlet.send(Arrival::Disconnected).await;
         }
-        *told = Some(error);
+        told.is_refused = is_refused;
+        told.errors.insert(server, error);
     }
+}
+
+/// What was said of the servers since the connection was lost.
+#[derive(Default)]
+struct ReportedFaults {
+    /// The newest trouble of each server.
+    errors: HashMap<String, Error>,
+    /// Whether the last that was said is a refused login.
+    is_refused: bool,
+}
+
+/// One try, which a stop may end at any place.
+async fn attempt(
+    config: &ConnectionConfig,
+    store: &Arc<MailboxStore>,
+    outlet: &Outlet,
+    server: &str,
+) -> Result<Connection, Error> {
+    let signals = Arc::new(Signals::new(Arc::clone(&outlet.link)));
+    let heard = Arc::clone(&signals);
+    let options = config
+        .options()?
+        // Allow as few reconnects as the client library can: this task itself connects anew. The library takes 0 as
+        // "without limit", so 1 is the least.
+        .max_reconnects(1)
+        .event_callback(move |event| {
+            heard.hear(event);
+            std::future::ready(())
+        });
+    let client = connect(options, server).await?;
+    let opened = Connection::open(client, config, store, signals, outlet.clone());
+    opened.await.map_err(|reason| Error::Unreachable {
+        server: server.to_owned(),
+        reason,
+    })
 }
 
 /// One connection to one server.

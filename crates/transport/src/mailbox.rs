@@ -21,7 +21,7 @@ use crate::live::{ConnectionState, LiveConnection};
 use crate::outlet::{Flow, GaveUp, Outlet, Stop};
 use crate::pulls::{PullStatus, Pulls};
 use crate::signals::Signals;
-use crate::standing::{Absent, ConsumerInfo, ask};
+use crate::standing::{Absent, ConsumerInfo, DOUBT, ask};
 use crate::{Arrival, Error, Handle, Mailbox, Settlement};
 
 pub(crate) struct MailboxSession {
@@ -71,6 +71,10 @@ impl MailboxSession {
         // Ask for the missing messages before the first pull, so that they come before new messages.
         session.ask_again(missing, standing.deliveries).await;
         Ok(session)
+    }
+
+    pub(crate) fn live(&self) -> &LiveConnection {
+        &self.live
     }
 
     pub(crate) fn stopped(&self) -> bool {
@@ -386,7 +390,5 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 /// After two missing signs of life the mailbox is looked after: a server that hands the mailbox to another one takes
 /// a pull and says nothing.
 const SILENCE: Duration = Duration::from_secs(5);
-/// For how long no server need know the mailbox: a cluster may be moving it to another server.
-const DOUBT: Duration = Duration::from_secs(20);
 /// Messages handed over before anything else is looked at.
 const AT_ONCE: usize = 1_024;

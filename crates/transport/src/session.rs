@@ -76,6 +76,10 @@ impl NatsSession {
         self.proved
     }
 
+    pub(crate) fn live(&self) -> &LiveConnection {
+        &self.live
+    }
+
     pub(crate) fn stopped(&self) -> bool {
         self.stopped
     }

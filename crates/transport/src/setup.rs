@@ -4,18 +4,17 @@
 use std::time::Duration;
 
 use async_nats::client::Client;
+use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{FromConsumer as _, pull};
-use async_nats::jetstream::context::{
-    ContextBuilder, CreateStreamError, CreateStreamErrorKind, GetStreamErrorKind,
-};
+use async_nats::jetstream::context::{CreateStreamError, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config as Stream, ConsumerErrorKind};
-use async_nats::jetstream::{Context, ErrorCode};
 use futures_util::TryStreamExt;
 
 use crate::link::connect;
+use crate::refusal::{is_no_room, refused};
 use crate::wanted::{
-    AgentPlace, INBOX_BYTES, SettingDifference, consumer, consumer_differences, room, stream,
-    stream_differences,
+    AgentPlace, INBOX_BYTES, SettingDifference, StreamOptions, consumer, consumer_differences,
+    room, stream, stream_differences,
 };
 use crate::{ConnectionConfig, Error};
 
@@ -30,6 +29,8 @@ pub struct SetupReport {
     pub room: Option<u64>,
     /// The room that it would keep if it were made now, in bytes.
     pub usual_room: u64,
+    /// On how many servers each mailbox lies.
+    pub replicas: usize,
     /// Every inbox of the stream, also those of agents that were set up earlier.
     pub inboxes: Vec<String>,
     /// The stream first, then the consumers.
@@ -59,29 +60,30 @@ pub enum SetupStep {
 }
 
 /// Makes the stream and the consumers of `places`, or brings them in line. Nothing is removed: an agent that
-/// is not named keeps its inbox. The places share one stream. With `share` the stream keeps so many bytes for each of
-/// its mailboxes; without, 64 MiB, or what it keeps already where that is more.
+/// is not named keeps its inbox. The places share one stream.
 ///
 /// # Errors
-/// Those of a connection, to the last of the servers; [`Error::NoRoom`]; [`Error::Setup`] with the server's words.
+/// Those of a connection, to the last of the servers; [`Error::NoRoom`]; [`Error::NoReplicas`] where the servers are too few;
+/// [`Error::NoLeader`] while a cluster forms; [`Error::TooManyMailboxes`]; [`Error::Setup`] with the server's words.
 pub async fn set_up(
     config: &ConnectionConfig,
     places: &[AgentPlace],
-    share: Option<u64>,
+    options: StreamOptions,
 ) -> Result<SetupReport, Error> {
     let (address, client) = reach(config).await?;
     let version = client.server_info().version;
-    let context = ContextBuilder::new().timeout(LIMIT).build(client);
-    let Some(stream) = places.first().map(|place| place.mailbox.stream.clone()) else {
+    let Some(mailbox) = places.first().map(|place| &place.mailbox) else {
         return Err(failed("agents", "name at least one"));
     };
-    let (made, is) = make_stream(&context, &stream, places, share).await?;
+    let (context, stream) = (mailbox.context(client, LIMIT), mailbox.stream.clone());
+    let (made, is) = make_stream(&context, &stream, places, options).await?;
     let usual = room(is.subjects.len(), INBOX_BYTES);
     let mut report = SetupReport {
         address,
         server: version,
         room: u64::try_from(is.max_bytes).ok(),
         usual_room: usual.unsigned_abs(),
+        replicas: is.num_replicas,
         inboxes: is.subjects,
         made: vec![made],
     };
@@ -109,7 +111,7 @@ async fn make_stream(
     context: &Context,
     name: &str,
     places: &[AgentPlace],
-    share: Option<u64>,
+    options: StreamOptions,
 ) -> Result<(Made, Stream), Error> {
     let what = format!("stream {name}");
     let (found, holds) = match context.get_stream(name).await {
@@ -118,10 +120,17 @@ async fn make_stream(
             (Some(info.config.clone()), info.state.bytes)
         }
         Err(error) if is_no_stream(&error.kind()) => (None, 0),
-        Err(error) => return Err(failed(&what, &error.to_string())),
+        Err(error) => return Err(refused(&what, 1, &error.kind(), error.to_string())),
     };
-    let asked = stream(name, inboxes(found.as_ref(), places), share, found.as_ref());
-    if share.is_some() && u64::try_from(asked.max_bytes).is_ok_and(|room| room < holds) {
+    let asked = stream(
+        name,
+        inboxes(found.as_ref(), places),
+        options,
+        found.as_ref(),
+    );
+    if options.mailbox_bytes.is_some()
+        && u64::try_from(asked.max_bytes).is_ok_and(|room| room < holds)
+    {
         let reason = format!(
             "it holds {} MiB of mail, and would have room for {} MiB",
             holds.div_ceil(1 << 20),
@@ -129,29 +138,15 @@ async fn make_stream(
         );
         return Err(failed(&what, &reason));
     }
-    let made = match &found {
-        None => context
-            .create_stream(&asked)
-            .await
-            .map(|made| (SetupStep::Created, made.cached_info().config.clone())),
-        Some(is) if stream_differences(&asked, is).is_empty() => Ok((SetupStep::Kept, is.clone())),
-        Some(is) => context.update_stream(&asked).await.map(|made| {
-            // A server that does not know a setting ignores it and answers with the old configuration: then do not report an
-            // update.
-            let same = stream_differences(&made.config, is).is_empty();
-            let done = match same {
-                true => SetupStep::Kept,
-                false => SetupStep::Updated,
-            };
-            (done, made.config)
-        }),
-    };
-    let (done, mut is) = match made {
+    let (done, mut is) = match put_stream(context, &asked, found.as_ref()).await {
         Ok(made) => made,
-        Err(error) if is_no_room(&error) => {
+        Err(error) if is_no_room(&error.kind()) => {
             return Err(no_room(context, what, &asked, found.as_ref(), &error).await);
         }
-        Err(error) => return Err(failed(&what, &error.to_string())),
+        Err(error) => {
+            let (replicas, reason) = (asked.num_replicas, error.to_string());
+            return Err(refused(&what, replicas, &error.kind(), reason));
+        }
     };
     let differences = stream_differences(&asked, &is);
     is.subjects = asked.subjects;
@@ -161,6 +156,31 @@ async fn make_stream(
         differences,
     };
     Ok((made, is))
+}
+
+/// Makes the stream, or brings the one that is there in line.
+async fn put_stream(
+    context: &Context,
+    asked: &Stream,
+    found: Option<&Stream>,
+) -> Result<(SetupStep, Stream), CreateStreamError> {
+    match found {
+        None => context
+            .create_stream(asked)
+            .await
+            .map(|made| (SetupStep::Created, made.cached_info().config.clone())),
+        Some(is) if stream_differences(asked, is).is_empty() => Ok((SetupStep::Kept, is.clone())),
+        Some(is) => context.update_stream(asked).await.map(|made| {
+            // A server that does not know a setting ignores it and answers with the old configuration: then do not report an
+            // update.
+            let same = stream_differences(&made.config, is).is_empty();
+            let done = match same {
+                true => SetupStep::Kept,
+                false => SetupStep::Updated,
+            };
+            (done, made.config)
+        }),
+    }
 }
 
 /// The inboxes of the stream, and those of `places`.
@@ -206,14 +226,13 @@ async fn no_room(
 async fn make_consumer(context: &Context, place: &AgentPlace) -> Result<Made, Error> {
     let (name, stream) = (&place.mailbox.consumer, &place.mailbox.stream);
     let what = format!("consumer {name}");
-    let fail = |error: &dyn std::fmt::Display| failed(&what, &error.to_string());
     let found = match context
         .get_consumer_from_stream::<pull::Config, _, _>(name, stream)
         .await
     {
         Ok(consumer) => consumer_config(&consumer),
         Err(error) if is_no_consumer(&error.kind()) => None,
-        Err(error) => return Err(fail(&error)),
+        Err(error) => return Err(refused(&what, 1, &error.kind(), error.to_string())),
     };
     let asked = consumer(place, found.as_ref());
     let made = |done, is: &pull::Config| Made {
@@ -229,8 +248,9 @@ async fn make_consumer(context: &Context, place: &AgentPlace) -> Result<Made, Er
     let created = context
         .create_consumer_on_stream(asked.clone(), stream)
         .await;
-    let created = created.map_err(|error| fail(&error))?;
-    let is = consumer_config(&created).ok_or_else(|| fail(&"the server echoed a push consumer"))?;
+    let created = created.map_err(|error| refused(&what, 1, &error.kind(), error.to_string()))?;
+    let is = consumer_config(&created)
+        .ok_or_else(|| failed(&what, "the server echoed a push consumer"))?;
     let done = if found.is_some() {
         SetupStep::Updated
     } else {
@@ -251,21 +271,6 @@ fn is_no_stream(kind: &GetStreamErrorKind) -> bool {
 
 fn is_no_consumer(kind: &ConsumerErrorKind) -> bool {
     matches!(kind, ConsumerErrorKind::JetStream(error) if error.code() == 404)
-}
-
-/// Whether the server, or the account, has not enough room left.
-fn is_no_room(error: &CreateStreamError) -> bool {
-    let code = match error.kind() {
-        CreateStreamErrorKind::JetStream(error) => error.error_code(),
-        _ => return false,
-    };
-    [
-        ErrorCode::STORAGE_RESOURCES_EXCEEDED,
-        ErrorCode::ACCOUNT_RESOURCES_EXCEEDED,
-        ErrorCode::INSUFFICIENT_RESOURCES,
-        ErrorCode::STREAM_MAX_STREAM_BYTES_EXCEEDED,
-    ]
-    .contains(&code)
 }
 
 fn failed(what: &str, reason: &str) -> Error {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_nats::client::Client;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::consumer::pull;
-use async_nats::jetstream::context::ContextBuilder;
 use async_nats::jetstream::stream::ConsumerErrorKind;
+use tokio::time::{Instant, sleep};
 
 use crate::Mailbox;
 
@@ -38,9 +38,45 @@ pub(crate) enum Absent {
     Silent,
 }
 
-/// Asks the server. The answer comes behind everything that was sent before.
+/// Asks the server, and again while it is silent: a cluster without a leader drops the question and answers none of them later.
+/// The answer comes behind everything that was sent before.
 pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<ConsumerInfo, Absent> {
-    let context = ContextBuilder::new().timeout(LIMIT).build(client.clone());
+    let mut answer = Err(Absent::Silent);
+    for (number, limit) in LIMITS.into_iter().enumerate() {
+        if number > 0 {
+            // A cluster that says at once that it has no leader is not asked without a pause.
+            sleep(PAUSE).await;
+        }
+        answer = ask_once(client, mailbox, limit).await;
+        if answer != Err(Absent::Silent) {
+            break;
+        }
+    }
+    answer
+}
+
+/// The same, and as long as a cluster may take to choose a leader: until then neither a mailbox nor its absence is certain.
+/// Whoever then took the inbox itself would read each message once more when the mailbox is back.
+pub(crate) async fn ask_patiently(
+    client: &Client,
+    mailbox: &Mailbox,
+) -> Result<ConsumerInfo, Absent> {
+    let limit = Instant::now() + DOUBT;
+    loop {
+        let answer = ask(client, mailbox).await;
+        let is_cluster = client.server_info().cluster.is_some();
+        if answer != Err(Absent::Silent) || !is_cluster || Instant::now() >= limit {
+            return answer;
+        }
+    }
+}
+
+async fn ask_once(
+    client: &Client,
+    mailbox: &Mailbox,
+    limit: Duration,
+) -> Result<ConsumerInfo, Absent> {
+    let context = mailbox.context(client.clone(), limit);
     let (stream, consumer) = (mailbox.stream.as_str(), mailbox.consumer.as_str());
     let asked = context.get_consumer_from_stream::<pull::Config, _, _>(consumer, stream);
     let found = asked.await.map_err(|error| match error.kind() {
@@ -65,4 +101,12 @@ pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<ConsumerIn
     })
 }
 
-const LIMIT: Duration = Duration::from_secs(5);
+/// For how long no server need know the mailbox: a cluster may be moving it to another server.
+pub(crate) const DOUBT: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long each answer is waited for: five seconds together.
+const LIMITS: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(2),
+];

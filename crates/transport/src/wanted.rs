@@ -18,6 +18,15 @@ pub struct AgentPlace {
     pub mailbox: Mailbox,
 }
 
+/// What a person asks of the stream that holds all mailboxes, beyond the inboxes. What is absent stays as the server has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StreamOptions {
+    /// The room that the stream keeps for each of its mailboxes, in bytes [default: 64 MiB, or what it has where that is more].
+    pub mailbox_bytes: Option<u64>,
+    /// On how many servers of a cluster the stream and its consumers lie, 1 to 5 [default: what it has, 1 for a new one].
+    pub replicas: Option<usize>,
+}
+
 /// A setting that the server did not take as it was asked. Servers ignore options that they do not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingDifference {
@@ -36,18 +45,18 @@ pub(crate) const INBOX_MESSAGES: i64 = 4_000;
 pub(crate) const INBOX_BYTES: u64 = 64 << 20;
 
 /// A full inbox refuses, and nobody removes mail but its reader. What somebody gave more of than is wanted stays:
-/// replicas, and room unless `share` says how many bytes each mailbox is to have. Settings that are none of ours stay
-/// as `found` has them.
+/// replicas and room, unless `options` say how much. Settings that are none of ours stay as `found` has them.
 pub(crate) fn stream(
     name: &str,
     subjects: Vec<String>,
-    share: Option<u64>,
+    options: StreamOptions,
     found: Option<&Stream>,
 ) -> Stream {
     let found = found.cloned().unwrap_or_default();
+    let share = options.mailbox_bytes;
     let max_bytes = room(subjects.len(), share.unwrap_or(INBOX_BYTES));
     let max_bytes = match (share, found.max_bytes) {
-        // Without `share`, keep a larger limit that somebody gave the stream, or that it has none (below 0). If there is no
+        // Unless somebody says how much, keep a larger limit that somebody gave the stream, or that it has none (below 0). If there is no
         // stream, `found` is the default, whose limit means nothing.
         (None, has) if !found.name.is_empty() && (has < 0 || has > max_bytes) => has,
         _ => max_bytes,
@@ -66,7 +75,7 @@ pub(crate) fn stream(
         max_age: Duration::from_secs(30 * 24 * 3600),
         // The limit leaves room for a message of 240 KiB and for the headers that a server adds.
         max_message_size: 256 * 1024,
-        num_replicas: found.num_replicas.max(1),
+        num_replicas: options.replicas.unwrap_or(found.num_replicas).max(1),
         no_ack: false,
         sealed: false,
         deny_delete: true,
@@ -193,6 +202,11 @@ pub(crate) fn consumer_differences(
 mod tests {
     use super::*;
 
+    const KEPT: StreamOptions = StreamOptions {
+        mailbox_bytes: None,
+        replicas: None,
+    };
+
     fn inboxes() -> Vec<String> {
         let inboxes = ["agent.alpha.inbox", "agent.beta.inbox", "agent.gamma.inbox"];
         inboxes.map(str::to_owned).to_vec()
@@ -200,7 +214,7 @@ mod tests {
 
     #[test]
     fn each_mailbox_has_room_for_all_its_messages_of_the_usual_size() {
-        let stream = stream("AGENT_INBOX", inboxes(), None, None);
+        let stream = stream("AGENT_INBOX", inboxes(), KEPT, None);
         assert!(stream.discard_new_per_subject);
         assert!(stream.max_messages_per_subject.unsigned_abs() * 16 * 1024 <= INBOX_BYTES);
         assert_eq!(stream.max_bytes, 3 * 64 * 1024 * 1024);
@@ -208,17 +222,25 @@ mod tests {
 
     #[test]
     fn what_somebody_gave_more_of_stays_and_what_is_none_of_ours_too() {
-        let mut found = stream("AGENT_INBOX", inboxes(), None, None);
+        let mut found = stream("AGENT_INBOX", inboxes(), KEPT, None);
         found.num_replicas = 3;
         found.max_bytes = 3 << 30;
         found.description = Some("kept by Ann".to_owned());
-        let again = |share| stream("AGENT_INBOX", inboxes(), share, Some(&found));
-        assert!(stream_differences(&again(None), &found).is_empty());
-        assert_eq!(again(None).description, found.description);
-        let less = again(Some(1 << 20));
+        let again = |options| stream("AGENT_INBOX", inboxes(), options, Some(&found));
+        assert!(stream_differences(&again(KEPT), &found).is_empty());
+        assert_eq!(again(KEPT).description, found.description);
+        let less = again(StreamOptions {
+            mailbox_bytes: Some(1 << 20),
+            ..KEPT
+        });
         assert_eq!((less.max_bytes, less.num_replicas), (3 << 20, 3));
+        let five = again(StreamOptions {
+            replicas: Some(5),
+            ..KEPT
+        });
+        assert_eq!((five.max_bytes, five.num_replicas), (3 << 30, 5));
         found.max_bytes = -1;
-        let unlimited = stream("AGENT_INBOX", inboxes(), None, Some(&found));
+        let unlimited = stream("AGENT_INBOX", inboxes(), KEPT, Some(&found));
         assert_eq!(unlimited.max_bytes, -1);
     }
 }

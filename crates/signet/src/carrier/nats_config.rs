@@ -1,8 +1,9 @@
 //! How the configuration reaches the NATS server, and what to do where it cannot.
 
+use signet_proto::ids::AgentId;
 use signet_transport::{ConnectionConfig, Error, Login, Mailbox, NatsTls, Secret};
 
-use crate::config::{Config, MailboxMode, NatsLogin};
+use crate::config::{Config, MailboxMode, NatsConfig, NatsLogin};
 use crate::files::private::{self, PrivateError};
 use crate::render;
 
@@ -16,8 +17,9 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
         format!("_INBOX_{agent}"),
     );
     nats.name = format!("signet {agent}");
+    nats.discovers_servers = config.nats.discovers_servers;
     nats.mailbox = match config.nats.mailbox {
-        MailboxMode::Jetstream => Some(Mailbox::of(agent.as_str())),
+        MailboxMode::Jetstream => Some(mailbox(&config.nats, agent)),
         MailboxMode::Core => None,
     };
     nats.login = match &config.nats.login {
@@ -43,6 +45,14 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
         key,
     };
     Ok(nats)
+}
+
+/// Where the mail of `agent` lies, as seen from the servers of `nats`.
+pub(crate) fn mailbox(nats: &NatsConfig, agent: &AgentId) -> Mailbox {
+    Mailbox {
+        domain: nats.domain.clone(),
+        ..Mailbox::of(agent.as_str())
+    }
 }
 
 /// Editors end a file with a line feed, which is no part of the password. A space at its end is one.
@@ -78,6 +88,10 @@ pub(crate) fn next(error: &Error) -> &'static str {
         | Error::Subject { .. }
         | Error::Setup { .. }
         | Error::NoRoom { .. }
+        | Error::NoCluster { .. }
+        | Error::NoPeers { .. }
+        | Error::NoLeader { .. }
+        | Error::TooManyMailboxes { .. }
         | Error::Undrained => "correct [nats] in config.toml",
     }
 }

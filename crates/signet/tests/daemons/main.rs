@@ -44,6 +44,7 @@ mod reload;
 mod replay;
 mod sealed;
 mod service;
+mod sites;
 mod state;
 mod trust;
 mod up;

@@ -112,6 +112,15 @@ fn when_the_first_block_of_the_steps_by_hand_has_ended_both_agents_can_be_reache
     }
 }
 
+/// The tests of clusters take their configuration from the file.
+#[test]
+fn a_configuration_of_a_server_on_a_page_is_the_file_that_the_tests_use() {
+    let page = text("docs/scale.md");
+    let file = text("docs/scale/cluster.conf");
+    assert_eq!(page.matches("```conf\n").count(), 1);
+    assert!(page.contains(&format!("```conf\n{file}```\n")));
+}
+
 #[test]
 fn every_transcript_of_the_operations_is_what_happens() {
     assert!(perform(OPERATIONS) >= 1);

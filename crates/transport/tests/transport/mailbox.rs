@@ -8,7 +8,7 @@ use signet_testkit::Server;
 use signet_testkit::server::MAILBOXES;
 use signet_transport::{
     AgentPlace, Arrival, ConnectionConfig, Error, Handle, Mailbox, Nats, NatsInbox, Settlement,
-    SetupReport, SetupStep, Storage, set_up,
+    SetupReport, SetupStep, Storage, StreamOptions, set_up,
 };
 use tokio::time::timeout;
 
@@ -449,15 +449,18 @@ pub(crate) async fn house(agents: &[&str]) -> Server {
 
 async fn set_up_all(server: &Server, agents: &[&str]) -> SetupReport {
     let places: Vec<AgentPlace> = agents.iter().map(place).collect();
-    try_set_up(server, &places).await.unwrap()
+    try_set_up(server, &places, StreamOptions::default())
+        .await
+        .unwrap()
 }
 
 pub(crate) async fn try_set_up(
     server: &Server,
     places: &[AgentPlace],
+    options: StreamOptions,
 ) -> Result<SetupReport, Error> {
     let admin = ConnectionConfig::new(vec![server.url()], "agent.admin.inbox", "_INBOX_admin");
-    set_up(&admin, places, None).await
+    set_up(&admin, places, options).await
 }
 
 pub(crate) fn place(agent: &&str) -> AgentPlace {

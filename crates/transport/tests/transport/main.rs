@@ -8,6 +8,7 @@
 )]
 
 mod cluster;
+mod leaf;
 mod mailbox;
 mod nats;
 mod played;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use signet_testkit::Server;
 use signet_testkit::server::MAILBOXES;
 use signet_transport::{
-    AgentPlace, Arrival, ConnectionConfig, Mailbox, Nats, NatsInbox, Storage, set_up,
+    AgentPlace, Arrival, ConnectionConfig, Mailbox, Nats, NatsInbox, Storage, StreamOptions, set_up,
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -125,7 +125,9 @@ async fn set_up_all(server: &Server, agents: &[&str]) {
         mailbox: Mailbox::of(agent),
     };
     let places: Vec<AgentPlace> = agents.iter().map(place).collect();
-    set_up(&admin, &places, None).await.unwrap();
+    set_up(&admin, &places, StreamOptions::default())
+        .await
+        .unwrap();
 }
 
 async fn far(server: &Server) -> jetstream::Context {

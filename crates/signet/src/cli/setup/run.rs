@@ -96,8 +96,12 @@ fn filter_of(asked: Option<&str>) -> (Targets, Option<String>) {
     }
 }
 
-/// Besides info of everything else.
-const USUAL: [(&str, LevelFilter); 1] = [("async_nats", LevelFilter::WARN)];
+/// Besides info of everything else. Each client of the library lives for one connection, so that its error over attempts to
+/// reconnect says nothing: signet itself connects anew, and says so.
+const USUAL: [(&str, LevelFilter); 2] = [
+    ("async_nats", LevelFilter::WARN),
+    ("async_nats::connector", LevelFilter::OFF),
+];
 /// How the modules begin that tell anything.
 const MODULES: [&str; 2] = ["signet", "async_nats"];
 

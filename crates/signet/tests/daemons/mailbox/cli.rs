@@ -95,6 +95,10 @@ fn agents_are_added_to_a_configuration_that_nobody_changed() {
         "10.0.0.1:4333",
         "--store",
         "/srv/nats",
+        "--name",
+        "n2",
+        "--include",
+        "cluster.conf",
     ];
     let print =
         |agents: &[&str]| alice.done(&[&["nats", "config"], &settings[..], agents].concat());
@@ -105,8 +109,11 @@ fn agents_are_added_to_a_configuration_that_nobody_changed() {
     assert_eq!(String::from_utf8(added.stdout).unwrap(), print(&[&a, &b]));
     assert_eq!(add(&a).status.code(), Some(2), "twice");
     // `--add` prints the whole file anew, so it refuses a file that somebody has edited: the edit would be lost.
-    let changed = print(&[&a]).replace("max_connections: 64", "max_connections: 65");
-    for text in [&changed, "", "listen: \"x\"\n"] {
+    let text = print(&[&a]);
+    assert!(text.contains("server_name: n2\n") && text.contains("\ninclude \"cluster.conf\"\n"));
+    let changed = text.replace("max_connections: 64", "max_connections: 65");
+    let included = format!("{text}include \"other.conf\"\n");
+    for text in [&changed, &included, "", "listen: \"x\"\n"] {
         std::fs::write(&file, text).unwrap();
         let refused = add(&b);
         assert_eq!(refused.status.code(), Some(1), "{text}");

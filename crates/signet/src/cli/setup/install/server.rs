@@ -7,7 +7,7 @@ use signet_proto::ids::AgentId;
 use super::agents;
 use super::machine::{FileOwner, Machine};
 use crate::cli::CliError;
-use crate::cli::setup::nats::conf::{ServerConf, User};
+use crate::cli::setup::nats::conf::{SERVER_NAME, ServerConf, User};
 use crate::cli::setup::nats::{key, mailboxes};
 use crate::cli::setup::up::server::speaks_nats;
 
@@ -82,6 +82,8 @@ pub(super) fn configure(machine: &Machine) -> Result<bool, CliError> {
         ));
     }
     let server = ServerConf {
+        name: SERVER_NAME,
+        include: None,
         listen: LISTEN,
         store: STORE,
         admin: &admin,

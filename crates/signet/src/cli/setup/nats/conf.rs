@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 use signet_proto::ids::AgentId;
 use signet_transport::STREAM;
 
+/// The name of a server that stands alone.
+pub(crate) const SERVER_NAME: &str = "house";
+
 /// One agent's user on the server.
 #[derive(Clone, Debug)]
 pub(crate) struct User {
@@ -16,6 +19,8 @@ pub(crate) struct User {
 
 /// What the configuration of a NATS server says.
 pub(crate) struct ServerConf<'a> {
+    /// Its name, which no other server of its cluster has.
+    pub(crate) name: &'a str,
     /// Where it listens: HOST:PORT.
     pub(crate) listen: &'a str,
     /// Where it keeps the mailboxes.
@@ -28,6 +33,8 @@ pub(crate) struct ServerConf<'a> {
     pub(crate) system: Option<&'a str>,
     /// How many mailboxes the store has to have room for.
     pub(crate) shares: usize,
+    /// A file that it reads as well, such as that of a cluster; none when absent.
+    pub(crate) include: Option<&'a str>,
     /// Where it writes its process id and its log; nowhere when absent.
     pub(crate) files: Option<(&'a str, &'a str)>,
 }
@@ -43,7 +50,13 @@ impl ServerConf<'_> {
         let files = self.files.map_or_else(String::new, |(pid, log)| {
             format!("pid_file: \"{pid}\"\nlog_file: \"{log}\"\nlogfile_size_limit: 8MB\n")
         });
+        let include = self
+            .include
+            .map_or_else(String::new, |file| format!("include \"{file}\"\n"));
         CONFIGURATION
+            .replace("NAME", self.name)
+            // Each agent has one connection, and its person's commands another at times; some stay free for administrators.
+            .replace("CONNECTIONS", &(4 * self.shares).max(64).to_string())
             // Each mailbox may reserve one share, a gigabyte of disk, though it reserves less unless `signet nats setup
             // --mailbox-mib` asks for more. Add one share for what the server keeps beside the mailboxes.
             .replace("SHARES", &(self.shares + 1).to_string())
@@ -52,6 +65,7 @@ impl ServerConf<'_> {
             .replace("ADMIN", self.admin)
             .replace("AGENTS_USERS", &users)
             .replace("SYSTEM", &system)
+            + &include
             + &files
     }
 }
@@ -107,9 +121,9 @@ fn user(user: &User) -> String {
 }
 
 const CONFIGURATION: &str = r#"# NATS for a household of signed agents (nats-server 2.9.10 or newer)
-server_name: house
+server_name: NAME
 listen: "LISTEN"                   # for the network: 0.0.0.0, and a tls block
-max_connections: 64
+max_connections: CONNECTIONS
 max_payload: 256KB
 max_control_line: 4KB
 max_subscriptions: 64

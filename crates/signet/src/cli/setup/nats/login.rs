@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
-use signet_transport::{ConnectionConfig, Login, Secret};
+use signet_transport::{ConnectionConfig, Login, NatsTls, Secret};
 
 use super::CliError;
 use super::mailboxes::administrator;
 use crate::cli::setup::up::server::OwnServer;
-use crate::config::Config as OfHome;
+use crate::config::{Config as OfHome, NatsConfig};
 use crate::files::private;
 use crate::home::Home;
 use crate::programs::settings_dir;
 
-/// `--server`, `--creds`, `--nkey`, `--context`, and their variables.
+/// `--server`, `--creds`, `--nkey`, `--tlsca`, `--tlscert`, `--tlskey`, `--context`, and their variables.
 #[derive(Debug, Args)]
 pub(super) struct LoginArgs {
     /// The server [default: $NATS_URL, the context's, the home's, or nats://127.0.0.1:4222]
@@ -26,6 +26,15 @@ pub(super) struct LoginArgs {
     /// A file with the nkey seed of an administrator [default: $NATS_NKEY]
     #[arg(long, value_name = "FILE")]
     nkey: Option<PathBuf>,
+    /// Authorities to trust instead of the system's, PEM [default: $NATS_CA, the context's, or the home's]
+    #[arg(long, value_name = "FILE")]
+    tlsca: Option<PathBuf>,
+    /// This client's certificate, PEM [default: $NATS_CERT, the context's, or the home's]
+    #[arg(long, value_name = "FILE", requires = "tlskey")]
+    tlscert: Option<PathBuf>,
+    /// The key of that certificate, PEM [default: $NATS_KEY, the context's, or the home's]
+    #[arg(long, value_name = "FILE", requires = "tlscert")]
+    tlskey: Option<PathBuf>,
     /// A context of the nats tool: ~/.config/nats/context/NAME.json [default: $NATS_CONTEXT]
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -75,18 +84,30 @@ impl LoginArgs {
         if let Some(secret) = secret_file(&config.login) {
             private::open(secret)?;
         }
-        config.tls.ca = from("ca").map(PathBuf::from);
-        config.tls.cert = from("cert").map(PathBuf::from);
-        config.tls.key = from("key").map(PathBuf::from);
-        if let Some(nats) = nats {
-            let (cert, key) = nats.tls_client.clone().unzip();
-            config.tls.required = nats.tls_required;
-            config.tls.ca = config.tls.ca.or_else(|| nats.tls_ca.clone());
-            if config.tls.cert.is_none() && config.tls.key.is_none() {
-                (config.tls.cert, config.tls.key) = (cert, key);
+        config.tls = self.tls(from, nats);
+        Ok(config)
+    }
+
+    /// Each file that is given comes before that of a variable, the context's, and the home's.
+    fn tls(&self, context: impl Fn(&str) -> Option<String>, home: Option<&NatsConfig>) -> NatsTls {
+        let file = |given: &Option<PathBuf>, name: &str, key: &str| {
+            let other = || variable(name).or_else(|| context(key)).map(PathBuf::from);
+            given.clone().or_else(other)
+        };
+        let mut tls = NatsTls {
+            required: false,
+            ca: file(&self.tlsca, "NATS_CA", "ca"),
+            cert: file(&self.tlscert, "NATS_CERT", "cert"),
+            key: file(&self.tlskey, "NATS_KEY", "key"),
+        };
+        if let Some(nats) = home {
+            tls.required = nats.tls_required;
+            tls.ca = tls.ca.or_else(|| nats.tls_ca.clone());
+            if tls.cert.is_none() && tls.key.is_none() {
+                (tls.cert, tls.key) = nats.tls_client.clone().unzip();
             }
         }
-        Ok(config)
+        tls
     }
 }
 

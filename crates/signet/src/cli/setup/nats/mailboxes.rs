@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use signet_proto::ids::AgentId;
-use signet_transport::{AgentPlace, ConnectionConfig, Error, Login, Mailbox, SetupReport, set_up};
+use signet_transport::{
+    AgentPlace, ConnectionConfig, Error, Login, Mailbox, SetupReport, StreamOptions, set_up,
+};
 
 use super::CliError;
 use crate::render;
@@ -57,7 +59,7 @@ pub(crate) fn make_patiently(
     config.login = Login::NkeySeedFile(seed);
     let start = Instant::now();
     loop {
-        match make(&config, agents, None) {
+        match make(&config, agents, &MailboxOptions::default()) {
             Ok(_) => return Ok(()),
             // Try again after any error: a server that was just started or reloaded may refuse a login that it
             // accepts a moment later.
@@ -67,22 +69,30 @@ pub(crate) fn make_patiently(
     }
 }
 
-/// Makes the mailboxes of `agents`, or brings them in line; `share` is the room of each, in bytes.
+/// What the mailboxes are to be.
+#[derive(Default)]
+pub(crate) struct MailboxOptions {
+    /// Of the stream that holds them.
+    pub(crate) stream: StreamOptions,
+    /// The JetStream domain that it lies in, where it is not the server's own.
+    pub(crate) domain: Option<String>,
+}
+
+/// Makes the mailboxes of `agents`, or brings them in line.
 pub(crate) fn make(
     config: &ConnectionConfig,
     agents: &[AgentId],
-    share: Option<u64>,
+    options: &MailboxOptions,
 ) -> Result<SetupReport, BrokerFault> {
-    let places: Vec<AgentPlace> = agents.iter().map(place).collect();
-    wait_for(set_up(config, &places, share))
-}
-
-/// An agent's place: its inbox and its mailbox.
-fn place(agent: &AgentId) -> AgentPlace {
-    AgentPlace {
+    let place = |agent: &AgentId| AgentPlace {
         inbox: render::inbox_subject(agent),
-        mailbox: Mailbox::of(agent.as_str()),
-    }
+        mailbox: Mailbox {
+            domain: options.domain.clone(),
+            ..Mailbox::of(agent.as_str())
+        },
+    };
+    let places: Vec<AgentPlace> = agents.iter().map(place).collect();
+    wait_for(set_up(config, &places, options.stream))
 }
 
 fn refused(error: Error) -> CliError {
@@ -99,6 +109,18 @@ fn refused(error: Error) -> CliError {
         }
         Error::NoRoom { .. } => {
             "give the server more (max_file in its jetstream block, then start it again), or each mailbox less: --mailbox-mib 16"
+        }
+        Error::NoCluster { .. } => {
+            "leave --replicas out on a server that stands alone; docs/scale.md has the configuration of three that are one"
+        }
+        Error::NoPeers { .. } => {
+            "start as many servers as replicas, each with a jetstream block; or ask for fewer: --replicas 3"
+        }
+        Error::NoLeader { .. } => {
+            "wait some seconds and try again; most of the cluster's servers have to be up"
+        }
+        Error::TooManyMailboxes { .. } => {
+            "give the server a higher limit, or further agents another server: docs/scale.md"
         }
         Error::Tls { .. } => {
             "name the home whose [nats.tls] has `ca`, `cert` and `key`: --home DIR; or a context that names them: --context NAME"

@@ -7,7 +7,7 @@ use clap::Args;
 use signet_proto::ids::AgentId;
 use signet_transport::is_user;
 
-use super::conf::{User, is_plain};
+use super::conf::{SERVER_NAME, User, is_plain};
 use super::server_settings::ServerSettings;
 use super::{CliError, print};
 
@@ -19,7 +19,7 @@ pub(super) struct ServerArgs {
     #[arg(required = true, value_name = "AGENT=NKEY")]
     agents: Vec<String>,
     /// Keep the agents and settings of this configuration, which signet nats config printed before
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "system", "listen", "store"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "system", "listen", "store", "name", "include"])]
     add: Option<PathBuf>,
     /// The public nkey of who makes the mailboxes: `signet nats key --file admin.nk`
     #[arg(long, value_name = "NKEY", required_unless_present = "add")]
@@ -27,6 +27,12 @@ pub(super) struct ServerArgs {
     /// The public nkey of who watches the server [default: nobody]
     #[arg(long, value_name = "NKEY")]
     system: Option<String>,
+    /// The server's name: servers of a cluster have different ones
+    #[arg(long, value_name = "NAME", default_value = SERVER_NAME, value_parser = parse_text)]
+    name: String,
+    /// A file that the server reads as well, such as that of a cluster: docs/scale.md [default: none]
+    #[arg(long, value_name = "FILE", value_parser = parse_text)]
+    include: Option<String>,
     /// Where the server listens
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4222", value_parser = parse_text)]
     listen: String,
@@ -66,6 +72,8 @@ pub(super) fn run(args: &ServerArgs) -> Result<(), CliError> {
 /// A new configuration, without its agents.
 fn asked(args: &ServerArgs) -> Result<ServerSettings, CliError> {
     Ok(ServerSettings {
+        name: args.name.clone(),
+        include: args.include.clone(),
         listen: args.listen.clone(),
         store: args.store.clone(),
         admin: parse_nkey(args.admin.as_deref().unwrap_or_default())?,

@@ -10,6 +10,8 @@ use super::conf::{ServerConf, User, is_plain};
 
 /// The settings that signet needs to know of an existing server configuration.
 pub(super) struct ServerSettings {
+    pub(super) name: String,
+    pub(super) include: Option<String>,
     pub(super) listen: String,
     pub(super) store: String,
     pub(super) admin: String,
@@ -40,7 +42,10 @@ impl ServerSettings {
         let admin = behind(text, "# makes the mailboxes")?.lines().nth(1)?;
         let shares = between(text, "max_file: ", "GB }")?.parse::<usize>().ok()?;
         let system = between(text, "  SYS: { users: [ { nkey: ", " } ] }");
+        let include = between(text, "\ninclude \"", "\"");
         Some(Self {
+            name: plain(between(text, "\nserver_name: ", "\n")?)?,
+            include: include.map(str::to_owned),
             listen: plain(between(text, "listen: \"", "\"")?)?,
             store: plain(between(text, "store_dir: \"", "\"")?)?,
             admin: nkey(admin)?,
@@ -53,6 +58,8 @@ impl ServerSettings {
     /// The server that it describes.
     pub(super) fn server(&self) -> ServerConf<'_> {
         ServerConf {
+            name: &self.name,
+            include: self.include.as_deref(),
             listen: &self.listen,
             store: &self.store,
             admin: &self.admin,

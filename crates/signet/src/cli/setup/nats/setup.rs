@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use signet_proto::ids::AgentId;
-use signet_transport::{SetupReport, SetupStep};
+use signet_transport::{SetupReport, SetupStep, StreamOptions};
 
 use super::login::LoginArgs;
-use super::mailboxes::{BrokerFault, make};
+use super::mailboxes::{BrokerFault, MailboxOptions, make};
 use super::{CliError, print};
 use crate::cli::visible_lines;
 use crate::config;
@@ -24,6 +24,9 @@ pub(super) struct SetupArgs {
     /// Room that the stream keeps for each of its mailboxes [default: 64, or what it has where that is more]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     mailbox_mib: Option<u64>,
+    /// On how many servers of a cluster each mailbox lies [default: 1, or what the stream has]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=5))]
+    replicas: Option<u8>,
     #[command(flatten)]
     login: LoginArgs,
 }
@@ -35,8 +38,14 @@ pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), CliError
         _ => args.agents,
     };
     let config = args.login.config(home.as_ref())?;
-    let share = args.mailbox_mib.map(|mib| mib << 20);
-    let report = make(&config, &agents, share).map_err(BrokerFault::told)?;
+    let options = MailboxOptions {
+        stream: StreamOptions {
+            mailbox_bytes: args.mailbox_mib.map(|mib| mib << 20),
+            replicas: args.replicas.map(usize::from),
+        },
+        domain: home.and_then(|(_, config)| config.nats.domain),
+    };
+    let report = make(&config, &agents, &options).map_err(BrokerFault::told)?;
     print(&page(&report))?;
     if report.made.iter().all(|made| made.differences.is_empty()) {
         return Ok(());
@@ -97,14 +106,23 @@ fn page(report: &SetupReport) -> String {
         ),
         Some(room) => writeln!(page, "room: {} MiB for {count}", room >> 20),
     };
+    if report.replicas > 1 {
+        let _ = writeln!(
+            page,
+            "replicas: each mailbox lies on {} servers",
+            report.replicas
+        );
+    }
     visible_lines(&page)
 }
 
 const EXAMPLE: &str = "\
 It may be repeated at any time: what is right stays, also replicas and room that somebody gave more of, and further agents
 get their mailboxes. The server is the home's own ([nats] of its config.toml, with its `ca`, `cert` and `key`) unless another
-is named. Where `signet up` made that server, its administrator's key is taken from the home.
+is named. Where `signet up` made that server, its administrator's key is taken from the home. --replicas 3 is for three
+servers that are one cluster: a mailbox then outlives any one of them.
 
 EXAMPLE:
   signet nats setup --nkey admin.nk agent-alice-001 agent-bob-001
-  NATS_CONTEXT=house signet nats setup agent-carol-001";
+  NATS_CONTEXT=house signet nats setup agent-carol-001
+  signet nats setup --replicas 3 --nkey admin.nk agent-alice-001";

@@ -12,7 +12,7 @@ use crate::cli::input::CommandInput;
 use crate::cli::setup::doctor;
 use crate::cli::setup::invite::{read_pasted, said_yes};
 use crate::cli::setup::nats::key;
-use crate::cli::setup::nats::mailboxes::{self, BrokerFault};
+use crate::cli::setup::nats::mailboxes::{self, BrokerFault, MailboxOptions};
 use crate::cli::{CliError, print};
 use crate::config::Config;
 use crate::files::private;
@@ -197,7 +197,11 @@ impl FoundServer<'_> {
         // This connection is only to make the agent's mailbox, and reads no mail: so it names no mailbox to read from, which
         // might not exist yet.
         connection.mailbox = None;
-        let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), None) {
+        let options = MailboxOptions {
+            domain: config.nats.domain.clone(),
+            ..MailboxOptions::default()
+        };
+        let said = match mailboxes::make(&connection, std::slice::from_ref(&agent), &options) {
             Ok(_) => "made".to_owned(),
             // A server that does not answer is no failure: the daemon starts without it,
             // and finds a mailbox that is made later.

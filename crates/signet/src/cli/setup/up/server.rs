@@ -16,7 +16,7 @@ use signet_proto::ids::AgentId;
 
 use super::removal::remove;
 use crate::cli::CliError;
-use crate::cli::nats::conf::{ServerConf, User, is_quotable};
+use crate::cli::nats::conf::{SERVER_NAME, ServerConf, User, is_quotable};
 use crate::cli::nats::{key, mailboxes};
 use crate::disk_space;
 use crate::files::private;
@@ -244,6 +244,8 @@ impl OwnServer {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let (pid, log) = (text(self.directory.join(PID)), text(self.log_file()));
         let server = ServerConf {
+            name: SERVER_NAME,
+            include: None,
             listen: &facts.listen,
             store: &text(self.directory.join("store")),
             admin: &facts.admin,

@@ -1,0 +1,4 @@
+//! Daemons on NATS servers that are many: as docs/scale.md sets them up.
+
+mod account;
+mod cluster;
