@@ -63,8 +63,8 @@ pub enum SetupStep {
 /// is not named keeps its inbox. The places share one stream.
 ///
 /// # Errors
-/// Those of a connection, to the last of the servers; [`Error::NoRoom`]; [`Error::NoReplicas`] where the servers are too few;
-/// [`Error::NoLeader`] while a cluster forms; [`Error::TooManyMailboxes`]; [`Error::Setup`] with the server's words.
+/// Those of a connection, to the last of the servers; [`Error::NoRoom`]; [`Error::NoCluster`] and
+/// [`Error::NoPeers`] where the servers are too few for the replicas; [`Error::NoLeader`] while a cluster forms; [`Error::TooManyMailboxes`]; [`Error::Setup`] with the server's words.
 pub async fn set_up(
     config: &ConnectionConfig,
     places: &[AgentPlace],
