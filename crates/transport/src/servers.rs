@@ -69,7 +69,8 @@ fn is_bare(url: &str) -> bool {
 
 fn place(url: &str) -> Option<(String, u16)> {
     let address: ServerAddr = url.parse().ok()?;
-    Some((address.host().to_ascii_lowercase(), address.port()))
+    let host = address.host();
+    (!host.is_empty()).then(|| (host.to_ascii_lowercase(), address.port()))
 }
 
 /// So many are remembered; a cluster has three to five, a supercluster tells of its own cluster alone.
