@@ -123,7 +123,11 @@ export class Visitor {
             left = still;
             if (unseen !== undefined) blind.add(unseen);
         }
-        const missed = await this.page.evaluate(() => [...globalThis.unreached].map((one) => one.slice(0, 120)));
+        // What a message that arrived meanwhile took off the page, or wrote anew, cannot be reached any more.
+        const missed = await this.page.evaluate(() => {
+            const there = new Set([...document.querySelectorAll("*")].map((one) => one.outerHTML));
+            return [...globalThis.unreached].filter((one) => there.has(one)).map((one) => one.slice(0, 120));
+        });
         for (const one of missed) this.faults.push(`${at}: Tab does not reach ${one}`);
         for (const one of blind) this.faults.push(`${at}: Tab reaches unseen ${one}`);
     }
