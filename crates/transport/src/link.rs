@@ -183,7 +183,7 @@ impl Supervisor {
     }
 }
 
-/// What was said of the servers since the connection was lost.
+/// The troubles with servers that were told since the connection was lost.
 #[derive(Default)]
 struct ReportedFaults {
     /// The newest trouble of each server.

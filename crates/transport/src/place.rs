@@ -29,6 +29,12 @@ impl Mailbox {
         }
     }
 
+    /// The same in that JetStream domain; `None` is that of the server which is connected to.
+    #[must_use]
+    pub fn in_domain(self, domain: Option<String>) -> Self {
+        Self { domain, ..self }
+    }
+
     /// Asks JetStream about this mailbox, and waits so long for an answer.
     pub(crate) fn context(&self, client: Client, limit: Duration) -> Context {
         let builder = ContextBuilder::new().timeout(limit);

@@ -64,7 +64,8 @@ pub enum SetupStep {
 ///
 /// # Errors
 /// Those of a connection, to the last of the servers; [`Error::NoRoom`]; [`Error::NoCluster`] and
-/// [`Error::NoPeers`] where the servers are too few for the replicas; [`Error::NoLeader`] while a cluster forms; [`Error::TooManyMailboxes`]; [`Error::Setup`] with the server's words.
+/// [`Error::NoPeers`] where the servers are too few for the replicas; [`Error::NoLeader`] while a cluster forms;
+/// [`Error::TooManyMailboxes`]; [`Error::Setup`] with the server's words.
 pub async fn set_up(
     config: &ConnectionConfig,
     places: &[AgentPlace],

@@ -56,7 +56,7 @@ pub(crate) async fn ask(client: &Client, mailbox: &Mailbox) -> Result<ConsumerIn
 }
 
 /// The same, and as long as a cluster may take to choose a leader: until then neither a mailbox nor its absence is certain.
-/// Whoever then took the inbox itself would read each message once more when the mailbox is back.
+/// A daemon that took the inbox itself meanwhile would read each message once more when the mailbox is back.
 pub(crate) async fn ask_patiently(
     client: &Client,
     mailbox: &Mailbox,

@@ -18,7 +18,7 @@ pub struct AgentPlace {
     pub mailbox: Mailbox,
 }
 
-/// What a person asks of the stream that holds all mailboxes, beyond the inboxes. What is absent stays as the server has it.
+/// The settings of the stream of all mailboxes that a person may choose. An absent one stays as the server has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StreamOptions {
     /// The room that the stream keeps for each of its mailboxes, in bytes [default: 64 MiB, or what it has where that is more].

@@ -1,9 +1,8 @@
 //! How the configuration reaches the NATS server, and what to do where it cannot.
 
-use signet_proto::ids::AgentId;
 use signet_transport::{ConnectionConfig, Error, Login, Mailbox, NatsTls, Secret};
 
-use crate::config::{Config, MailboxMode, NatsConfig, NatsLogin};
+use crate::config::{Config, MailboxMode, NatsLogin};
 use crate::files::private::{self, PrivateError};
 use crate::render;
 
@@ -19,7 +18,9 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
     nats.name = format!("signet {agent}");
     nats.discovers_servers = config.nats.discovers_servers;
     nats.mailbox = match config.nats.mailbox {
-        MailboxMode::Jetstream => Some(mailbox(&config.nats, agent)),
+        MailboxMode::Jetstream => {
+            Some(Mailbox::of(agent.as_str()).in_domain(config.nats.domain.clone()))
+        }
         MailboxMode::Core => None,
     };
     nats.login = match &config.nats.login {
@@ -45,14 +46,6 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
         key,
     };
     Ok(nats)
-}
-
-/// Where the mail of `agent` lies, as seen from the servers of `nats`.
-pub(crate) fn mailbox(nats: &NatsConfig, agent: &AgentId) -> Mailbox {
-    Mailbox {
-        domain: nats.domain.clone(),
-        ..Mailbox::of(agent.as_str())
-    }
 }
 
 /// Editors end a file with a line feed, which is no part of the password. A space at its end is one.

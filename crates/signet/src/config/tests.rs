@@ -332,6 +332,10 @@ fn a_bad_value_is_named_with_its_key_and_line() {
             "line 5: `mailbox` in [nats]: \"jetstream\" or \"core\"",
         ),
         (
+            "[nats]\ndomain = \"hub.>\"\n",
+            "line 5: `domain` in [nats]: write the name that the server has",
+        ),
+        (
             "[nats]\nservers = [\"http://x\"]\n",
             "line 5: `servers` in [nats]",
         ),

@@ -130,6 +130,8 @@ fn a_server_without_mailboxes_or_with_others_is_told_of_in_its_own_words() {
         said.contains("stream AGENT_INBOX") && said.contains("JetStream"),
         "{said}"
     );
+    let said = alice.fails(2, &["nats", "setup", "--tlsca", "/nowhere/ca.pem"]);
+    assert!(said.contains("/nowhere/ca.pem"), "{said}");
     let said = alice.fails(3, &["nats", "setup", "--server", "nats://127.0.0.1:1"]);
     assert!(said.contains("cannot be reached"), "{said}");
 

@@ -15,14 +15,14 @@ use crate::house::{Home, House, StopAtEnd};
 /// Homes that talk to each other by twos.
 pub struct Pairs(Vec<[Home; 2]>);
 
-/// What the pairs have said so far.
+/// The count of messages that the pairs have sent so far.
 #[derive(Default)]
 pub struct Talk {
     sent: AtomicUsize,
     is_over: AtomicBool,
 }
 
-/// What became of it.
+/// The end of all messages, by both logs of each pair.
 pub struct Told {
     pub sent: usize,
     /// Messages that arrived once more, in any number.

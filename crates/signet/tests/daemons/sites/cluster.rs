@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::account::{Pairs, Talk};
 use crate::house::{Cluster, Home, House, eventually};
 
-/// What one run does.
+/// The outages of one run, and who talks meanwhile.
 struct Plan {
     pairs: usize,
     killed: Duration,

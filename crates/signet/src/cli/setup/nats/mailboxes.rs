@@ -69,7 +69,7 @@ pub(crate) fn make_patiently(
     }
 }
 
-/// What the mailboxes are to be.
+/// The settings of mailboxes that a person may choose.
 #[derive(Default)]
 pub(crate) struct MailboxOptions {
     /// Of the stream that holds them.
@@ -86,10 +86,7 @@ pub(crate) fn make(
 ) -> Result<SetupReport, BrokerFault> {
     let place = |agent: &AgentId| AgentPlace {
         inbox: render::inbox_subject(agent),
-        mailbox: Mailbox {
-            domain: options.domain.clone(),
-            ..Mailbox::of(agent.as_str())
-        },
+        mailbox: Mailbox::of(agent.as_str()).in_domain(options.domain.clone()),
     };
     let places: Vec<AgentPlace> = agents.iter().map(place).collect();
     wait_for(set_up(config, &places, options.stream))

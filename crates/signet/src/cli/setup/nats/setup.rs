@@ -43,7 +43,7 @@ pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), CliError
             mailbox_bytes: args.mailbox_mib.map(|mib| mib << 20),
             replicas: args.replicas.map(usize::from),
         },
-        domain: home.and_then(|(_, config)| config.nats.domain),
+        domain: domain_of(home.as_ref(), &config.servers),
     };
     let report = make(&config, &agents, &options).map_err(BrokerFault::told)?;
     print(&page(&report))?;
@@ -54,6 +54,13 @@ pub(super) fn run(args: SetupArgs, home: Option<PathBuf>) -> Result<(), CliError
         "the server has it otherwise than it was asked",
         "use a newer nats-server, or set what differs by hand",
     ))
+}
+
+/// The JetStream domain of the home's mailbox, where the servers are those of the home: any other has none of that name.
+fn domain_of(home: Option<&(Home, config::Config)>, servers: &[String]) -> Option<String> {
+    let nats = home.map(|(_, config)| &config.nats)?;
+    let is_own = servers.iter().all(|one| nats.servers.contains(one));
+    nats.domain.clone().filter(|_| is_own)
 }
 
 /// The home whose NATS server is meant: the one that is named, or else the usual one, if there is one.
