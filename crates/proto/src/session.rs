@@ -97,6 +97,9 @@ pub struct Session {
     /// When the peer was asked for numbers that are missing.
     #[serde(skip)]
     pub asked: Option<Timestamp>,
+    /// When the peer is asked once more what came of what expired, by the clock that nobody sets.
+    #[serde(skip)]
+    pub asks_again: Option<Duration>,
 }
 
 /// What a peer's programs offer for a while.

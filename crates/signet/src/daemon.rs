@@ -229,7 +229,7 @@ impl Running {
         // Tell the node that each carrier is down. Otherwise it would believe that the mail of each carrier has been
         // read to its end, and would give up its own messages before the receipts for them are read.
         for carrier in carriers.ids() {
-            memory.node.handle_disconnected(carrier);
+            memory.node.handle_disconnected(carrier, clock::elapsed());
         }
         let (view, views) = watch::channel(memory.node.trust().clone());
         let carrying = Carrying::new(connected.foreign, connected.routes, &config, views.clone());

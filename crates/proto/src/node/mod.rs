@@ -257,9 +257,9 @@ impl Node {
 
     /// A carrier is not connected, or not yet: decrees wait until one is, nothing is given up before
     /// [`CarriersDoor::drained`], and what only this carrier holds may go by another.
-    pub fn handle_disconnected(&mut self, carrier: &CarrierId) {
-        let since = self.clock.elapsed().unwrap_or_default();
-        self.peers.disconnected(carrier, since);
+    /// `elapsed` is how long the node has run.
+    pub fn handle_disconnected(&mut self, carrier: &CarrierId, elapsed: Duration) {
+        self.peers.disconnected(carrier, elapsed);
     }
 
     /// A message of ours went out by a carrier, and nothing says where to: it goes out again until a receipt

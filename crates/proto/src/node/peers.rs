@@ -18,6 +18,7 @@ mod rounds;
 mod rows;
 mod seen;
 mod talks;
+mod unsettled;
 mod ways;
 
 use std::time::Duration;
@@ -52,6 +53,9 @@ use ways::PeerWays;
 
 /// A connection that is new tells our person's orders again, unless it did so lately.
 const TELL_PACE: Duration = Duration::from_secs(3600);
+
+/// So long after a connect a peer is asked once more what came of messages that expired.
+const ASKS_AGAIN: Duration = Duration::from_secs(10);
 
 /// The peers, by name, and the ways to them.
 #[derive(Debug, Default)]
@@ -241,14 +245,18 @@ impl Peers {
 
 impl CarriersDoor<'_, '_> {
     /// A carrier is connected, at start or again: peers on it that something waits for are announced to at
-    /// once, what was sent into the void goes out again now and not at its next resend, and each session's
-    /// peer hears how far we are.
+    /// once, what was sent into the void goes out again now and not at its next resend, and peers hear how far we are
+    /// in the sessions in which something is open.
     pub fn connected(&mut self, carrier: &CarrierId) -> Outcome {
-        let now = self.turn.at.now;
+        let at = self.turn.at;
+        let now = at.now;
+        let resumed = self.turn.node.clock.resumed();
         let Peers {
             known, carriers, ..
         } = &mut self.turn.node.peers;
-        carriers.note(carrier, true, self.turn.at.elapsed);
+        let down = carriers.down_since(carrier, resumed);
+        let lost = down.map_or(now, |since| at.time_of(since));
+        carriers.note(carrier, true, at.elapsed);
         for (name, peer) in known.iter_mut() {
             // `told` is when orders were last repeated to the peer. Keep it if that was lately: otherwise a carrier that comes
             // and goes would make us repeat the orders each time.
@@ -257,9 +265,10 @@ impl CarriersDoor<'_, '_> {
                 continue;
             }
             for session in &mut peer.sessions {
-                // Let a receipt go out also if a message was given up: that message may have arrived, and the peer's answer to
-                // the receipt says whether it did.
-                if !session.window.is_empty() || session.ledger.has_given_up() {
+                // A peer whose connection comes back a moment later than ours misses this receipt: ask it once more.
+                let again = at.elapsed.saturating_add(ASKS_AGAIN);
+                session.asks_again = session.ledger.has_given_up().then_some(again);
+                if session.is_unsettled(lost) {
                     session.window.owe();
                 }
             }

@@ -28,7 +28,12 @@ pub struct Window {
     /// What the peer gave up and has not heard of from us, by its newest word.
     asked: Vec<(u64, u64)>,
     peer_floor: u64,
-    /// A start reports all.
+    /// Whether anything was judged that no receipt of ours tells.
+    #[serde(default, skip_serializing_if = "is_told")]
+    untold: bool,
+    /// The timestamp of our last receipt. Rows have it of the last to the peer alone.
+    #[serde(skip)]
+    said: Option<Timestamp>,
     #[serde(skip)]
     unreported: u64,
     #[serde(skip)]
@@ -102,13 +107,13 @@ impl Window {
             self.slots.pop_front();
             self.base += 1;
         }
-        self.unreported += 1;
+        self.note_news();
         self.advance();
     }
 
     /// Notes that a number was seen with two hashes; the peer learns it from the next receipt.
     pub fn note_reuse(&mut self, sequence: u64) {
-        self.unreported += 1;
+        self.note_news();
         let Some(slot) = self.slot_mut(sequence) else {
             return;
         };
@@ -124,7 +129,7 @@ impl Window {
 
     /// Notes that a number came after all that its sender gave up: it stays given up.
     pub fn note_late(&mut self, sequence: u64) {
-        self.unreported += 1;
+        self.note_news();
         if self.is_awaited(sequence) && self.exceptions.len() < EXCEPTIONS {
             let exception = Exception {
                 reason: Reason::Expired.name().to_owned(),
@@ -174,9 +179,35 @@ impl Window {
         self.owes
     }
 
-    /// How much was judged since the last receipt.
+    /// How much was judged since the last receipt, as far as the rows did not say it.
     pub fn unreported(&self) -> u64 {
         self.unreported
+    }
+
+    /// Whether anything was judged that no receipt of ours tells, before a start too.
+    pub fn is_untold(&self) -> bool {
+        self.untold
+    }
+
+    /// The timestamp of our last receipt.
+    pub fn said(&self) -> Option<Timestamp> {
+        self.said
+    }
+
+    /// Puts back the timestamp of our last receipt.
+    pub(crate) fn put_back_said(&mut self, said: Option<Timestamp>) {
+        self.said = said;
+    }
+
+    /// Whether the peer's newest receipt shows that it has our word on all that was judged: the lowest number that it
+    /// may still send is above all of it, and it asks for none.
+    pub fn is_heard(&self) -> bool {
+        self.base + (self.slots.len() as u64) <= self.peer_floor && self.asked.is_empty()
+    }
+
+    /// The lowest number that the peer may still send, by its newest receipt; 0 before the first.
+    pub fn peer_floor(&self) -> u64 {
+        self.peer_floor
     }
 
     /// The highest number up to which everything is judged or given up.
@@ -219,6 +250,8 @@ impl Window {
             given_up: self.given_up.clone(),
             asked: self.asked.clone(),
             peer_floor: self.peer_floor,
+            untold: self.untold,
+            said: self.said,
             unreported: 0,
             owes: false,
             told_through: self.told_through,
@@ -261,9 +294,20 @@ impl Window {
         }
     }
 
-    /// Notes that a receipt went out.
-    pub fn reported(&mut self) {
+    /// Notes that a receipt went out, signed then.
+    pub fn reported(&mut self, said: Timestamp) {
+        (self.untold, self.said) = (false, Some(said));
+        self.give_up_report();
+    }
+
+    /// Notes that no receipt can be made of this: only the next news, or the next start, tries it again.
+    pub fn give_up_report(&mut self) {
         (self.unreported, self.owes) = (0, false);
+    }
+
+    fn note_news(&mut self) {
+        self.unreported += 1;
+        self.untold = true;
     }
 
     fn slot(&self, sequence: u64) -> Option<Slot> {
@@ -324,6 +368,15 @@ impl Window {
         let stop = stops.filter(|stop| *stop > next).min();
         Some((stop.map_or(*to, |stop| (*to).min(stop - 1)), false))
     }
+}
+
+/// What most rows say is left out of them.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the member over by reference"
+)]
+fn is_told(untold: &bool) -> bool {
+    !untold
 }
 
 fn is_among(ranges: &[(u64, u64)], number: u64) -> bool {

@@ -178,7 +178,10 @@ fn an_echo_of_a_pause_is_no_second_one() {
 #[test]
 fn what_a_person_says_while_the_connection_is_gone_is_told_when_it_is_back() {
     let mut net = talking();
-    net.agents[ALICE].node.handle_disconnected(&CarrierId::NATS);
+    let elapsed = net.at(ALICE).elapsed;
+    net.agents[ALICE]
+        .node
+        .handle_disconnected(&CarrierId::NATS, elapsed);
     let from = net.now;
     obeys(&mut net, ALICE, &pause("alice", true, 1)).unwrap();
     let lost = revocation("alice", "agent-lost", 3);

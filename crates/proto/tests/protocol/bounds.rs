@@ -286,7 +286,7 @@ fn a_window_forgets_its_oldest_number_and_takes_none_below() {
         (window.through(), window.unreported()),
         (WINDOW + 1, WINDOW + 1)
     );
-    window.reported();
+    window.reported(Timestamp::from_millis(0));
     assert_eq!(window.unreported(), 0);
 }
 
@@ -342,7 +342,7 @@ fn what_the_peer_gave_up_is_not_waited_for_but_what_came_of_it_counts() {
     };
     assert_eq!(missing(&window), [1, 2, 4, 5]);
     assert_eq!((window.unreported(), window.owes()), (2, true));
-    window.reported();
+    window.reported(Timestamp::from_millis(0));
     window.take_floor(Some(6), &[(1, 5), (9, 8)]);
     assert_eq!((window.through(), window.unreported()), (6, 0));
     assert!(window.owes(), "the peer asks for what it gave up");

@@ -82,7 +82,8 @@ impl Pair {
 
     fn disconnect(&mut self, carrier: &CarrierId) {
         for who in [ALICE, BOB] {
-            self.agents[who].node.handle_disconnected(carrier);
+            let elapsed = self.at().elapsed;
+            self.agents[who].node.handle_disconnected(carrier, elapsed);
         }
     }
 

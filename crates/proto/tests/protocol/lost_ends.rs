@@ -65,7 +65,7 @@ fn three_late_flights_in_a_row_tell_of_a_wrong_clock_unless_they_waited_for_us()
         let mut alice = Agent::new("agent-alice", "alice");
         alice.knows(&Agent::new("agent-bob", "bob"));
         let nats = CarrierId::NATS;
-        alice.node.handle_disconnected(&nats);
+        alice.node.handle_disconnected(&nats, at(0).elapsed);
         let outcome = alice.node.turn(at(0)).carriers().connected(&nats);
         alice.keep(at(0), outcome);
         if drained {

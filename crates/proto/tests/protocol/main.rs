@@ -85,6 +85,7 @@ mod reasons;
 mod recall;
 mod reduced;
 mod renewals;
+mod reopened;
 mod rows;
 mod schemas;
 mod seal;

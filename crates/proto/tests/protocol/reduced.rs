@@ -234,7 +234,10 @@ fn an_announce_that_waited_in_a_mailbox_rings_no_alarm_of_clocks() {
     net.cut = Some((0, 1));
     net.ask(0, 1);
     let announce = net.sent[0].2.clone();
-    net.agents[1].node.handle_disconnected(&CarrierId::NATS);
+    let elapsed = net.at(1).elapsed;
+    net.agents[1]
+        .node
+        .handle_disconnected(&CarrierId::NATS, elapsed);
     for late in [100_000, 2 * HOUR] {
         net.now = late;
         let at = net.at(1);

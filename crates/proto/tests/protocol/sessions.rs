@@ -124,7 +124,7 @@ fn a_full_list_of_exceptions_holds_through_back_until_the_floor_moves() {
     }
     assert_eq!(window.through(), 256);
     assert_eq!(window.receipt().except.len(), 256);
-    window.reported();
+    window.reported(Timestamp::from_millis(0));
     window.take_floor(Some(257), &[]);
     assert_eq!(
         (window.through(), window.receipt().except.len()),

@@ -205,7 +205,8 @@ fn a_carrier_that_says_once_more_that_it_is_up_has_not_been_read_by_that() {
         let mut net = talking();
         net.cut = Some((ALICE, BOB));
         let nats = CarrierId::NATS;
-        net.agents[ALICE].node.handle_disconnected(&nats);
+        let elapsed = net.at(ALICE).elapsed;
+        net.agents[ALICE].node.handle_disconnected(&nats, elapsed);
         let content = Content {
             life: Some(Duration::from_secs(60)),
             ..Content::default()
@@ -232,7 +233,10 @@ fn a_carrier_that_says_once_more_that_it_is_up_has_not_been_read_by_that() {
 fn what_expired_is_given_up_as_soon_as_all_that_waited_on_the_carrier_is_read() {
     let mut net = talking();
     net.cut = Some((ALICE, BOB));
-    net.agents[ALICE].node.handle_disconnected(&CarrierId::NATS);
+    let elapsed = net.at(ALICE).elapsed;
+    net.agents[ALICE]
+        .node
+        .handle_disconnected(&CarrierId::NATS, elapsed);
     let content = Content {
         life: Some(Duration::from_secs(60)),
         ..Content::default()

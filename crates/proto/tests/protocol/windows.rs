@@ -38,7 +38,7 @@ fn a_number_that_comes_after_it_was_given_up_is_told_only_to_a_sender_who_asks()
     assert_eq!(window.through(), 2);
     // The sender asks for nothing any more, since it has heard that numbers 1 and 2 are missing.
     window.take_floor(Some(3), &[]);
-    window.reported();
+    window.reported(Timestamp::from_millis(0));
     window.note_late(1);
     assert_eq!((window.unreported(), told(&window)), (1, vec![]));
     window.take_floor(Some(3), &[(1, 1)]);

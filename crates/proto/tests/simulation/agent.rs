@@ -183,9 +183,10 @@ impl Agent {
         routes: Option<Routes>,
     ) -> Outcome {
         let mut node = self.caught_up(now).unwrap_or_else(|| self.retold(sabotage));
-        node.handle_disconnected(&CarrierId::NATS);
+        let elapsed = self.at(now).elapsed;
+        node.handle_disconnected(&CarrierId::NATS, elapsed);
         if let Some(routes) = routes {
-            node.handle_disconnected(&carriers::beside());
+            node.handle_disconnected(&carriers::beside(), elapsed);
             node.set_routes(routes);
         }
         self.begun = now;

@@ -128,10 +128,11 @@ impl World {
     }
 
     pub fn lose_beside(&mut self, who: usize) {
+        let elapsed = self.agents[who].at(self.now).elapsed;
         let agent = &mut self.agents[who];
         agent.beside = false;
         if let Some(node) = agent.node.as_mut().filter(|_| self.mood.beside.is_some()) {
-            node.handle_disconnected(&beside());
+            node.handle_disconnected(&beside(), elapsed);
         }
     }
 

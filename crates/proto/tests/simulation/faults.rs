@@ -216,11 +216,12 @@ impl World {
     }
 
     fn disconnect(&mut self, who: usize) {
+        let elapsed = self.agents[who].at(self.now).elapsed;
         let agent = &mut self.agents[who];
         agent.online = false;
         agent.drained_to = None;
         if let Some(node) = agent.node.as_mut() {
-            node.handle_disconnected(&CarrierId::NATS);
+            node.handle_disconnected(&CarrierId::NATS, elapsed);
         }
     }
 

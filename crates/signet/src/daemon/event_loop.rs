@@ -194,7 +194,7 @@ impl EventLoop {
                     News::Gap(at_least) => node.turn(at).handle_gap(dropped(*at_least)),
                     // A lost connection needs no line in the log: no start has to know which carriers were connected before.
                     News::Disconnected => {
-                        node.handle_disconnected(&carrier);
+                        node.handle_disconnected(&carrier, at.elapsed);
                         Outcome::default()
                     }
                     News::NoMailbox { .. }

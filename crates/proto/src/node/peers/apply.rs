@@ -155,7 +155,7 @@ impl Peer {
     pub(in crate::node) fn apply_sent_receipt(&mut self, headers: &Headers) {
         self.receipts.signed_at = Some(headers.timestamp);
         if let Some(session) = headers.session.and_then(|id| self.session_mut(id)) {
-            session.window.reported();
+            session.window.reported(headers.timestamp);
         }
     }
 
@@ -328,6 +328,7 @@ fn session_of(established: &Established, clock: Timestamp) -> Session {
         // 4 came, and has no flight to send again.
         retry: (!initiator).then(|| Retry::from(clock)),
         asked: None,
+        asks_again: None,
     }
 }
 

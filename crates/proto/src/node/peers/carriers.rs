@@ -97,9 +97,23 @@ impl Carriers {
         // down, or of which nobody spoke yet. A carrier that was up already begins no new connection.
         let before = self.known.get(carrier);
         let drained = up && before.is_some_and(|before| before.up && before.drained);
+        // A carrier that is down may say so at each vain try to connect: it is down since the first.
+        let down = before.filter(|before| !before.up && !up);
+        let since = down.map_or(since, |before| before.since);
         let condition = Condition { up, drained, since };
         self.known.insert(carrier.clone(), condition);
     }
+
+    /// Since when a carrier that is connected now was down, at the earliest since the start at `resumed`; `None` where it
+    /// was up all the time.
+    pub(super) fn down_since(&self, carrier: &CarrierId, resumed: Duration) -> Option<Duration> {
+        match self.known.get(carrier) {
+            Some(known) if known.up => None,
+            Some(known) => Some(known.since.max(resumed)),
+            None => Some(resumed),
+        }
+    }
+
     /// All that waited there has been judged.
     pub(super) fn note_drained(&mut self, carrier: &CarrierId) {
         if let Some(known) = self.known.get_mut(carrier) {

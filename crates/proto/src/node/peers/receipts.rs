@@ -14,7 +14,7 @@ use crate::envelope::{Message, Method};
 use crate::ids::{AgentId, KeyId, MessageId, SessionId};
 use crate::receipt::{Exception, Receipt};
 use crate::reject::Reason;
-use crate::session::{Session, Window};
+use crate::session::Session;
 use crate::time::Timestamp;
 
 use super::pace::Pace;
@@ -37,7 +37,7 @@ pub(in crate::node) struct Receipts {
     last: Option<LastReceipt>,
 }
 
-/// The receipt that was signed last for a peer. Not lasting: a start tells each peer how far we are.
+/// The receipt that was signed last for a peer. Not lasting: a start says it again where it may have been lost.
 #[derive(Debug)]
 struct LastReceipt {
     signed: Signed,
@@ -138,7 +138,7 @@ impl Peer {
     ) -> impl Iterator<Item = (SessionId, Duration)> {
         let sessions = self.sessions.iter();
         let due = sessions.filter_map(|session| {
-            let due = self.receipts.pace.due_of(&session.window)?;
+            let due = self.receipts.pace.due_of(session)?;
             Some((session.id, due))
         });
         due.filter(move |(id, _)| self.receipt_signer(*id, now, own).is_some())
@@ -171,17 +171,19 @@ impl Peer {
         }
         let pace = self.receipts.pace;
         let sessions = self.sessions.iter();
-        let due = sessions.filter_map(|session| pace.due_of(&session.window));
+        let due = sessions.filter_map(|session| pace.due_of(session));
         due.min()
     }
 }
 
 impl Pace {
-    /// When a receipt is due, if one is: at once for what was judged, later for what only answers.
-    fn due_of(self, window: &Window) -> Option<Duration> {
+    /// When a receipt is due, if one is: at once for what was judged, later for what only answers or asks.
+    fn due_of(self, session: &Session) -> Option<Duration> {
+        let window = &session.window;
         match (window.unreported() > 0, window.owes()) {
             (true, _) => Some(self.news_at()),
             (false, true) => Some(self.answer_at()),
+            (false, false) if session.ledger.has_given_up() => session.asks_again,
             (false, false) => None,
         }
     }
@@ -204,6 +206,7 @@ impl ReceiptsDoor<'_, '_> {
         let Some(signer) = signer.filter(|_| has_room) else {
             return session.window.owe();
         };
+        session.asks_again.take_if(|again| *again <= at.elapsed);
         let mut receipt = session.window.receipt();
         let (floor, given_up) = session.ledger.word();
         receipt.floor = Some(floor);
@@ -225,7 +228,7 @@ impl ReceiptsDoor<'_, '_> {
         let key = own.signer(signer);
         let Some(signed) = key.and_then(|key| draft.sign_by(key, own, stamp).ok()) else {
             // A receipt that cannot be signed, or is too large, counts as sent: otherwise we would try to send it for ever.
-            return session.window.reported();
+            return session.window.give_up_report();
         };
         peer.note_receipt(may_be_refused.then(|| signed.clone()));
         self.turn.write_sent(signed);
@@ -277,7 +280,7 @@ impl ReceiptsDoor<'_, '_> {
         }
     }
 
-    /// A receipt that misses something of ours, or names exceptions, is answered with our floor.
+    /// A receipt that misses something of ours, names exceptions, or does not fit what we told the peer, is answered.
     pub(in crate::node) fn answer(&mut self, message: &Message, receipt: &Receipt) {
         let peer = message.headers.agent_id.clone();
         let Some(id) = message.headers.session else {
@@ -297,7 +300,8 @@ impl ReceiptsDoor<'_, '_> {
         // The peer may wait for numbers below our floor, which we never send any more: then it has to learn our floor and stop
         // waiting.
         let behind = receipt.through + 1 < session.ledger.floor();
-        if !behind && receipt.except.is_empty() {
+        let differs = session.differs_from_our_word(receipt, message.headers.timestamp);
+        if !behind && !differs && receipt.except.is_empty() {
             return;
         }
         // If a receipt of ours left within the last second, send this one later: otherwise two sides could answer each other's

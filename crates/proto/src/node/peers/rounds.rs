@@ -166,7 +166,7 @@ impl PeersDoor<'_, '_> {
         }
     }
 
-    /// The log has been told again: handshakes of ours are forgotten, and each session's peer hears how far we are.
+    /// The log has been told again: handshakes of ours are forgotten, and peers hear how far we are where something is open.
     pub(in crate::node) fn resume(&mut self) {
         let now = self.turn.at.now;
         let peers: Vec<AgentId> = self.turn.node.peers.known().names().cloned().collect();
@@ -174,7 +174,8 @@ impl PeersDoor<'_, '_> {
             let link = self.turn.node.peers.entry(peer);
             let unsent = link.handshake.restart(now);
             let sessions = link.sessions.iter();
-            let open = sessions.filter(|session| session.is_open_for_sending(now));
+            let open = sessions
+                .filter(|session| session.is_open_for_sending(now) && session.is_unsettled(now));
             let open: Vec<_> = open.map(|session| session.id).collect();
             for id in open {
                 self.turn.receipts().send(peer, id);

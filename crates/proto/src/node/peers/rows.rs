@@ -190,9 +190,10 @@ impl Peers {
             // An initiator that has not spoken in the session yet may lack our flight 4: send flight 4 again until it speaks.
             let waits = session.role == Role::Responder && !session.confirmed;
             session.retry = waits.then(|| Retry::from(session.began));
-            let sessions = &mut self.entry(&peer).sessions;
-            sessions.reserve_exact(1);
-            sessions.push(session);
+            let link = self.entry(&peer);
+            session.window.put_back_said(link.receipts.signed_at);
+            link.sessions.reserve_exact(1);
+            link.sessions.push(session);
         }
         for (place, slot) in tables.read::<Place, Slot>(WINDOWS)? {
             self.session_at(WINDOWS, &place)?
