@@ -254,6 +254,7 @@ impl CarriersDoor<'_, '_> {
         let Peers {
             known, carriers, ..
         } = &mut self.turn.node.peers;
+        let is_start = !carriers.has_been_up(carrier);
         let down = carriers.down_since(carrier, resumed);
         let lost = down.map_or(now, |since| at.time_of(since));
         carriers.note(carrier, true, at.elapsed);
@@ -273,6 +274,9 @@ impl CarriersDoor<'_, '_> {
                 }
             }
             peer.hasten(now);
+        }
+        if is_start {
+            self.turn.node.peers.greet_newest(carrier, now);
         }
         self.turn.overdue();
         self.turn.take()

@@ -1,6 +1,7 @@
 //! The ledger: what a sender remembers of one session until the peer's receipt.
 
 mod anew;
+mod misfit;
 mod timing;
 mod ways;
 
@@ -11,7 +12,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::carrier::CarrierId;
-use crate::draft::FLIGHT_LIFE;
 use crate::envelope::Message;
 use crate::ids::{Digest, MessageId};
 use crate::receipt::{MISSING, Receipt};
@@ -19,6 +19,7 @@ use crate::reject::Reason;
 use crate::time::Timestamp;
 
 use anew::Anew;
+pub use misfit::Misfit;
 pub use ways::Ways;
 
 use timing::{FIRST_RESEND, Question};
@@ -84,15 +85,6 @@ pub enum Handed {
 struct GivenUp {
     name: MessageId,
     hash: Digest,
-}
-
-/// Whose log was put back to an older copy, by the word of a receipt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
-    /// Ours: the peer has judged what we do not remember, or another message under the same number.
-    Ours,
-    /// The peer's: it has judged less than it had before.
-    Theirs,
 }
 
 /// What a receipt said of one message of ours.
@@ -194,40 +186,6 @@ impl Ledger {
             self.due = Some(self.due.map_or(asks, |due| due.min(asks)));
         }
         true
-    }
-
-    /// Whose log was put back to an older copy, if a receipt does not fit what we sent.
-    pub fn misfit(&self, receipt: &Receipt, signed_at: Timestamp) -> Option<Misfit> {
-        if receipt.through >= self.next {
-            return Some(Misfit::Ours);
-        }
-        let fell = receipt.through < self.peer_through
-            && self.last_receipt.is_some_and(|last| last < signed_at);
-        let seen = receipt.except.iter();
-        let seen = seen.map(|(number, exception)| (*number, exception.hash));
-        let mut seen = seen.chain([(receipt.through, receipt.hash)]);
-        let differs = |(number, hash): (u64, Option<Digest>)| {
-            let ours = self.hash_of(number);
-            ours.zip(hash).is_some_and(|(ours, theirs)| ours != theirs)
-        };
-        let ours = seen.any(differs).then_some(Misfit::Ours);
-        ours.or(fell.then_some(Misfit::Theirs))
-    }
-
-    /// Whether a receipt that says less than the last one was signed before it, although its time is later: in a
-    /// session that `began` then, the last one bears a time that no peer had then, so its signer's clock was put
-    /// back between the two. Their times do not order them, and the lower number is the older one.
-    pub(crate) fn is_overtaken(
-        &self,
-        receipt: &Receipt,
-        signed_at: Timestamp,
-        began: Timestamp,
-    ) -> bool {
-        // A receipt that is dated before the session began shows that a clock was put back. Allow for two lives of a flight:
-        // the peer's clock may be that far behind the clock that signed flight 4 (`began`).
-        let before = |time: Timestamp| time.saturating_add(FLIGHT_LIFE * 2) < began;
-        let last = self.last_receipt.is_some_and(before);
-        receipt.through < self.peer_through && last && !before(signed_at)
     }
 
     /// Moves every message that the receipt speaks of out of the ledger.

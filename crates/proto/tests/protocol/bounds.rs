@@ -206,6 +206,16 @@ fn a_receipt_of_what_was_never_sent_or_of_other_bytes_does_not_fit() {
     assert!(!fits(&ledger, &receipt(1, None), now(6)));
     assert!(fits(&ledger, &receipt(1, None), now(5)));
     assert!(fits(&ledger, &receipt(2, None), now(6)));
+    // Two messages under a number that is settled: a copy of the log sent the other.
+    let mut reused = receipt(2, None);
+    let refused = |reason: Reason| Exception {
+        reason: reason.name().to_owned(),
+        hash: None,
+    };
+    reused.except = vec![(1, refused(Reason::MessageIdReuse))];
+    assert!(fits(&ledger, &reused, now(6)));
+    reused.except = vec![(1, refused(Reason::SequenceReuse))];
+    assert!(!fits(&ledger, &reused, now(6)));
 }
 
 #[test]

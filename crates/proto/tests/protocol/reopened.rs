@@ -1,4 +1,4 @@
-//! Whom a start and a new connection tell how far we are: peers with something open, and nobody else.
+//! Whom a start and a new connection tell how far we are: peers with something open, and at a start the newest sixteen.
 
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use crate::household::people::{does, states};
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 const PEERS: usize = 100;
+/// So many hear of a start although nothing is open.
+const TOLD_AT_START: usize = 16;
 
 fn tells(net: &mut Net, who: usize, to: usize) -> MessageId {
     net.send(who, to, Sending::Notification(Content::default()))
@@ -69,12 +71,12 @@ fn said(net: &Net, who: usize, from: i64, lines: usize) -> (Vec<String>, usize, 
     (to, messages, net.agents[who].log.len() - lines)
 }
 
-/// Alice (0), who has spoken with a hundred peers, and they with her.
-fn crowd() -> Net {
+/// Alice (0), who has spoken with so many peers, and they with her, one after the other.
+fn crowd(peers: usize) -> Net {
     let mut alice = Agent::new("agent-alice", "alice");
     alice.asks_everybody = false;
     let mut agents = Vec::new();
-    for n in 1..=PEERS {
+    for n in 1..=peers {
         let mut peer = Agent::new(&format!("agent-peer-{n:03}"), &format!("peer-{n:03}"));
         peer.knows(&alice);
         alice.knows(&peer);
@@ -82,12 +84,13 @@ fn crowd() -> Net {
     }
     agents.insert(0, alice);
     let mut net = Net::new(agents, 1);
-    for peer in 1..=PEERS {
+    connects(&mut net, 0);
+    for peer in 1..=peers {
         tells(&mut net, 0, peer);
         net.run_for(1_000);
     }
     net.run_for(10_000);
-    for peer in 1..=PEERS {
+    for peer in 1..=peers {
         tells(&mut net, peer, 0);
         net.run_for(100);
     }
@@ -96,23 +99,31 @@ fn crowd() -> Net {
 }
 
 #[test]
-fn a_hundred_peers_with_nothing_open_hear_nothing_of_a_reconnect_and_of_a_start() {
-    let mut net = crowd();
+fn of_a_hundred_peers_with_nothing_open_none_hears_of_a_reconnect_and_the_newest_sixteen_of_a_start()
+ {
+    let mut net = crowd(PEERS);
     let (from, lines) = (net.now, net.agents[0].log.len());
     is_away(&mut net, 0, 30_000);
     let (_, messages, written) = said(&net, 0, from, lines);
     assert_eq!((messages, written), (0, 0), "a reconnect");
     let (from, lines) = (net.now, net.agents[0].log.len());
     starts(&mut net, 0);
+    let (to, messages, written) = said(&net, 0, from, lines);
+    let newest = PEERS - TOLD_AT_START + 1..=PEERS;
+    let newest: Vec<_> = newest.map(|n| format!("agent-peer-{n:03}")).collect();
+    assert_eq!(to, newest, "a start");
+    assert_eq!((messages, written), (TOLD_AT_START, TOLD_AT_START));
+    net.run_for(HOUR);
+    let (from, lines) = (net.now, net.agents[0].log.len());
+    is_away(&mut net, 0, 30_000);
     let (_, messages, written) = said(&net, 0, from, lines);
-    assert_eq!((messages, written), (0, 0), "a start");
+    assert_eq!((messages, written), (0, 0), "a reconnect after it");
     assert_eq!(net.agents[0].node.inbox().len(), PEERS);
 }
 
 #[test]
-fn of_a_hundred_peers_only_the_one_that_has_not_receipted_something_hears_of_a_reconnect_and_of_a_start()
- {
-    let mut net = crowd();
+fn of_a_hundred_peers_one_that_has_not_receipted_something_hears_of_a_reconnect_and_of_a_start() {
+    let mut net = crowd(PEERS);
     net.cut = Some((0, 7));
     let name = tells(&mut net, 0, 7);
     net.run_for(HOUR);
@@ -127,8 +138,8 @@ fn of_a_hundred_peers_only_the_one_that_has_not_receipted_something_hears_of_a_r
     let (from, lines) = (net.now, net.agents[0].log.len());
     starts(&mut net, 0);
     let (to, _, written) = said(&net, 0, from, lines);
-    assert_eq!(to, ["agent-peer-007"], "a start");
-    assert!(written <= 2, "{written}");
+    assert!(to.contains(&"agent-peer-007".to_owned()), "a start: {to:?}");
+    assert!(written <= 2 + TOLD_AT_START, "{written}");
     net.cut = None;
     is_away(&mut net, 0, 30_000);
     assert_eq!(states(&net, 0, name), [State::Received]);
@@ -224,14 +235,10 @@ fn a_first_receipt_that_was_lost_with_the_connection_is_said_again_when_it_is_ba
     }
 }
 
-/// Alice's home is put back to a copy that lacks what was said since, by `lacks`. Who then says something next.
-fn put_back(lacks: usize, speaks: usize) -> Vec<(usize, Alarm)> {
-    let mut net = talking();
-    for who in [0, 1] {
-        tells(&mut net, who, 1 - who);
-        net.run_for(10_000);
-    }
-    net.run_for(HOUR);
+/// Alice's home is put back to a copy that lacks what was said since, by `lacks`, in a session with Bob (1) that is older
+/// than those with `others` more peers. Who then says something next, if anybody. The alarms of both.
+fn put_back(others: usize, lacks: usize, speaks: Option<usize>) -> Vec<(usize, Alarm)> {
+    let mut net = crowd(1 + others);
     let copy = net.agents[0].log.len();
     tells(&mut net, lacks, 1 - lacks);
     net.run_for(HOUR);
@@ -239,13 +246,13 @@ fn put_back(lacks: usize, speaks: usize) -> Vec<(usize, Alarm)> {
     let from = net.now;
     starts(&mut net, 0);
     net.run_for(HOUR);
-    assert_eq!(
-        net.sent_since(from, None),
-        0,
-        "nothing is open, so nobody speaks"
-    );
-    tells(&mut net, speaks, 1 - speaks);
-    net.run_for(2 * MINUTE);
+    let bob = "agent-peer-001".to_owned();
+    if let Some(speaks) = speaks {
+        let (to, _, _) = said(&net, 0, from, 0);
+        assert!(!to.contains(&bob), "nothing is open with him: {to:?}");
+        tells(&mut net, speaks, 1 - speaks);
+        net.run_for(2 * MINUTE);
+    }
     let rung: Vec<_> = [0, 1]
         .into_iter()
         .flat_map(|who| {
@@ -262,21 +269,26 @@ fn put_back(lacks: usize, speaks: usize) -> Vec<(usize, Alarm)> {
     rung
 }
 
+fn is_noticed(others: usize, speaks: Option<usize>) {
+    let rung = put_back(others, 0, speaks);
+    let ours = (0, Alarm::Restored);
+    assert!(rung.contains(&ours), "own messages, {speaks:?}: {rung:?}");
+    let rung = put_back(others, 1, speaks);
+    let theirs = (1, Alarm::PeerRestored);
+    assert!(rung.contains(&theirs), "the peer's, {speaks:?}: {rung:?}");
+}
+
 #[test]
-fn a_home_put_back_to_an_old_copy_is_noticed_when_either_side_next_says_anything() {
+fn a_home_put_back_to_an_old_copy_is_noticed_at_its_start() {
+    is_noticed(0, None);
+    is_noticed(TOLD_AT_START - 1, None);
+}
+
+#[test]
+fn a_home_put_back_to_an_old_copy_is_noticed_by_an_older_peer_when_either_side_next_says_anything()
+{
     for speaks in [0, 1] {
-        let rung = put_back(0, speaks);
-        let ours = (0, Alarm::Restored);
-        assert!(
-            rung.contains(&ours),
-            "own messages, {speaks} speaks: {rung:?}"
-        );
-        let rung = put_back(1, speaks);
-        let theirs = (1, Alarm::PeerRestored);
-        assert!(
-            rung.contains(&theirs),
-            "the peer's, {speaks} speaks: {rung:?}"
-        );
+        is_noticed(TOLD_AT_START, Some(speaks));
     }
 }
 

@@ -231,7 +231,10 @@ impl World {
             .collect();
         let what = tale::short(&name.to_string());
         match state {
-            State::Received => assert!(accepted, "{what} is called received"),
+            State::Received => assert!(
+                accepted || self.is_confused(who, peer.who, message),
+                "{what} is called received"
+            ),
             State::Refused(reason) => assert!(
                 restored || refusals.contains(&reason.as_str()) && !accepted,
                 "{what} is called refused for {reason}"

@@ -37,6 +37,8 @@ struct Condition {
     drained: bool,
     /// Since when it is up, or down, by the clock that nobody sets.
     since: Duration,
+    /// Whether it has been up since the start.
+    used: bool,
 }
 
 impl Carriers {
@@ -100,8 +102,18 @@ impl Carriers {
         // A carrier that is down may say so at each vain try to connect: it is down since the first.
         let down = before.filter(|before| !before.up && !up);
         let since = down.map_or(since, |before| before.since);
-        let condition = Condition { up, drained, since };
+        let condition = Condition {
+            up,
+            drained,
+            since,
+            used: up || before.is_some_and(|before| before.used),
+        };
         self.known.insert(carrier.clone(), condition);
+    }
+
+    /// Whether a carrier has been up since the start.
+    pub(super) fn has_been_up(&self, carrier: &CarrierId) -> bool {
+        self.known.get(carrier).is_some_and(|known| known.used)
     }
 
     /// Since when a carrier that is connected now was down, at the earliest since the start at `resumed`; `None` where it

@@ -1,4 +1,5 @@
-//! In which sessions a peer hears from us at a start and when a carrier is connected: only where something is open.
+//! In which sessions a peer hears from us at a start and when a carrier is connected: only where something is open, and
+//! at a start in the newest few besides.
 //!
 //! ```text
 //! judged ──▶ told ──▶ heard, by the peer's floor
@@ -7,9 +8,13 @@
 //!
 //! A receipt that was lost leaves its peer with a message that has none, and the peer asks by a copy of it. So nothing
 //! here is needed for a message to be settled: what is said again without being asked only makes it come sooner.
+//! The newest few are told at a start because a home that was put back to an old copy knows of nothing that is open: its
+//! receipt shows the peer that it forgot, and the peer's answer shows the home.
 
 use std::time::Duration;
 
+use super::Peers;
+use crate::carrier::CarrierId;
 use crate::handshake::Role;
 use crate::receipt::Receipt;
 use crate::session::Session;
@@ -18,6 +23,32 @@ use crate::time::{CLOCK_TOLERANCE, Timestamp};
 /// Within so long a peer that was there has asked for a receipt of ours that it lacks: a message goes out again at
 /// least every five minutes, and what a mailbox holds after one.
 const ASKED_WITHIN: Duration = Duration::from_secs(5 * 60);
+
+/// So many peers are told at a start how far we are although nothing is open: all of a household, and few of a crowd.
+const TOLD_AT_START: usize = 16;
+
+impl Peers {
+    /// Lets a receipt go out at the first connection since the start to the peers on that carrier that we spoke to last.
+    pub(super) fn greet_newest(&mut self, carrier: &CarrierId, now: Timestamp) {
+        let Self {
+            known, carriers, ..
+        } = self;
+        let reached = known
+            .iter_mut()
+            .filter(|(name, _)| carriers.reaches(name, carrier));
+        let mut newest: Vec<_> = reached
+            .filter_map(|(_, peer)| {
+                let sessions = peer.sessions.iter_mut();
+                let mut open = sessions.filter(|session| session.is_open_for_sending(now));
+                open.next_back()
+            })
+            .collect();
+        newest.sort_unstable_by_key(|session| std::cmp::Reverse(session.last_word()));
+        for session in newest.into_iter().take(TOLD_AT_START) {
+            session.window.owe();
+        }
+    }
+}
 
 impl Session {
     /// Whether something in it is open, where what left since shortly before `lost` may not have arrived.
