@@ -185,6 +185,13 @@ impl Session {
         keys && grants && self.version == other.version && self.peer_layers == other.peer_layers
     }
 
+    /// When the peer said something in it last, as far as is remembered; at least when it began.
+    pub fn heard(&self) -> Timestamp {
+        let judged = self.window.slots().map(|(_, slot)| slot.signed_at).max();
+        let said = judged.max(self.ledger.last_receipt());
+        said.map_or(self.began, |said| said.max(self.began))
+    }
+
     /// When two thirds of its life are over.
     pub fn renewal(&self) -> Timestamp {
         self.began

@@ -294,6 +294,11 @@ impl Ledger {
         }
     }
 
+    /// When the newest receipt of the peer's was signed.
+    pub fn last_receipt(&self) -> Option<Timestamp> {
+        self.last_receipt
+    }
+
     fn hash_of(&self, number: u64) -> Option<Digest> {
         let waiting = self.waiting.get(&number);
         let waiting = waiting.map(|waiting| waiting.message.hash());

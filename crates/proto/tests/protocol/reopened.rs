@@ -1,5 +1,7 @@
 //! Whom a start and a new connection tell how far we are: peers with something open, and at a start the newest sixteen.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use signet_proto::carrier::CarrierId;
@@ -7,14 +9,16 @@ use signet_proto::entry::Alarm;
 use signet_proto::envelope::Method;
 use signet_proto::ids::MessageId;
 use signet_proto::node::{Content, Sending, State};
+use signet_proto::policy::Policy;
 
-use crate::household::Agent;
 use crate::household::forger::talking;
 use crate::household::net::{Net, message_of};
 use crate::household::people::{does, states};
+use crate::household::{Agent, identity_with};
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
 const PEERS: usize = 100;
 /// So many hear of a start although nothing is open.
 const TOLD_AT_START: usize = 16;
@@ -322,4 +326,58 @@ fn a_peer_that_lies_about_its_floor_gets_one_answer_to_a_receipt_and_no_storm() 
     }
     let answers = net.sent_since(from, Some(Method::Receipt));
     assert!((1..=2).contains(&answers), "{answers}");
+}
+
+/// How often somebody announced since.
+fn announced(net: &Net, who: usize, from: i64) -> usize {
+    let since = net
+        .sent
+        .iter()
+        .filter(|(ms, by, _)| *ms >= from && *by == who);
+    since
+        .filter(|(_, _, bytes)| message_of(bytes).form.method() == Some(Method::Announce))
+        .count()
+}
+
+#[test]
+fn a_peer_that_was_silent_for_thirty_days_is_announced_to_only_when_something_is_to_be_sent() {
+    let serial = Rc::new(Cell::new(1));
+    let now = Rc::clone(&serial);
+    let make = move || {
+        let by = identity_with("agent-alice", "alice", 1, |request| {
+            request.serial = now.get()
+        });
+        (by, Policy::default())
+    };
+    let (mut alice, mut bob) = (Agent::with(make), Agent::new("agent-bob", "bob"));
+    alice.knows(&bob);
+    bob.knows(&alice);
+    let mut net = Net::new(vec![alice, bob], 1);
+    tells(&mut net, 0, 1);
+    net.run_for(MINUTE);
+    // Nobody hears Bob any more, and Alice has something for him to know: a new certificate.
+    net.cut = Some((1, 0));
+    serial.set(2);
+    starts(&mut net, 0);
+    let from = net.now;
+    net.run_for(29 * DAY);
+    assert!(
+        announced(&net, 0, from) > 29 * 4,
+        "every six hours at least"
+    );
+    net.run_for(2 * DAY);
+    let from = net.now;
+    net.run_for(2 * DAY);
+    is_away(&mut net, 0, 30_000);
+    assert_eq!(announced(&net, 0, from), 0, "by itself, and at a reconnect");
+    starts(&mut net, 0);
+    assert_eq!(announced(&net, 0, from), 0, "and at a start");
+    tells(&mut net, 0, 1);
+    net.run_for(MINUTE);
+    assert!(announced(&net, 0, from) > 0, "for what is to be sent");
+    net.cut = None;
+    net.run_for(HOUR);
+    let bob = net.agents[1].id();
+    let standing = net.agents[0].node.standing(&bob, net.at(0).now);
+    assert!(standing.session.is_some(), "and he is met again");
 }

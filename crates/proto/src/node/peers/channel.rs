@@ -15,6 +15,8 @@ use crate::node::offers::PeerOffers;
 
 /// How many sessions with one peer are kept; the oldest goes first.
 pub(super) const SESSIONS: usize = 8;
+/// After so long without a word of the peer's it is announced to no more, until something is to be sent.
+const GONE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How much later than the initiator the responder renews.
 const RESPONDER_PATIENCE: Duration = Duration::from_secs(300);
 
@@ -128,11 +130,10 @@ impl Peer {
                 session.retry.filter(|_| calls)?.stale_at()
             }
             // Replace an outdated session although no mail waits: our newest certificate, keys, offers and grants have to reach
-            // the peer. Once the session's window has ended, nothing of the session is left to replace.
+            // the peer.
             Some(session) if session.stale || session.outdated => {
-                let over = session.ends.saturating_add(WINDOW_LIFE);
-                let planned = self.next_announce.filter(|planned| *planned > over);
-                if planned.is_some() && !has_mail {
+                let planned = self.next_announce;
+                if planned.is_some_and(|planned| planned > is_gone_at(session)) && !has_mail {
                     return None;
                 }
                 Timestamp::from_millis(0)
@@ -180,9 +181,18 @@ impl Peer {
         }
     }
 
+    /// Lets the next announce go out at once, where one is called for. To a peer that is gone only mail calls for one: the
+    /// time of the next says so, since it lies behind the time from which on the peer counts as gone.
+    pub(super) fn plan_announce(&mut self, now: Timestamp) {
+        let gone = self.sessions.last().is_some_and(|session| {
+            (session.stale || session.outdated) && is_gone_at(session) < now
+        });
+        self.next_announce = gone.then_some(now);
+    }
+
     /// What waits for its time goes out now.
     pub(super) fn hasten(&mut self, now: Timestamp) {
-        self.next_announce = None;
+        self.plan_announce(now);
         self.silence = std::time::Duration::ZERO;
         self.handshake.hasten(now);
         for session in &mut self.sessions {
@@ -192,4 +202,11 @@ impl Peer {
             }
         }
     }
+}
+
+/// From when on the peer of an outdated session counts as gone: once it has said nothing for long, or nothing of the
+/// session is left to replace.
+fn is_gone_at(session: &Session) -> Timestamp {
+    let silent = session.heard().saturating_add(GONE);
+    silent.min(session.ends.saturating_add(WINDOW_LIFE))
 }

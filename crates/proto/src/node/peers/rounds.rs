@@ -173,6 +173,7 @@ impl PeersDoor<'_, '_> {
         for peer in &peers {
             let link = self.turn.node.peers.entry(peer);
             let unsent = link.handshake.restart(now);
+            link.plan_announce(now);
             let sessions = link.sessions.iter();
             let open = sessions
                 .filter(|session| session.is_open_for_sending(now) && session.is_unsettled(now));
