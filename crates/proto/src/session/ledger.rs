@@ -2,6 +2,7 @@
 
 mod anew;
 mod misfit;
+mod silence;
 mod timing;
 mod ways;
 
@@ -22,6 +23,7 @@ use anew::Anew;
 pub use misfit::Misfit;
 pub use ways::Ways;
 
+use silence::Silence;
 use timing::{FIRST_RESEND, Question};
 
 /// How far a sender may run ahead of its floor.
@@ -52,6 +54,8 @@ pub struct Ledger {
     /// When the peer is asked again about what its mailboxes are said to hold.
     #[serde(skip)]
     question: Question,
+    #[serde(skip)]
+    silence: Silence,
 }
 
 /// A message that waits for a receipt.
@@ -68,6 +72,8 @@ pub struct AwaitingReceipt {
     presses: Option<Timestamp>,
     /// Whether it did.
     pressed: bool,
+    /// Whether it has not gone out yet, because the peer is silent.
+    is_held: bool,
 }
 
 /// Who has a message besides us, as far as a carrier told us since the start.
@@ -118,6 +124,7 @@ impl Default for Ledger {
             last_receipt: None,
             due: None,
             question: Question::default(),
+            silence: Silence::default(),
         }
     }
 }
@@ -159,6 +166,7 @@ impl Ledger {
             handed: Vec::new(),
             presses: None,
             pressed: false,
+            is_held: false,
         };
         self.waiting.insert(sequence, waiting);
     }
@@ -184,6 +192,7 @@ impl Ledger {
             let asks = self.question.waits_from(at);
             let asks = asks.min(waiting.presses.unwrap_or(asks));
             self.due = Some(self.due.map_or(asks, |due| due.min(asks)));
+            self.end_silence(at);
         }
         true
     }

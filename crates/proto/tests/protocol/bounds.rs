@@ -247,20 +247,24 @@ fn given_up_is_what_lies_between_the_peers_word_and_our_floor() {
     assert_eq!(ledger.waiting().len(), 1);
 }
 
+fn sent(ledger: &mut Ledger, ms: i64) -> (usize, usize) {
+    let ways = Ways(vec![CarrierId::NATS]);
+    let Overdue { resend, expired } = ledger.overdue(now(ms), true, &ways);
+    (resend.len(), expired.len())
+}
+
 #[test]
-fn an_unreceipted_message_goes_again_at_doubling_delays_until_it_is_given_up() {
+fn an_unreceipted_message_goes_again_at_doubling_delays_while_the_peer_speaks_until_it_is_given_up()
+{
     let mut ledger = Ledger::default();
     assert_eq!(ledger.due(), None);
     ledger.record(1, made("m"), now(0));
     assert_eq!(ledger.due(), Some(now(5_000)));
-    let ways = Ways(vec![CarrierId::NATS]);
-    let sent = |ledger: &mut Ledger, ms| {
-        let Overdue { resend, expired } = ledger.overdue(now(ms), true, &ways);
-        (resend.len(), expired.len())
-    };
+    ledger.hear(now(4_000));
     assert_eq!(sent(&mut ledger, 4_999), (0, 0));
     assert_eq!(sent(&mut ledger, 5_000), (1, 0));
     assert_eq!(ledger.due(), Some(now(15_000)));
+    ledger.hear(now(14_000));
     assert_eq!(sent(&mut ledger, 15_000), (1, 0));
     assert_eq!(ledger.due(), Some(now(35_000)));
     ledger.hasten(now(16_000));
@@ -276,6 +280,63 @@ fn an_unreceipted_message_goes_again_at_doubling_delays_until_it_is_given_up() {
     assert!(ledger.give_up(made("m").headers.message_id));
     assert!(!ledger.give_up(made("m").headers.message_id), "once");
     assert_eq!((ledger.due(), ledger.waiting().len()), (None, 0));
+}
+
+/// The numbers that go out when time asks, from one moment to another.
+fn probes(ledger: &mut Ledger, from: i64, to: i64) -> Vec<(i64, usize)> {
+    let mut probes = Vec::new();
+    while let Some(due) = ledger.due().filter(|due| *due <= now(to)) {
+        let ms = due.since(now(0)).as_nanos().div_ceil(1_000_000) as i64;
+        assert!(ms >= from, "{ms} was due before");
+        probes.push((ms, sent(ledger, ms).0));
+    }
+    probes
+}
+
+#[test]
+fn to_a_silent_peer_one_message_goes_every_few_seconds_and_once_it_is_confirmed_the_rest() {
+    let names = ["one", "two", "three"].map(made);
+    let made_before = || {
+        let mut ledger = Ledger::default();
+        for (sequence, message) in (1..).zip(&names) {
+            ledger.record(sequence, Arc::clone(message), now(0));
+        }
+        ledger
+    };
+    let id = |n: usize| names[n].headers.message_id;
+    let stored = |ms: i64| signet_proto::session::Handed::Stored(now(ms));
+    let mut ledger = made_before();
+    let expected: Vec<_> = (1..=20).map(|n| (n * 5_000, 1)).collect();
+    assert_eq!(probes(&mut ledger, 0, 104_999), expected);
+    // From then on after a twentieth of the silence, up to every five minutes.
+    let later = probes(&mut ledger, 105_000, 12 * 3_600_000);
+    assert!(later.iter().all(|(_, sent)| *sent == 1));
+    let waits: Vec<_> = later.windows(2).map(|two| two[1].0 - two[0].0).collect();
+    assert!(
+        waits.is_sorted() && waits.last() == Some(&300_000),
+        "{waits:?}"
+    );
+    assert!(later.len() < 250, "{}", later.len());
+    // A carrier that holds the probe: the others go a second later, unless it says that it holds them as well.
+    let confirmed = 12 * 3_600_000 + 1_000;
+    assert!(ledger.handed(id(0), &CarrierId::NATS, stored(confirmed)));
+    assert!(ledger.handed(id(1), &CarrierId::NATS, stored(confirmed)));
+    assert_eq!(sent(&mut ledger, confirmed + 999), (0, 0));
+    assert_eq!(sent(&mut ledger, confirmed + 1_000), (1, 0));
+}
+
+#[test]
+fn what_is_sent_to_a_silent_peer_waits_for_the_next_word_of_it() {
+    let mut ledger = Ledger::default();
+    ledger.record(1, made("one"), now(0));
+    assert_eq!(sent(&mut ledger, 5_000), (1, 0));
+    let later = ["two", "three"].map(made);
+    ledger.record(2, Arc::clone(&later[0]), now(6_000));
+    assert_eq!(sent(&mut ledger, 6_000), (0, 0), "only a probe would go");
+    ledger.settle(&receipt(1, None), now(7_000));
+    ledger.hear(now(7_000));
+    assert_eq!(sent(&mut ledger, 7_999), (0, 0));
+    assert_eq!(sent(&mut ledger, 8_000), (1, 0));
 }
 
 #[test]

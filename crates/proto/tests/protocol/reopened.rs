@@ -381,3 +381,59 @@ fn a_peer_that_was_silent_for_thirty_days_is_announced_to_only_when_something_is
     let standing = net.agents[0].node.standing(&bob, net.at(0).now);
     assert!(standing.session.is_some(), "and he is met again");
 }
+
+/// Alice sends five a second, and for so many seconds nothing of it reaches Bob: it is lost, or, where something `holds` it,
+/// comes behind that time. How many were sent, how often any of them left once more, and how many ms the slowest took.
+fn away_for(seconds: i64, holds: bool) -> (usize, usize, i64) {
+    let mut net = talking();
+    net.run_for(HOUR);
+    let before = net.sent.len();
+    let (mut told, mut slowest, mut settled) = (Vec::new(), 0, 0);
+    let away = 50..50 + seconds * 5;
+    let mut held = 0;
+    for n in 0..away.end + 300 {
+        if n == away.start {
+            held = net.sent.len();
+        }
+        if n == away.end && holds {
+            let kept: Vec<_> = net.sent[held..].to_vec();
+            for (_, _, bytes) in kept.into_iter().filter(|(_, who, _)| *who == 0) {
+                net.put(1, bytes, 1);
+            }
+        }
+        net.cut = away.contains(&n).then_some((0, 1));
+        told.push((net.now, tells(&mut net, 0, 1)));
+        net.run_for(200);
+        while let Some((at, name)) = told.get(settled)
+            && states(&net, 0, *name) == [State::Received]
+        {
+            slowest = slowest.max(net.now - at);
+            settled += 1;
+        }
+    }
+    assert!(told.len() - settled <= 1, "all were received");
+    let left = net.sent[before..]
+        .iter()
+        .filter(|(_, who, bytes)| *who == 0 && message_of(bytes).headers.sequence.is_some());
+    (told.len(), left.count() - told.len(), slowest)
+}
+
+#[test]
+fn a_site_that_was_away_for_minutes_is_found_within_fifteen_seconds() {
+    for seconds in [10, 30, 60, 180, 290] {
+        let (_, _, slowest) = away_for(seconds, false);
+        assert!(
+            slowest <= (seconds + 15) * 1000,
+            "{seconds} s: {slowest} ms"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_was_frozen_and_held_everything_makes_few_copies() {
+    for seconds in [30, 60, 180] {
+        let (sent, copies, slowest) = away_for(seconds, true);
+        assert!(copies * 20 < sent, "{seconds} s: {copies} of {sent}");
+        assert!(slowest <= (seconds + 1) * 1000, "{seconds} s: {slowest} ms");
+    }
+}

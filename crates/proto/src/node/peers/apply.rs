@@ -35,7 +35,7 @@ impl Peer {
         for session in &mut self.sessions {
             // Tell the ledger of every session that the peer speaks, and not only that of this message's session: while a peer
             // is silent, each ledger sends it copies ever more rarely.
-            session.ledger.hear();
+            session.ledger.hear(now);
         }
         if let Some((id, sequence)) = headers.session.zip(headers.sequence)
             && let Some(session) = self.session_mut(id)

@@ -4,13 +4,14 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::silence::Due;
 use super::{AwaitingReceipt, Handed, Ledger, Overdue, Ways};
 use crate::carrier::CarrierId;
 use crate::time::Timestamp;
 
 /// The first resend of an unreceipted message comes after this; then the delay doubles.
 pub(super) const FIRST_RESEND: Duration = Duration::from_secs(5);
-const LAST_RESEND: Duration = Duration::from_secs(300);
+pub(super) const LAST_RESEND: Duration = Duration::from_secs(300);
 /// Of what mailboxes are said to hold, some goes out again when no receipt has covered any for this long …
 const FIRST_SILENCE: Duration = Duration::from_secs(60);
 /// … and while the peer stays silent after twice as long each time, up to this.
@@ -27,6 +28,9 @@ impl Ledger {
             return overdue;
         }
         let mut copies = self.question.copies(now);
+        let mut free = self.waiting.values().filter(|it| !it.is_parked(ways));
+        let is_due = free.clone().any(|it| now >= it.resend);
+        let mut due = self.silence.due(now, free.next().is_some(), is_due);
         for (number, waiting) in &mut self.waiting {
             let end = waiting.message.headers.expires_at;
             // After our clock was set back, `resend` may be too far ahead: cap it at `LAST_RESEND` from now.
@@ -40,9 +44,16 @@ impl Ledger {
             let presses = waiting.presses.take_if(|at| now >= *at).is_some();
             // A message that some carrier does not hold yet goes out when its delay is over. One that all carriers hold goes
             // out as a copy, to get its receipt: when it is among the `copies` of this turn, or at its own time (`presses_at`).
-            if (now >= waiting.resend && !parked)
-                || (parked && now < end && (copies > 0 || presses))
-            {
+            let goes = match due {
+                Due::All => now >= waiting.resend,
+                Due::Probe => now < end,
+                Due::Nothing => false,
+            };
+            if (goes && !parked) || (parked && now < end && (copies > 0 || presses)) {
+                if !parked && due == Due::Probe {
+                    due = Due::Nothing;
+                }
+                waiting.is_held = false;
                 waiting.pressed |= presses;
                 if parked && !presses {
                     copies -= 1;
@@ -78,6 +89,7 @@ impl Ledger {
             waiting.delay = FIRST_RESEND / 2;
         }
         self.due = Some(now);
+        self.forget_silence(now);
     }
 
     /// Something changed that [`Ledger::overdue`] should look at.
@@ -93,7 +105,8 @@ impl Ledger {
     }
 
     /// The peer said something.
-    pub fn hear(&mut self) {
+    pub fn hear(&mut self, now: Timestamp) {
+        self.end_silence(now);
         if self.question.silence > FIRST_SILENCE {
             self.question.silence = FIRST_SILENCE;
             self.wake();
@@ -108,6 +121,7 @@ impl Ledger {
         self.question.answer(clock, self.peer_through);
         let asks = self.question.at;
         self.due = self.due.into_iter().chain(asks).min();
+        self.end_silence(clock);
     }
 
     /// When [`Ledger::overdue`] next has something to say.
@@ -123,12 +137,20 @@ impl Ledger {
             self.question.at = None;
         }
         let soon = now.saturating_add(FIRST_RESEND);
+        let silent = self.silence.probes_at();
         let next = |waiting: &AwaitingReceipt| match waiting.is_parked(ways) {
             true => {
                 let end = soon.max(waiting.message.headers.expires_at.saturating_add(GIVE_UP));
                 end.min(waiting.presses.unwrap_or(end))
             }
-            false => waiting.resend,
+            // While the peer is silent, only a probe goes out; what expires meanwhile is given up all the same.
+            false => match silent {
+                Some(probe) => {
+                    let over = waiting.message.headers.expires_at.saturating_add(GIVE_UP);
+                    probe.min(over.max(soon))
+                }
+                None => waiting.resend,
+            },
         };
         let all = self.waiting.values().map(next);
         self.due = all.chain(self.question.at).min();
