@@ -245,8 +245,8 @@ impl Peers {
 
 impl CarriersDoor<'_, '_> {
     /// A carrier is connected, at start or again: peers on it that something waits for are announced to at
-    /// once, what was sent into the void goes out again now and not at its next resend, and peers hear how far we are
-    /// in the sessions in which something is open.
+    /// once, of what was sent into the void the first goes out now and the rest once anything is heard, and peers hear how
+    /// far we are in the sessions in which something is open.
     pub fn connected(&mut self, carrier: &CarrierId) -> Outcome {
         let at = self.turn.at;
         let now = at.now;
@@ -274,6 +274,9 @@ impl CarriersDoor<'_, '_> {
                 }
             }
             peer.hasten(now);
+            for session in &mut peer.sessions {
+                session.ledger.probe(now);
+            }
         }
         if is_start {
             self.turn.node.peers.greet_newest(carrier, now);

@@ -23,8 +23,8 @@ use anew::Anew;
 pub use misfit::Misfit;
 pub use ways::Ways;
 
-use silence::Silence;
-use timing::{FIRST_RESEND, Question};
+use silence::{FIRST_RESEND, Silence};
+use timing::Question;
 
 /// How far a sender may run ahead of its floor.
 pub const OUTSTANDING: u64 = 4_096;

@@ -317,12 +317,12 @@ fn to_a_silent_peer_one_message_goes_every_few_seconds_and_once_it_is_confirmed_
         "{waits:?}"
     );
     assert!(later.len() < 250, "{}", later.len());
-    // A carrier that holds the probe: the others go a second later, unless it says that it holds them as well.
+    // A carrier that holds the probe: the others go two seconds later, unless it says that it holds them as well.
     let confirmed = 12 * 3_600_000 + 1_000;
     assert!(ledger.handed(id(0), &CarrierId::NATS, stored(confirmed)));
     assert!(ledger.handed(id(1), &CarrierId::NATS, stored(confirmed)));
-    assert_eq!(sent(&mut ledger, confirmed + 999), (0, 0));
-    assert_eq!(sent(&mut ledger, confirmed + 1_000), (1, 0));
+    assert_eq!(sent(&mut ledger, confirmed + 1_999), (0, 0));
+    assert_eq!(sent(&mut ledger, confirmed + 2_000), (1, 0));
 }
 
 #[test]
@@ -335,8 +335,8 @@ fn what_is_sent_to_a_silent_peer_waits_for_the_next_word_of_it() {
     assert_eq!(sent(&mut ledger, 6_000), (0, 0), "only a probe would go");
     ledger.settle(&receipt(1, None), now(7_000));
     ledger.hear(now(7_000));
-    assert_eq!(sent(&mut ledger, 7_999), (0, 0));
-    assert_eq!(sent(&mut ledger, 8_000), (1, 0));
+    assert_eq!(sent(&mut ledger, 8_999), (0, 0));
+    assert_eq!(sent(&mut ledger, 9_000), (1, 0));
 }
 
 #[test]

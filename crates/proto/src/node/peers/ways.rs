@@ -55,7 +55,10 @@ impl WaysDoor<'_, '_> {
             KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Nowhere => {
                 let session = headers.session.and_then(|id| link.session_mut(id));
                 if let (Some(session), Some(first)) = (session, first) {
-                    if session.ledger.holds_back(headers.message_id) {
+                    if session
+                        .ledger
+                        .holds_back(headers.message_id, self.turn.at.now)
+                    {
                         return;
                     }
                     session.ledger.sent_by(headers.message_id, first);

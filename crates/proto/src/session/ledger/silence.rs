@@ -6,21 +6,24 @@
 //!   heard ─────────────────────────────▶ silent ◀┘
 //!     ▲                                     │
 //!     └─────────────────────────────────────┘  anything is confirmed: what was held back goes out at once,
-//!                                              what went out before a second later, if nothing confirms it by then
+//!                                              what went out before two seconds later, if nothing confirms it by then
 //! ```
 //!
 //! So a site that was away is found soon after it is back, and finds few copies.
 
 use std::time::Duration;
 
-use super::timing::{FIRST_RESEND, LAST_RESEND};
 use super::{AwaitingReceipt, Ledger};
 use crate::ids::MessageId;
 use crate::time::Timestamp;
 
+/// The first resend of an unreceipted message comes after this; then the delay doubles.
+pub(super) const FIRST_RESEND: Duration = Duration::from_secs(5);
+/// The longest wait between two.
+pub(super) const LAST_RESEND: Duration = Duration::from_secs(300);
 /// What went out before the silence and was confirmed by nothing goes out again so long after its end: its confirmation
 /// may be under way.
-const CONFIRMS: Duration = Duration::from_secs(1);
+const CONFIRMS: Duration = Duration::from_secs(2);
 /// Probes go out at such a part of the time that the silence has lasted.
 const PART: u32 = 20;
 
@@ -35,7 +38,7 @@ pub(super) struct Silence {
 
 /// How much of what is due may go out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum Goes {
     /// All of it: the peer is not silent.
     All,
     /// The first alone.
@@ -46,12 +49,12 @@ pub(super) enum Due {
 
 impl Silence {
     /// How much goes out at `now`, where something `waits` that no carrier holds, and some of it `is_due`.
-    pub(super) fn due(&mut self, now: Timestamp, waits: bool, is_due: bool) -> Due {
+    pub(super) fn due(&mut self, now: Timestamp, waits: bool, is_due: bool) -> Goes {
         let Some((since, probe)) = self.lasts.filter(|_| waits) else {
             let lately = |heard: Timestamp| now < heard.saturating_add(FIRST_RESEND);
             let silent = waits && is_due && !self.heard.is_some_and(lately);
             self.lasts = silent.then(|| (now, now.saturating_add(FIRST_RESEND)));
-            return if silent { Due::Probe } else { Due::All };
+            return if silent { Goes::Probe } else { Goes::All };
         };
         // After our clock was set back, both times may lie too far ahead.
         let (since, probe) = (since.min(now), probe.min(now.saturating_add(LAST_RESEND)));
@@ -63,7 +66,7 @@ impl Silence {
             probe
         };
         self.lasts = Some((since, next));
-        if is_time { Due::Probe } else { Due::Nothing }
+        if is_time { Goes::Probe } else { Goes::Nothing }
     }
 
     /// When the next probe goes out, while the peer is silent.
@@ -74,17 +77,25 @@ impl Silence {
 
 impl Ledger {
     /// Whether a message that is new is held back, because the peer is silent and others went out to it in vain.
-    pub(crate) fn holds_back(&mut self, name: MessageId) -> bool {
-        let others = self.waiting.len() > 1;
-        let number = self.names.get(&name).filter(|_| others);
-        let silent = self.silence.lasts.is_some();
-        match number.and_then(|number| self.waiting.get_mut(number)) {
-            Some(waiting) if silent => {
-                waiting.is_held = true;
-                true
-            }
-            _ => false,
+    pub(crate) fn holds_back(&mut self, name: MessageId, now: Timestamp) -> bool {
+        if self.silence.lasts.is_none() {
+            return false;
         }
+        let Some(number) = self.names.get(&name).copied() else {
+            return false;
+        };
+        let in_vain = self.waits(now).any(|other| other != number);
+        if let Some(waiting) = self.waiting.get_mut(&number) {
+            waiting.is_held = in_vain;
+        }
+        in_vain
+    }
+
+    /// The numbers of what the peer could still take.
+    fn waits(&self, now: Timestamp) -> impl Iterator<Item = u64> {
+        let waiting = self.waiting.iter();
+        let alive = waiting.filter(move |(_, it)| now < it.message.headers.expires_at);
+        alive.map(|(number, _)| *number)
     }
 
     /// The peer said something, or a carrier that it holds something for it.
@@ -99,7 +110,14 @@ impl Ledger {
         self.wake();
     }
 
-    /// Our connection is back: nobody can have heard us, nor we them.
+    /// A carrier is connected: a probe goes out now, and the rest once anything is heard. What went out before may have
+    /// arrived although its confirmation was lost with the connection.
+    pub fn probe(&mut self, now: Timestamp) {
+        let waits = self.waits(now).next().is_some();
+        self.silence.lasts = waits.then_some((now, now));
+    }
+
+    /// All goes out now, whatever was heard.
     pub(super) fn forget_silence(&mut self, now: Timestamp) {
         self.silence = Silence {
             heard: Some(now),

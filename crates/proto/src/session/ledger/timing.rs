@@ -4,14 +4,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::silence::Due;
+use super::silence::{FIRST_RESEND, Goes, LAST_RESEND};
 use super::{AwaitingReceipt, Handed, Ledger, Overdue, Ways};
 use crate::carrier::CarrierId;
 use crate::time::Timestamp;
 
-/// The first resend of an unreceipted message comes after this; then the delay doubles.
-pub(super) const FIRST_RESEND: Duration = Duration::from_secs(5);
-pub(super) const LAST_RESEND: Duration = Duration::from_secs(300);
 /// Of what mailboxes are said to hold, some goes out again when no receipt has covered any for this long …
 const FIRST_SILENCE: Duration = Duration::from_secs(60);
 /// … and while the peer stays silent after twice as long each time, up to this.
@@ -45,13 +42,13 @@ impl Ledger {
             // A message that some carrier does not hold yet goes out when its delay is over. One that all carriers hold goes
             // out as a copy, to get its receipt: when it is among the `copies` of this turn, or at its own time (`presses_at`).
             let goes = match due {
-                Due::All => now >= waiting.resend,
-                Due::Probe => now < end,
-                Due::Nothing => false,
+                Goes::All => now >= waiting.resend,
+                Goes::Probe => now < end,
+                Goes::Nothing => false,
             };
             if (goes && !parked) || (parked && now < end && (copies > 0 || presses)) {
-                if !parked && due == Due::Probe {
-                    due = Due::Nothing;
+                if !parked && due == Goes::Probe {
+                    due = Goes::Nothing;
                 }
                 waiting.is_held = false;
                 waiting.pressed |= presses;
@@ -79,8 +76,7 @@ impl Ledger {
         overdue
     }
 
-    /// The connection is back: what neither a receipt covers nor a mailbox holds goes out now, and
-    /// then at the first pace.
+    /// What neither a receipt covers nor a mailbox holds goes out now, and then at the first pace.
     pub fn hasten(&mut self, now: Timestamp) {
         for waiting in self.waiting.values_mut() {
             waiting.resend = waiting.resend.min(now);
