@@ -171,7 +171,7 @@ impl Line<'_> {
     fn apply_accepted(mut self, message: &Arc<Message>, payload: Option<&Payload>) -> Changed {
         let name = &message.headers.agent_id;
         let peer = self.node.peers.entry(name);
-        peer.apply_accepted(self.now, message);
+        peer.apply_accepted(self.now, self.clock, message);
         match payload {
             Some(Payload::Flight(flight)) => {
                 let established = peer.apply_flight(message, flight, self.clock, self.now);

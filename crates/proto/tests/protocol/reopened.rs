@@ -437,3 +437,37 @@ fn a_server_that_was_frozen_and_held_everything_makes_few_copies() {
         assert!(slowest <= (seconds + 1) * 1000, "{seconds} s: {slowest} ms");
     }
 }
+
+/// Otherwise one message that no carrier takes would stand before all others for days, and a ping would end before it left.
+#[test]
+fn a_new_message_to_a_peer_that_was_silent_for_hours_goes_within_seconds_whatever_waits_before_it()
+{
+    let mut net = talking();
+    net.run_for(HOUR);
+    net.cut = Some((0, 1));
+    let first = tells(&mut net, 0, 1);
+    net.run_for(6 * HOUR);
+    let from = net.now;
+    let later: Vec<_> = (0..3).map(|_| tells(&mut net, 0, 1)).collect();
+    net.run_for(16_000);
+    let since = net
+        .sent
+        .iter()
+        .filter(|(ms, by, _)| *ms >= from && *by == 0);
+    let left: Vec<_> = since
+        .map(|(_, _, bytes)| message_of(bytes).headers.message_id)
+        .collect();
+    assert_eq!(left, later);
+    // Then each has its turn, also the first.
+    net.run_for(HOUR);
+    let again = net
+        .sent
+        .iter()
+        .filter(|(ms, by, _)| *ms >= from && *by == 0);
+    let names: Vec<_> = again
+        .map(|(_, _, bytes)| message_of(bytes).headers.message_id)
+        .collect();
+    let turns = |name: MessageId| names.iter().filter(|it| **it == name).count();
+    assert!(turns(first) >= 2, "{}", turns(first));
+    assert!(turns(later[2]) >= 3, "{}", turns(later[2]));
+}

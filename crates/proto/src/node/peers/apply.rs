@@ -27,7 +27,12 @@ pub(in crate::node) enum ReceiptEffect {
 
 impl Peer {
     /// A message of the peer's was accepted.
-    pub(in crate::node) fn apply_accepted(&mut self, now: Timestamp, message: &Message) {
+    pub(in crate::node) fn apply_accepted(
+        &mut self,
+        now: Timestamp,
+        clock: Timestamp,
+        message: &Message,
+    ) {
         let headers = &message.headers;
         let hash = message.hash();
         self.names
@@ -35,7 +40,7 @@ impl Peer {
         for session in &mut self.sessions {
             // Tell the ledger of every session that the peer speaks, and not only that of this message's session: while a peer
             // is silent, each ledger sends it copies ever more rarely.
-            session.ledger.hear(now);
+            session.ledger.hear(clock);
         }
         if let Some((id, sequence)) = headers.session.zip(headers.sequence)
             && let Some(session) = self.session_mut(id)

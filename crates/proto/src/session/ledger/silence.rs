@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use super::{AwaitingReceipt, Ledger};
+use super::{AwaitingReceipt, Ledger, Ways};
 use crate::ids::MessageId;
 use crate::time::Timestamp;
 
@@ -34,6 +34,8 @@ pub(super) struct Silence {
     heard: Option<Timestamp>,
     /// Since when it is silent, and when the next probe goes out.
     lasts: Option<(Timestamp, Timestamp)>,
+    /// The number that went out last as a probe.
+    probed: u64,
 }
 
 /// How much of what is due may go out.
@@ -41,32 +43,36 @@ pub(super) struct Silence {
 pub(super) enum Goes {
     /// All of it: the peer is not silent.
     All,
-    /// The first alone.
-    Probe,
+    /// The one of that number alone.
+    Probe(u64),
     /// Nothing yet.
     Nothing,
 }
 
 impl Silence {
-    /// How much goes out at `now`, where something `waits` that no carrier holds, and some of it `is_due`.
-    pub(super) fn due(&mut self, now: Timestamp, waits: bool, is_due: bool) -> Goes {
+    /// Whether a probe goes out at `now`, where something `waits` that a carrier could take, some of it `is_due`, and some
+    /// `is_held`. `None` where the peer is not silent.
+    fn probes(&mut self, now: Timestamp, waits: bool, is_due: bool, is_held: bool) -> Option<bool> {
         let Some((since, probe)) = self.lasts.filter(|_| waits) else {
             let lately = |heard: Timestamp| now < heard.saturating_add(FIRST_RESEND);
             let silent = waits && is_due && !self.heard.is_some_and(lately);
             self.lasts = silent.then(|| (now, now.saturating_add(FIRST_RESEND)));
-            return if silent { Goes::Probe } else { Goes::All };
+            return silent.then_some(true);
         };
         // After our clock was set back, both times may lie too far ahead.
         let (since, probe) = (since.min(now), probe.min(now.saturating_add(LAST_RESEND)));
-        let is_time = now >= probe;
-        let wait = (now.since(since) / PART).clamp(FIRST_RESEND, LAST_RESEND);
-        let next = if is_time {
-            now.saturating_add(wait)
+        let part = if is_held {
+            Duration::ZERO
         } else {
-            probe
+            now.since(since) / PART
+        };
+        let is_time = now >= probe;
+        let next = match is_time {
+            true => now.saturating_add(part.clamp(FIRST_RESEND, LAST_RESEND)),
+            false => probe,
         };
         self.lasts = Some((since, next));
-        if is_time { Goes::Probe } else { Goes::Nothing }
+        Some(is_time)
     }
 
     /// When the next probe goes out, while the peer is silent.
@@ -88,7 +94,36 @@ impl Ledger {
         if let Some(waiting) = self.waiting.get_mut(&number) {
             waiting.is_held = in_vain;
         }
+        // It is a probe soon, however long the silence has lasted: what went out before may be what no carrier takes.
+        if let Some((_, probe)) = self.silence.lasts.as_mut().filter(|_| in_vain) {
+            *probe = (*probe).min(now.saturating_add(FIRST_RESEND));
+        }
         in_vain
+    }
+
+    /// What goes out at `now` of all that is due and that some carrier does not hold. Probes are the new messages first, and
+    /// then each of the others in turn, so that none that no carrier takes stands before the rest for ever.
+    pub(super) fn goes(&mut self, now: Timestamp, ways: &Ways) -> Goes {
+        let free = self.waiting.iter().filter(|(_, it)| !it.is_parked(ways));
+        let is_due = free.clone().any(|(_, it)| now >= it.resend);
+        let alive = free
+            .clone()
+            .filter(|(_, it)| now < it.message.headers.expires_at);
+        let held = alive.clone().find(|(_, it)| it.is_held);
+        let turn = alive
+            .clone()
+            .find(|(number, _)| **number > self.silence.probed);
+        let next = held.or(turn).or_else(|| alive.clone().next());
+        let next = next.map(|(number, _)| *number);
+        let (waits, is_held) = (free.clone().next().is_some(), held.is_some());
+        match self.silence.probes(now, waits, is_due, is_held) {
+            None => Goes::All,
+            Some(true) => {
+                self.silence.probed = next.unwrap_or_default();
+                next.map_or(Goes::Nothing, Goes::Probe)
+            }
+            Some(false) => Goes::Nothing,
+        }
     }
 
     /// The numbers of what the peer could still take.
@@ -121,7 +156,7 @@ impl Ledger {
     pub(super) fn forget_silence(&mut self, now: Timestamp) {
         self.silence = Silence {
             heard: Some(now),
-            lasts: None,
+            ..Silence::default()
         };
     }
 }

@@ -25,9 +25,7 @@ impl Ledger {
             return overdue;
         }
         let mut copies = self.question.copies(now);
-        let mut free = self.waiting.values().filter(|it| !it.is_parked(ways));
-        let is_due = free.clone().any(|it| now >= it.resend);
-        let mut due = self.silence.due(now, free.next().is_some(), is_due);
+        let due = self.goes(now, ways);
         for (number, waiting) in &mut self.waiting {
             let end = waiting.message.headers.expires_at;
             // After our clock was set back, `resend` may be too far ahead: cap it at `LAST_RESEND` from now.
@@ -43,13 +41,10 @@ impl Ledger {
             // out as a copy, to get its receipt: when it is among the `copies` of this turn, or at its own time (`presses_at`).
             let goes = match due {
                 Goes::All => now >= waiting.resend,
-                Goes::Probe => now < end,
+                Goes::Probe(probe) => *number == probe,
                 Goes::Nothing => false,
             };
             if (goes && !parked) || (parked && now < end && (copies > 0 || presses)) {
-                if !parked && due == Goes::Probe {
-                    due = Goes::Nothing;
-                }
                 waiting.is_held = false;
                 waiting.pressed |= presses;
                 if parked && !presses {
