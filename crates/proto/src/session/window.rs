@@ -370,7 +370,7 @@ impl Window {
     }
 }
 
-/// What most rows say is left out of them.
+/// The value that most rows have is left out of them.
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde hands the member over by reference"

@@ -93,6 +93,7 @@ mod second_hand;
 mod secrets;
 mod sessions;
 mod shares;
+mod silent;
 mod tamper;
 mod time;
 mod told_before;

@@ -90,7 +90,7 @@ impl Session {
         let through = self.window.through();
         let lacks = floor <= through;
         let exceeds = floor > through + 1 && receipt.given_up.is_empty();
-        // What no receipt of ours tells yet leaves now, and answers the peer's as well.
+        // A receipt leaves now for news that none of ours tells yet, and answers the peer's as well.
         let is_later = signed_at > self.last_word().saturating_add(CLOCK_TOLERANCE);
         (lacks || exceeds) && is_later && !self.window.is_untold()
     }

@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 pub(super) const FIRST_RESEND: Duration = Duration::from_secs(5);
 /// The longest wait between two.
 pub(super) const LAST_RESEND: Duration = Duration::from_secs(300);
-/// What went out before the silence and was confirmed by nothing goes out again so long after its end: its confirmation
+/// A message that went out before the silence goes out again so long after its end, unless it is confirmed: its confirmation
 /// may be under way.
 const CONFIRMS: Duration = Duration::from_secs(2);
 /// Probes go out at such a part of the time that the silence has lasted.
@@ -101,7 +101,7 @@ impl Ledger {
         in_vain
     }
 
-    /// What goes out at `now` of all that is due and that some carrier does not hold. Probes are the new messages first, and
+    /// How much goes out at `now` of all that is due and that some carrier does not hold. Probes are the new messages first, and
     /// then each of the others in turn, so that none that no carrier takes stands before the rest for ever.
     pub(super) fn goes(&mut self, now: Timestamp, ways: &Ways) -> Goes {
         let free = self.waiting.iter().filter(|(_, it)| !it.is_parked(ways));

@@ -71,7 +71,7 @@ impl Ledger {
         overdue
     }
 
-    /// What neither a receipt covers nor a mailbox holds goes out now, and then at the first pace.
+    /// Messages that neither a receipt covers nor a mailbox holds go out now, and then at the first pace.
     pub fn hasten(&mut self, now: Timestamp) {
         for waiting in self.waiting.values_mut() {
             waiting.resend = waiting.resend.min(now);

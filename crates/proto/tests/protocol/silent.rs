@@ -1,0 +1,159 @@
+//! Peers of which nothing is heard: what goes to them, and how soon they are found again.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use signet_proto::envelope::Method;
+use signet_proto::ids::MessageId;
+use signet_proto::node::State;
+use signet_proto::policy::Policy;
+
+use crate::household::forger::talking;
+use crate::household::net::{Net, message_of};
+use crate::household::people::states;
+use crate::household::{Agent, identity_with};
+use crate::reopened::{HOUR, MINUTE, is_away, starts, tells};
+
+const DAY: i64 = 24 * HOUR;
+
+/// How often somebody announced since.
+fn announced(net: &Net, who: usize, from: i64) -> usize {
+    let since = net
+        .sent
+        .iter()
+        .filter(|(ms, by, _)| *ms >= from && *by == who);
+    since
+        .filter(|(_, _, bytes)| message_of(bytes).form.method() == Some(Method::Announce))
+        .count()
+}
+
+#[test]
+fn a_peer_that_was_silent_for_thirty_days_is_announced_to_only_when_something_is_to_be_sent() {
+    let serial = Rc::new(Cell::new(1));
+    let now = Rc::clone(&serial);
+    let make = move || {
+        let by = identity_with("agent-alice", "alice", 1, |request| {
+            request.serial = now.get()
+        });
+        (by, Policy::default())
+    };
+    let (mut alice, mut bob) = (Agent::with(make), Agent::new("agent-bob", "bob"));
+    alice.knows(&bob);
+    bob.knows(&alice);
+    let mut net = Net::new(vec![alice, bob], 1);
+    tells(&mut net, 0, 1);
+    net.run_for(MINUTE);
+    // Nobody hears Bob any more, and Alice has something for him to know: a new certificate.
+    net.cut = Some((1, 0));
+    serial.set(2);
+    starts(&mut net, 0);
+    let from = net.now;
+    net.run_for(29 * DAY);
+    assert!(
+        announced(&net, 0, from) > 29 * 4,
+        "every six hours at least"
+    );
+    net.run_for(2 * DAY);
+    let from = net.now;
+    net.run_for(2 * DAY);
+    is_away(&mut net, 0, 30_000);
+    assert_eq!(announced(&net, 0, from), 0, "by itself, and at a reconnect");
+    starts(&mut net, 0);
+    assert_eq!(announced(&net, 0, from), 0, "and at a start");
+    tells(&mut net, 0, 1);
+    net.run_for(MINUTE);
+    assert!(announced(&net, 0, from) > 0, "for what is to be sent");
+    net.cut = None;
+    net.run_for(HOUR);
+    let bob = net.agents[1].id();
+    let standing = net.agents[0].node.standing(&bob, net.at(0).now);
+    assert!(standing.session.is_some(), "and he is met again");
+}
+
+/// Alice sends five a second, and for so many seconds nothing of it reaches Bob: it is lost, or, where something `holds` it,
+/// comes behind that time. How many were sent, how often any of them left once more, and how many ms the slowest took.
+fn away_for(seconds: i64, holds: bool) -> (usize, usize, i64) {
+    let mut net = talking();
+    net.run_for(HOUR);
+    let before = net.sent.len();
+    let (mut told, mut slowest, mut settled) = (Vec::new(), 0, 0);
+    let away = 50..50 + seconds * 5;
+    let mut held = 0;
+    for n in 0..away.end + 300 {
+        if n == away.start {
+            held = net.sent.len();
+        }
+        if n == away.end && holds {
+            let kept: Vec<_> = net.sent[held..].to_vec();
+            for (_, _, bytes) in kept.into_iter().filter(|(_, who, _)| *who == 0) {
+                net.put(1, bytes, 1);
+            }
+        }
+        net.cut = away.contains(&n).then_some((0, 1));
+        told.push((net.now, tells(&mut net, 0, 1)));
+        net.run_for(200);
+        while let Some((at, name)) = told.get(settled)
+            && states(&net, 0, *name) == [State::Received]
+        {
+            slowest = slowest.max(net.now - at);
+            settled += 1;
+        }
+    }
+    assert!(told.len() - settled <= 1, "all were received");
+    let left = net.sent[before..]
+        .iter()
+        .filter(|(_, who, bytes)| *who == 0 && message_of(bytes).headers.sequence.is_some());
+    (told.len(), left.count() - told.len(), slowest)
+}
+
+#[test]
+fn a_site_that_was_away_for_minutes_is_found_within_fifteen_seconds() {
+    for seconds in [10, 30, 60, 180, 290] {
+        let (_, _, slowest) = away_for(seconds, false);
+        assert!(
+            slowest <= (seconds + 15) * 1000,
+            "{seconds} s: {slowest} ms"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_was_frozen_and_held_everything_makes_few_copies() {
+    for seconds in [30, 60, 180] {
+        let (sent, copies, slowest) = away_for(seconds, true);
+        assert!(copies * 20 < sent, "{seconds} s: {copies} of {sent}");
+        assert!(slowest <= (seconds + 1) * 1000, "{seconds} s: {slowest} ms");
+    }
+}
+
+/// The names of what Alice sent since.
+fn names_since(net: &Net, from: i64) -> Vec<MessageId> {
+    let since = net
+        .sent
+        .iter()
+        .filter(|(ms, by, _)| *ms >= from && *by == 0);
+    let names = since.map(|(_, _, bytes)| message_of(bytes).headers.message_id);
+    names.collect()
+}
+
+/// Otherwise one message that no carrier takes would stand before all others for days, and a ping would end before it left.
+#[test]
+fn a_new_message_to_a_peer_that_was_silent_for_hours_goes_within_seconds_whatever_waits_before_it()
+{
+    let mut net = talking();
+    net.run_for(HOUR);
+    net.cut = Some((0, 1));
+    let first = tells(&mut net, 0, 1);
+    net.run_for(6 * HOUR);
+    let from = net.now;
+    let later: Vec<_> = (0..3).map(|_| tells(&mut net, 0, 1)).collect();
+    net.run_for(16_000);
+    let left = names_since(&net, from);
+    assert_eq!(left, later);
+    // Then each has its turn, also the first.
+    net.run_for(HOUR);
+    let names = names_since(&net, from);
+    let turns = |name: MessageId| names.iter().filter(|it| **it == name).count();
+    assert!(turns(first) >= 2, "{}", turns(first));
+    assert!(turns(later[2]) >= 3, "{}", turns(later[2]));
+}
