@@ -135,8 +135,23 @@ impl Room {
 
     /// A request with these heads; `Host` is the right one unless they have another.
     pub fn ask(&self, method: &str, path: &str, heads: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = TcpStream::connect(&self.host).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.try_to_ask(method, path, heads, body).unwrap()
+    }
+
+    /// As [`Self::ask`].
+    ///
+    /// # Errors
+    ///
+    /// The room ends the connection of a request whose body it did not read, and the answer may be lost with it.
+    pub fn try_to_ask(
+        &self,
+        method: &str,
+        path: &str,
+        heads: &[(&str, &str)],
+        body: &str,
+    ) -> std::io::Result<Answer> {
+        let mut stream = TcpStream::connect(&self.host)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if heads
             .iter()
@@ -148,10 +163,10 @@ impl Room {
             text += &format!("{name}: {value}\r\n");
         }
         text += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
-        stream.write_all(text.as_bytes()).unwrap();
+        stream.write_all(text.as_bytes())?;
         let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        Answer::parse(&bytes)
+        stream.read_to_end(&mut bytes)?;
+        Ok(Answer::parse(&bytes))
     }
 }
 
