@@ -32,6 +32,9 @@ pub struct Status {
     pub refusing: Option<Refusing>,
     /// Whether mail waits in a mailbox while the daemon is away.
     pub mailbox: bool,
+    /// Who reads that mailbox.
+    #[serde(default)]
+    pub mailbox_readers: MailboxReaders,
     /// How many messages wait in the inbox.
     pub inbox: usize,
     /// Whether the person took the agent's certificate back.
@@ -45,6 +48,20 @@ pub struct Status {
     /// What is for the person alone.
     #[serde(flatten)]
     pub private: Option<Private>,
+}
+
+/// Who reads the mailbox of the agent. A mailbox gives each message to one reader alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum MailboxReaders {
+    /// The daemon alone.
+    #[default]
+    Own,
+    /// Another program beside the daemon: mail goes there, and comes here when its sender sends it again.
+    Both,
+    /// Another program, and the daemon reads when that ends.
+    Other,
 }
 
 /// What of the status is for the person alone.

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use signet_api::MailboxReaders;
 use signet_proto::carrier::{CarrierId, Parcel};
 use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::node::{Disposition, Polled};
@@ -111,6 +112,8 @@ pub enum News {
     Connected,
     /// The carrier keeps no mail for this agent; the text says why.
     NoMailbox(String),
+    /// Another program reads the mailbox that the carrier keeps for this agent, or does no more.
+    Readers(MailboxReaders),
     /// Everything that waited when it came up has been handed over.
     Drained,
     /// The carrier lost what it had stored for others.

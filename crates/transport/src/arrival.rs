@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::Handle;
+use crate::{Handle, MailboxReaders};
 
 /// One thing that came from the connection, in the order in which it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,9 @@ pub enum Arrival {
     /// After [`Arrival::Connected`], when a mailbox was asked for and there is none: the inbox is read as on
     /// core NATS until there is one, which is looked for every 30 seconds at least.
     NoMailbox(String),
+    /// Another program reads the mailbox as well, or does no more. Told when it changes; without a word this
+    /// connection reads alone.
+    Readers(MailboxReaders),
     /// Everything that waited in the mailbox when the connection came up has been handed over. Once a
     /// connection; on core NATS at once, since nothing waits there.
     Drained,

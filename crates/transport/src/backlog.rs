@@ -131,6 +131,7 @@ fn cost(arrival: &Arrival) -> usize {
         Arrival::Gap(_)
         | Arrival::Connected
         | Arrival::NoMailbox(_)
+        | Arrival::Readers(_)
         | Arrival::Drained
         | Arrival::StoreLost
         | Arrival::Disconnected

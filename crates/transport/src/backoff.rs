@@ -37,7 +37,7 @@ impl Default for Backoff {
 }
 
 /// A number in 0 .. 1. The standard library's hash keys are random enough for jitter, which is no secret.
-fn fraction() -> f64 {
+pub(crate) fn fraction() -> f64 {
     let bits = RandomState::new().build_hasher().finish() >> 40;
     bits as f64 / f64::from(1_u32 << 24)
 }

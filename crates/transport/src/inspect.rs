@@ -37,6 +37,8 @@ pub struct HeldMail {
     pub messages: u64,
     /// So many fit in.
     pub most: u64,
+    /// Whether a program reads it at this moment, this agent's own or another.
+    pub is_read: bool,
 }
 
 /// How full a store is.
@@ -107,6 +109,7 @@ async fn held(client: &Client, mailbox: &Mailbox) -> Result<HeldMail, String> {
     Ok(HeldMail {
         messages: standing.fresh.saturating_add(unsettled),
         most: crate::wanted::INBOX_MESSAGES.unsigned_abs(),
+        is_read: standing.pulls > 0,
     })
 }
 

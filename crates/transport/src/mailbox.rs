@@ -3,6 +3,8 @@
 //!
 //! The client library's pull stream is not used: docs/decisions/0013-our-own-reader-of-mailboxes.md says why.
 
+mod readers;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +39,8 @@ pub(crate) struct MailboxSession {
     /// When the mailbox was there for certain.
     certain: Instant,
     drained: Drained,
+    /// Whether a delivery passes more than one server on its way.
+    in_cluster: bool,
     _listener: Option<ConfirmationTask>,
 }
 
@@ -55,6 +59,8 @@ impl MailboxSession {
         let pulled = live.client.subscribe(inbox.clone()).await;
         let pulled = pulled.map_err(|e| e.to_string())?;
         let missing = live.store.caution().begin(standing, now);
+        live.store.readers().begin(standing, now);
+        let in_cluster = mailbox.domain.is_some() || live.client.server_info().cluster.is_some();
         let session = Self {
             pulled: Some(pulled),
             drained: Drained::expected(standing, now),
@@ -66,6 +72,7 @@ impl MailboxSession {
             pulls: Pulls::new(now),
             heard: now,
             certain: now,
+            in_cluster,
             _listener: listener,
         };
         // Ask for the missing messages before the first pull, so that they come before new messages.
@@ -102,6 +109,7 @@ impl MailboxSession {
                 continue;
             }
             let silence = self.heard + SILENCE;
+            let (look, reads) = (self.next_look_at_readers(), !self.stopped());
             // `biased` tries the arms in this order: so no flood of mail delays a stop, or the report of what the
             // server refused.
             step = tokio::select! {
@@ -120,8 +128,11 @@ impl MailboxSession {
                 () = self.outlet.arrivals.room(), if self.waits_for_room() => Flow::On,
                 () = sleep_until(self.pulls.next()), if self.waits_to_pull() => Flow::On,
                 () = sleep_until(silence), if self.pulls.asked() > 0 => self.look_after().await,
-                () = sleep_until(self.drained.next_look()), if self.drained.wants_a_look() => {
+                () = sleep_until(self.drained.next_look()), if self.waits_for_rest() => {
                     self.look_at_rest().await
+                }
+                () = sleep_until(look), if reads => {
+                    self.look_at_readers().await
                 }
             };
         }
@@ -148,12 +159,16 @@ impl MailboxSession {
     }
 
     fn wants_more(&self) -> bool {
-        self.pulled.is_some() && self.pulls.asked() <= self.batch() / 2
+        self.may_read() && self.pulls.asked() <= self.batch() / 2
     }
 
     fn batch(&self) -> usize {
         let careful = self.live.store.caution().is_on(Instant::now());
         if careful { 1 } else { BATCH }
+    }
+
+    fn waits_for_rest(&self) -> bool {
+        self.may_read() && self.drained.wants_a_look()
     }
 
     fn waits_to_pull(&self) -> bool {
@@ -188,6 +203,7 @@ impl MailboxSession {
             self.heard = now;
         }
         self.pulls.sent(batch, now);
+        self.live.store.readers().pulled(now, EXPIRES);
         Flow::On
     }
 
@@ -245,6 +261,18 @@ impl MailboxSession {
         self.certain = self.heard;
         self.live.store.caution().came(&delivery);
         self.drained.came(delivery.sequence);
+        let mut step = Flow::On;
+        let readers = self
+            .live
+            .store
+            .readers()
+            .came(delivery.number, self.in_cluster, self.heard);
+        if let Some(readers) = readers {
+            step = self.tell_readers(readers).await;
+        }
+        if step != Flow::On {
+            return step;
+        }
         let message = self.outlet.cap(message, Some(delivery.handle));
         self.outlet.send(message).await
     }
@@ -321,7 +349,7 @@ impl MailboxSession {
     }
 
     async fn tell_drained(&mut self) -> Flow {
-        if self.drained.is_now() {
+        if self.may_read() && self.drained.is_now() {
             self.outlet.send(Arrival::Drained).await
         } else {
             Flow::On
@@ -342,20 +370,9 @@ impl MailboxSession {
 
     /// What is not handed over is left to the mailbox, and at once: a next start does not wait for it.
     async fn stop_reading(&mut self) -> Flow {
-        if let Some(mut pulled) = self.pulled.take() {
-            // If this fails the connection is gone, and the mailbox keeps the messages that were still to come.
-            let _ = pulled.unsubscribe().await;
-            while let Some(Some(message)) = unconstrained(pulled.next()).now_or_never() {
-                if let Some(reply) = message.reply
-                    // Give back only deliveries: the server's notices about pulls have no such reply subject.
-                    && reply.starts_with("$JS.ACK.")
-                {
-                    let later = Settlement::Nak(Duration::ZERO).payload();
-                    let _ = self.live.client.publish(reply, later).await;
-                }
-            }
+        if let Some(pulled) = self.pulled.take() {
+            self.give_back(pulled).await;
         }
-        self.pulls.forget();
         self.outlet.send(Arrival::Stopped).await
     }
 

@@ -3,6 +3,7 @@
 //! Which words there are differs from server to server (docs/decisions/0013-our-own-reader-of-mailboxes.md). Only
 //! those are known here that are not the end of a pull; every other is one, also what no server says yet.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use async_nats::{Message, StatusCode};
@@ -45,6 +46,8 @@ pub(crate) struct Pulls {
     asked: usize,
     sent: Instant,
     next: Instant,
+    /// When those were sent that may stand, by all that was heard of them.
+    open: VecDeque<Instant>,
     /// How many in a row ended at once and brought nothing.
     in_vain: u32,
 }
@@ -55,6 +58,7 @@ impl Pulls {
             asked: 0,
             sent: now,
             next: now,
+            open: VecDeque::new(),
             in_vain: 0,
         }
     }
@@ -69,9 +73,19 @@ impl Pulls {
         self.next
     }
 
+    /// How many stand at most: a server says of few pulls that they are over, and every pull ends after `lasts`.
+    pub(crate) fn open(&self, lasts: Duration, now: Instant) -> usize {
+        let stands = |sent: &&Instant| now.duration_since(**sent) < lasts;
+        self.open.iter().rev().take_while(stands).count()
+    }
+
     /// One more was sent, for so many messages.
     pub(crate) fn sent(&mut self, batch: usize, now: Instant) {
         self.asked += batch;
+        if self.open.len() >= OPEN {
+            self.open.pop_front();
+        }
+        self.open.push_back(now);
         self.sent = now;
     }
 
@@ -90,6 +104,7 @@ impl Pulls {
     /// nothing, and one that is waited for in vain costs the mail. True where it is time to say that none stands.
     pub(crate) fn over(&mut self, left: Option<usize>, now: Instant) -> bool {
         self.asked = self.asked.saturating_sub(left.unwrap_or(self.asked));
+        self.open.pop_front();
         if now.duration_since(self.sent) >= AT_ONCE {
             self.stands();
             return false;
@@ -120,6 +135,8 @@ impl Pulls {
 const GONE: [&str; 2] = ["Consumer Deleted", "Consumer is push based"];
 /// A pull that lasted less has ended at once.
 const AT_ONCE: Duration = Duration::from_secs(1);
+/// How many pulls are counted: beyond, a mailbox is read so fast that the numbers of its deliveries tell enough.
+const OPEN: usize = 1_024;
 /// So many in a row may end at once before there is a pause.
 const FREE: u32 = 16;
 /// The pauses double from here, so often: to 128 ms, which is eight pulls a second.

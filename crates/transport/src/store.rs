@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use async_nats::client::Client;
 
 use crate::caution::Caution;
+use crate::readers::ReaderWatch;
 
 /// The stream that confirmed a message, as far as its confirmation names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,6 +27,7 @@ pub(crate) struct MailboxStore {
     /// anew.
     era: AtomicU64,
     caution: Mutex<Caution>,
+    readers: Mutex<ReaderWatch>,
     /// What our round trips have in common, whatever connection they were sent by.
     mark: OnceLock<String>,
     trips: AtomicU64,
@@ -38,6 +40,10 @@ impl MailboxStore {
 
     pub(crate) fn caution(&self) -> MutexGuard<'_, Caution> {
         self.caution.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn readers(&self) -> MutexGuard<'_, ReaderWatch> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A text that nobody else has, the same on every connection.

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use signet_api::MailboxReaders;
 use signet_proto::carrier::Parcel;
 use signet_proto::node::Disposition;
 use signet_transport::{
@@ -133,6 +134,11 @@ fn news(arrival: Arrival) -> News {
         Arrival::Gap(at_least) => News::Gap(at_least),
         Arrival::Connected => News::Connected,
         Arrival::NoMailbox(why) => News::NoMailbox(why),
+        Arrival::Readers(readers) => News::Readers(match readers {
+            signet_transport::MailboxReaders::Own => MailboxReaders::Own,
+            signet_transport::MailboxReaders::Other => MailboxReaders::Other,
+            signet_transport::MailboxReaders::Both => MailboxReaders::Both,
+        }),
         Arrival::Drained => News::Drained,
         Arrival::StoreLost => News::StoreLost,
         Arrival::Disconnected => News::Disconnected,

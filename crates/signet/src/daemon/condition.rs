@@ -37,6 +37,8 @@ pub(super) struct DaemonCondition {
     pub(super) is_full: bool,
     pub(super) is_connected: bool,
     pub(super) login_refused: bool,
+    /// Another program reads the mailbox of the agent.
+    pub(super) is_shared: bool,
     pub(super) is_paused: bool,
     pub(super) is_revoked: bool,
     pub(super) log_changed: bool,
@@ -59,6 +61,10 @@ impl DaemonCondition {
         };
         for (holds, what) in [
             (self.is_revoked, "; its certificate was revoked"),
+            (
+                self.is_shared,
+                "; another program reads its mailbox: signet doctor",
+            ),
             (self.is_paused, "; the agents of its person pause"),
             (self.log_changed, "; ALARM: the log was changed"),
         ] {
@@ -101,11 +107,13 @@ mod tests {
         condition.is_connected = true;
         assert_eq!(condition.words(servers), "running, connected");
         condition.is_paused = true;
+        condition.is_shared = true;
         condition.stands.introductions = 2;
         condition.fault = Some("config.toml line 3: unknown key".to_owned());
         let said = condition.words(servers);
         assert!(
-            said.contains("pause; for its person: 2 introductions; ")
+            said.contains("another program reads its mailbox")
+                && said.contains("pause; for its person: 2 introductions; ")
                 && said.ends_with("line 3: unknown key"),
             "{said}"
         );

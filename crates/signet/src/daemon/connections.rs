@@ -1,7 +1,8 @@
 //! Which carriers are up, and what each says of itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use signet_api::MailboxReaders;
 use signet_proto::carrier::CarrierId;
 use tracing::{info, warn};
 
@@ -14,6 +15,8 @@ pub(super) struct Connections {
     up: BTreeSet<CarrierId>,
     /// The carriers whose server answers and refuses the agent's login.
     login_refused: BTreeSet<CarrierId>,
+    /// Who reads the mailboxes of this agent, where another program does.
+    readers: BTreeMap<CarrierId, MailboxReaders>,
     /// The servers that the daemon is to be connected with, in words.
     servers: String,
 }
@@ -25,6 +28,7 @@ impl Connections {
             carriers,
             up: BTreeSet::new(),
             login_refused: BTreeSet::new(),
+            readers: BTreeMap::new(),
             servers,
         }
     }
@@ -52,6 +56,11 @@ impl Connections {
     /// Whether a server answers and refuses the agent's login.
     pub(super) fn is_login_refused(&self) -> bool {
         !self.login_refused.is_empty()
+    }
+
+    /// Who reads the mailboxes of this agent: the worst of all carriers.
+    pub(super) fn readers(&self) -> MailboxReaders {
+        self.readers.values().max().copied().unwrap_or_default()
     }
 
     /// The servers that the daemon is to be connected with, in words.
@@ -86,6 +95,24 @@ impl Connections {
                     typed("signet doctor  # says who makes it, signet up or signet nats setup")
                 );
             }
+            News::Readers(readers) => {
+                match readers {
+                    MailboxReaders::Own => {
+                        info!(%carrier, "this daemon alone reads the mailbox again")
+                    }
+                    MailboxReaders::Other => warn!(
+                        %carrier,
+                        "another program reads the mailbox of this agent; this daemon reads when that ends; next: {}",
+                        typed(WHO_READS)
+                    ),
+                    MailboxReaders::Both => warn!(
+                        %carrier,
+                        "another program takes mail out of the mailbox of this agent; its senders send it again; next: {}",
+                        typed(WHO_READS)
+                    ),
+                }
+                self.readers.insert(carrier, readers);
+            }
             News::Refused(what) => {
                 warn!(%carrier, %what, "the server refused");
                 // Before a carrier is connected, the server has decided about the login only: a refusal at that point is one of
@@ -109,3 +136,5 @@ impl Connections {
         }
     }
 }
+
+const WHO_READS: &str = "signet doctor  # says what another reader means, and what to do";

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use signet_api::{ApiError, Reloaded, Request};
+use signet_api::{ApiError, MailboxReaders, Reloaded, Request};
 use signet_proto::node::{At, Node, Outcome};
 use signet_proto::time::Timestamp;
 use tracing::{info, warn};
@@ -123,6 +123,7 @@ impl DaemonState {
             is_full: self.log.full_since().is_some(),
             is_connected: self.connections.is_up(),
             login_refused: self.connections.is_login_refused(),
+            is_shared: self.connections.readers() != MailboxReaders::Own,
             is_paused: self.node.people().pausing().is_paused(),
             is_revoked: self.node.context().is_revoked(),
             log_changed: self.log.fault().is_some(),

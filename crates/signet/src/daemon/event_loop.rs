@@ -198,6 +198,7 @@ impl EventLoop {
                         Outcome::default()
                     }
                     News::NoMailbox { .. }
+                    | News::Readers(_)
                     | News::Refused { .. }
                     | News::Message { .. }
                     | News::Oversized { .. }

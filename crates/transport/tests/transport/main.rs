@@ -12,6 +12,7 @@ mod leaf;
 mod mailbox;
 mod nats;
 mod played;
+mod readers;
 mod reading;
 mod stores;
 mod versions;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use signet_api::{Alarm, Clock, Peer, Private, ShowStatus, Status};
+use signet_api::{Alarm, Clock, MailboxReaders, Peer, Private, ShowStatus, Status};
 use signet_audit::{counted, visible};
 use signet_proto::ids::Version;
 
@@ -77,7 +77,17 @@ fn page(status: &Status, uses_nats: bool, mailbox: &str) -> String {
             "none in config.toml; other carriers alone take messages to peers",
             None,
         ),
-        (true, true) => ("connected, with a mailbox", None),
+        (true, true) => match status.mailbox_readers {
+            MailboxReaders::Own => ("connected, with a mailbox", None),
+            MailboxReaders::Both => (
+                "connected, and another program takes mail out of the mailbox of this agent",
+                Some("signet doctor"),
+            ),
+            MailboxReaders::Other => (
+                "connected; another program reads the mailbox of this agent, and this daemon waits",
+                Some("signet doctor"),
+            ),
+        },
         (true, false) => (
             "connected, no mailbox: senders keep what is sent meanwhile",
             Some(mailbox),

@@ -41,6 +41,7 @@ pub(super) fn status(state: &DaemonState, caller: &SocketCaller) -> Status {
             since: since.to_string(),
         }),
         mailbox: state.connections.has_mailbox(),
+        mailbox_readers: state.connections.readers(),
         inbox: waiting(node, &caller.reach),
         revoked: node.context().is_revoked(),
         clock: clock_outside(node, now),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use signet_api::ListPeers;
+use signet_api::{ListPeers, MailboxReaders};
 use signet_audit::{counted, counted_doing};
 use signet_transport::{Error, Inspection, StoreUse, inspect};
 
@@ -232,7 +232,32 @@ fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<CheckResult> {
         ),
         false => check.well(found),
     };
-    vec![found]
+    let readers = scene.status.as_ref().map(|status| status.mailbox_readers);
+    vec![found, reader(readers.ok(), held.is_read)]
+}
+
+/// Who takes mail out of the mailbox; `readers` is the word of the daemon, where one runs.
+fn reader(readers: Option<MailboxReaders>, is_read: bool) -> CheckResult {
+    let check = DoctorCheck::of("reader", "who takes mail out of the mailbox");
+    match readers {
+        None if is_read => check.fault(
+            "a program takes mail, and no daemon of this home answers",
+            "mail for this agent goes to another daemon of the same agent-id, or to a thief, who cannot read what is sealed",
+            LOGINS,
+        ),
+        None => check.well("nobody, as no daemon of this home answers"),
+        Some(MailboxReaders::Own) => check.well("the daemon of this home alone"),
+        Some(MailboxReaders::Both) => check.fault(
+            "the daemon of this home and another program",
+            "a part of the mail goes there, and comes here late, when its senders send it again",
+            LOGINS,
+        ),
+        Some(MailboxReaders::Other) => check.fault(
+            "another program; the daemon of this home waits until that ends",
+            "no mail comes here; senders keep it, unless the other program takes it",
+            LOGINS,
+        ),
+    }
 }
 
 fn store(seen: &Inspection) -> CheckResult {
@@ -264,6 +289,9 @@ fn store(seen: &Inspection) -> CheckResult {
         }
     }
 }
+
+/// Without logins a server lets every program on its network read every mailbox.
+const LOGINS: &str = "stop the other program; signet nats config --help  # logins, with which each agent reads its own mailbox alone";
 
 /// Above nine tenths.
 fn fills(used: u64, limit: u64) -> bool {

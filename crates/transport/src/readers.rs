@@ -1,0 +1,353 @@
+//! Whether another program reads the mailbox as well: a daemon of the same agent-id at a server without logins, or a
+//! thief.
+//!
+//! A server shares a mailbox among all who pull from it, and each message goes to one of them alone. So a connection
+//! that finds the mailbox read by another does not begin to read, and one that reads already goes on and says so. The
+//! server tells in two ways: how many pulls stand, and the number that it gives to each delivery.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::standing::ConsumerInfo;
+
+/// Who reads the mailbox of this agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MailboxReaders {
+    /// This connection alone.
+    #[default]
+    Own,
+    /// Another program, and this connection waits until that ends.
+    Other,
+    /// Another program beside this connection: part of the mail goes there.
+    Both,
+}
+
+/// What this side knows of the readers of its mailbox, from one connection to the next.
+#[derive(Debug, Default)]
+pub(crate) struct ReaderWatch {
+    turn: Turn,
+    /// What was told last.
+    told: MailboxReaders,
+    /// Until when pulls of a lost connection of this process may stand at the server.
+    own_pulls_until: Option<Instant>,
+    /// From when on pulls and deliveries to others are certainly not those of a lost connection.
+    certain_from: Option<Instant>,
+    /// The number of the next delivery, unless another is given one.
+    next_number: Option<u64>,
+    /// How many looks in a row showed the opposite of what was told.
+    looks: u32,
+    next_look: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Turn {
+    /// To look until no other program reads.
+    #[default]
+    Waits,
+    /// To read, since then.
+    Reads(Instant),
+}
+
+impl ReaderWatch {
+    /// A connection begins, and finds the mailbox so.
+    pub(crate) fn begin(&mut self, standing: &ConsumerInfo, now: Instant) {
+        self.certain_from = self.own_pulls_until.take().filter(|until| *until > now);
+        self.looks = 0;
+        let is_read = standing.pulls > 0 && self.certain_from.is_none();
+        if is_read || self.told == MailboxReaders::Other {
+            self.wait(now + LOOK);
+        } else {
+            self.read(standing, now);
+        }
+    }
+
+    /// Whether this connection may pull.
+    pub(crate) fn may_read(&self) -> bool {
+        self.turn != Turn::Waits
+    }
+
+    /// When the mailbox is to be looked at.
+    pub(crate) fn next_look(&self, now: Instant) -> Instant {
+        self.next_look.unwrap_or(now)
+    }
+
+    /// A pull of this connection goes out.
+    pub(crate) fn pulled(&mut self, now: Instant, lasts: Duration) {
+        self.own_pulls_until = Some(now + lasts + MARGIN);
+    }
+
+    /// A delivery of this number came. A number left out was given to another program; in a cluster it may have been
+    /// lost on its way from one server to the next, so there it is no more than a reason to look.
+    pub(crate) fn came(
+        &mut self,
+        number: u64,
+        in_cluster: bool,
+        now: Instant,
+    ) -> Option<MailboxReaders> {
+        let expected = self.next_number.replace(number.saturating_add(1));
+        let left_out = expected.is_some_and(|expected| number > expected);
+        if !left_out || !self.is_certain(now) {
+            return None;
+        }
+        if in_cluster {
+            self.next_look = Some(now);
+            return None;
+        }
+        self.looks = 0;
+        self.next_look = Some(now + LOOK);
+        self.tell(MailboxReaders::Both)
+    }
+
+    /// The mailbox was looked at, while at most `own` pulls of this connection stood. Returns what is to be told.
+    pub(crate) fn looked(
+        &mut self,
+        standing: &ConsumerInfo,
+        own: usize,
+        now: Instant,
+    ) -> Option<MailboxReaders> {
+        match self.turn {
+            Turn::Waits => self.looked_while_waiting(standing, now),
+            Turn::Reads(since) => self.looked_while_reading(standing.pulls > own, since, now),
+        }
+    }
+
+    /// The server did not answer.
+    pub(crate) fn postpone(&mut self, now: Instant) {
+        self.next_look = Some(now + LOOK);
+    }
+
+    fn looked_while_waiting(
+        &mut self,
+        standing: &ConsumerInfo,
+        now: Instant,
+    ) -> Option<MailboxReaders> {
+        self.next_look = Some(now + LOOK);
+        if standing.pulls > 0 {
+            self.looks = 0;
+            return self.tell(MailboxReaders::Other);
+        }
+        self.looks += 1;
+        // A reader that lost its connection with us comes back within seconds: it goes first.
+        if self.told == MailboxReaders::Other && self.looks < LOOKS_BEFORE_A_TURN {
+            return None;
+        }
+        self.read(standing, now);
+        self.tell(MailboxReaders::Own)
+    }
+
+    fn looked_while_reading(
+        &mut self,
+        others: bool,
+        since: Instant,
+        now: Instant,
+    ) -> Option<MailboxReaders> {
+        let is_settled = now.duration_since(since) >= SETTLED;
+        self.next_look = Some(now + if is_settled { SELDOM } else { LOOK });
+        if !self.is_certain(now) || others == (self.told == MailboxReaders::Both) {
+            self.looks = 0;
+            return None;
+        }
+        self.looks += 1;
+        if !others {
+            // Somebody who pulls now and then is seen at few looks: take it back late.
+            let is_over = self.looks >= LOOKS_TO_TAKE_BACK;
+            return is_over.then(|| self.tell(MailboxReaders::Own)).flatten();
+        }
+        self.next_look = Some(now + LOOK);
+        if self.looks < LOOKS_TO_TELL {
+            return None;
+        }
+        self.looks = 0;
+        if !is_settled {
+            // Both began in the same moment: each steps back for a time of its own, and who returns first reads.
+            let pause = FIRST_PAUSE + LONGEST_PAUSE.mul_f64(crate::backoff::fraction());
+            self.wait(now + pause);
+            return self.tell(MailboxReaders::Other);
+        }
+        self.tell(MailboxReaders::Both)
+    }
+
+    fn read(&mut self, standing: &ConsumerInfo, now: Instant) {
+        self.turn = Turn::Reads(now);
+        self.looks = 0;
+        self.next_number = Some(standing.deliveries.saturating_add(1));
+        self.next_look = Some(now + LOOK);
+    }
+
+    fn wait(&mut self, next_look: Instant) {
+        self.turn = Turn::Waits;
+        self.looks = 0;
+        self.next_number = None;
+        self.next_look = Some(next_look);
+    }
+
+    fn is_certain(&self, now: Instant) -> bool {
+        self.certain_from.is_none_or(|from| now >= from)
+    }
+
+    fn tell(&mut self, readers: MailboxReaders) -> Option<MailboxReaders> {
+        let before = std::mem::replace(&mut self.told, readers);
+        (before != readers).then_some(readers)
+    }
+}
+
+/// The pause between two looks, while it matters who reads.
+const LOOK: Duration = Duration::from_secs(2);
+/// The pause between two looks of a connection that has read alone for long.
+const SELDOM: Duration = Duration::from_secs(60);
+/// From when on a reader counts as the one whose mailbox it is, and does not step back.
+const SETTLED: Duration = Duration::from_secs(30);
+/// How many looks in a row have to show another program: one may fall between a pull and its end.
+const LOOKS_TO_TELL: u32 = 2;
+/// How many looks in a row have to show nobody else, before that is told.
+const LOOKS_TO_TAKE_BACK: u32 = 5;
+/// How many looks in a row have to show nobody, before a connection reads that had waited.
+const LOOKS_BEFORE_A_TURN: u32 = 3;
+/// How long two that began together step back: at least, and how much longer at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// What a pull may take longer to end at the server than it was to last.
+const MARGIN: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(pulls: usize, deliveries: u64) -> ConsumerInfo {
+        ConsumerInfo {
+            created: 1,
+            fresh: 0,
+            unsettled: 0,
+            pulls,
+            deliveries,
+            delivered: deliveries,
+            settled: deliveries,
+        }
+    }
+
+    /// A watch that has read for `time` at `now`.
+    fn reading(now: Instant, time: Duration) -> ReaderWatch {
+        let mut watch = ReaderWatch::default();
+        watch.begin(
+            &standing(0, 7),
+            now.checked_sub(time).expect("an early time"),
+        );
+        assert!(watch.may_read());
+        watch
+    }
+
+    fn now() -> Instant {
+        Instant::now() + Duration::from_secs(3_600)
+    }
+
+    #[test]
+    fn a_start_beside_another_reader_waits_tells_it_and_reads_some_looks_after_its_end() {
+        let (mut now, mut watch) = (now(), ReaderWatch::default());
+        watch.begin(&standing(1, 7), now);
+        assert!(!watch.may_read());
+        now += LOOK;
+        assert_eq!(
+            watch.looked(&standing(1, 9), 0, now),
+            Some(MailboxReaders::Other)
+        );
+        assert_eq!(watch.looked(&standing(1, 9), 0, now), None, "told once");
+        for _ in 1..LOOKS_BEFORE_A_TURN {
+            assert_eq!(watch.looked(&standing(0, 9), 0, now), None);
+            assert!(!watch.may_read());
+        }
+        assert_eq!(
+            watch.looked(&standing(0, 9), 0, now),
+            Some(MailboxReaders::Own)
+        );
+        assert!(watch.may_read());
+        assert_eq!(watch.came(10, false, now), None);
+    }
+
+    #[test]
+    fn the_pulls_of_ones_own_killed_process_are_waited_for_without_a_word() {
+        let (now, mut watch) = (now(), ReaderWatch::default());
+        watch.begin(&standing(1, 7), now);
+        assert!(!watch.may_read());
+        assert_eq!(watch.looked(&standing(0, 7), 0, now + LOOK), None);
+        assert!(watch.may_read());
+    }
+
+    #[test]
+    fn the_pulls_of_ones_own_lost_connection_keep_nobody_from_reading() {
+        let now = now();
+        let mut watch = reading(now, SETTLED);
+        watch.pulled(now, Duration::from_secs(30));
+        let back = now + LOOK;
+        watch.begin(&standing(1, 7), back);
+        assert!(watch.may_read());
+        assert_eq!(
+            watch.came(12, false, back),
+            None,
+            "given to the lost connection"
+        );
+        assert_eq!(watch.looked(&standing(2, 12), 1, back), None);
+        let late = now + Duration::from_secs(36);
+        assert_eq!(watch.came(14, false, late), Some(MailboxReaders::Both));
+        watch.begin(&standing(1, 7), late);
+        assert!(!watch.may_read(), "this side had no pull for long");
+    }
+
+    #[test]
+    fn a_thief_beside_a_settled_reader_is_told_at_once_and_stops_nothing() {
+        let now = now();
+        let mut watch = reading(now, SETTLED);
+        assert_eq!(watch.came(8, false, now), None);
+        assert_eq!(watch.came(10, false, now), Some(MailboxReaders::Both));
+        assert_eq!(watch.came(12, false, now), None, "told once");
+        assert!(watch.may_read());
+        for _ in 1..LOOKS_TO_TAKE_BACK {
+            assert_eq!(watch.looked(&standing(1, 12), 1, now), None);
+        }
+        assert_eq!(
+            watch.looked(&standing(1, 12), 1, now),
+            Some(MailboxReaders::Own)
+        );
+    }
+
+    #[test]
+    fn in_a_cluster_a_number_left_out_is_a_reason_to_look_and_two_looks_tell() {
+        let now = now();
+        let mut watch = reading(now, SETTLED);
+        assert_eq!(watch.came(20, true, now), None);
+        assert_eq!(watch.next_look(now), now);
+        assert_eq!(watch.looked(&standing(1, 20), 1, now), None, "it was lost");
+        assert_eq!(watch.came(30, true, now), None);
+        assert_eq!(watch.looked(&standing(2, 30), 1, now), None);
+        assert_eq!(
+            watch.looked(&standing(2, 30), 1, now),
+            Some(MailboxReaders::Both)
+        );
+    }
+
+    #[test]
+    fn two_that_began_in_the_same_moment_both_step_back_for_a_while() {
+        let now = now();
+        let mut watch = reading(now, LOOK);
+        assert_eq!(watch.looked(&standing(2, 7), 1, now), None);
+        assert_eq!(
+            watch.looked(&standing(2, 7), 1, now),
+            Some(MailboxReaders::Other)
+        );
+        assert!(!watch.may_read());
+        let pause = watch.next_look(now) - now;
+        assert!(
+            pause >= FIRST_PAUSE && pause <= FIRST_PAUSE + LONGEST_PAUSE,
+            "{pause:?}"
+        );
+    }
+
+    #[test]
+    fn after_a_server_s_restart_who_had_waited_lets_the_reader_go_first() {
+        let (now, mut watch) = (now(), ReaderWatch::default());
+        watch.begin(&standing(1, 7), now);
+        watch.looked(&standing(1, 7), 0, now);
+        watch.begin(&standing(0, 7), now + LOOK);
+        assert!(!watch.may_read(), "the reader is not back yet");
+    }
+}
