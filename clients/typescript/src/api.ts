@@ -361,6 +361,9 @@ export type LogHead = {
     seq: number;
 };
 
+/** Who reads the mailbox of the agent. A mailbox gives each message to one reader alone. */
+export type MailboxReaders = "own" | "both" | "other";
+
 /** A message that came: in the inbox, as the answer to a `send`, or as it arrives. */
 export type Message = {
     /** What it says; absent where it is an error, and where it stays shut. */
@@ -938,6 +941,8 @@ export type Status = {
     "log-fault"?: string | null;
     /** Whether mail waits in a mailbox while the daemon is away. */
     mailbox: boolean;
+    /** Who reads that mailbox. */
+    "mailbox-readers"?: MailboxReaders;
     /** The command that tells the person, where the configuration names one. */
     notify?: NotifyState | null;
     /** Whether the agents of this person pause. */

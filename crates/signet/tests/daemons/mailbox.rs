@@ -3,6 +3,7 @@
 mod broker;
 mod cli;
 mod permissions;
+mod second;
 
 use std::time::{Duration, Instant};
 

@@ -291,7 +291,7 @@ fn store(seen: &Inspection) -> CheckResult {
 }
 
 /// Without logins a server lets every program on its network read every mailbox.
-const LOGINS: &str = "stop the other program; signet nats config --help  # logins, with which each agent reads its own mailbox alone";
+const LOGINS: &str = "signet nats config --help  # logins, with which each agent reads its own mailbox alone; until then stop the other program";
 
 /// Above nine tenths.
 fn fills(used: u64, limit: u64) -> bool {

@@ -1,0 +1,140 @@
+//! The same agent-id twice on a server without logins, and a daemon that is killed and comes back to its own mailbox.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{all_arrive_once, stored};
+use crate::house::{Home, House, eventually, says};
+
+/// Of two households whose agents have the same id, the second once took a part of the first one's mail and refused it:
+/// 11 of 200 messages had not arrived 90 s later, and neither status nor doctor said a word.
+#[test]
+fn a_second_household_s_agent_of_the_same_id_swallows_no_mail_and_its_person_is_told() {
+    let house = House::with_jetstream();
+    let (alice, mut bob) = house.alice_and_bob_with_mailboxes();
+    alice.ping(&bob);
+    let mut twin = house.made("twin", "agent-bob", "carol", &[]);
+    twin.start();
+    is_read_by(&twin, "other");
+    let status = twin.done(&["status"]);
+    assert!(
+        status.contains("another program reads the mailbox of this agent"),
+        "{status}"
+    );
+    assert!(status.contains("next: signet doctor"), "{status}");
+    assert!(
+        twin.said().contains("another program reads the mailbox"),
+        "{}",
+        twin.said()
+    );
+    let found = reader(&twin);
+    assert_eq!(found["health"], "fault", "{found}");
+    assert!(
+        found["next"]
+            .as_str()
+            .unwrap()
+            .starts_with("signet nats config"),
+        "{found}"
+    );
+    assert_eq!(reader(&bob)["health"], "well");
+    let sent: Vec<String> = (0..200)
+        .map(|n| {
+            alice
+                .send(&bob, "notification", &json!({ "n": n }))
+                .unwrap()
+        })
+        .collect();
+    all_arrive_once(&alice, &bob, &sent);
+    assert_eq!(refused(&twin), 0, "the twin saw none of it");
+    // While the first is away the second reads: the first waits for its turn, and its person is told.
+    bob.stop();
+    is_read_by(&twin, "own");
+    bob.start();
+    is_read_by(&bob, "other");
+    twin.stop();
+    let ended = Instant::now();
+    is_read_by(&bob, "own");
+    assert!(
+        ended.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        ended.elapsed()
+    );
+    alice.ping(&bob);
+}
+
+#[test]
+fn killed_with_9_a_daemon_reads_its_mailbox_again_within_ten_seconds_and_nobody_is_blamed() {
+    let house = House::with_jetstream();
+    let (alice, mut bob) = house.alice_and_bob_with_mailboxes();
+    alice.ping(&bob);
+    for n in 0..5 {
+        bob.kill();
+        let sent = alice
+            .send(&bob, "notification", &json!({ "n": n }))
+            .unwrap();
+        eventually("the mailbox says that it holds it", || {
+            stored(&alice, &bob, 1).then_some(())
+        });
+        let begun = Instant::now();
+        bob.start();
+        all_arrive_once(&alice, &bob, &[sent]);
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert!(!bob.said().contains("another program"), "{}", bob.said());
+    }
+}
+
+/// Without a daemon, whoever pulls is no program of this home.
+#[test]
+fn a_thief_at_the_mailbox_of_a_daemon_that_does_not_run_is_found_by_the_doctor() {
+    let house = House::with_jetstream();
+    let (_alice, mut bob) = house.alice_and_bob_with_mailboxes();
+    bob.stop();
+    assert_eq!(reader(&bob)["health"], "well");
+    let request = "{\"batch\":1,\"expires\":60000000000}";
+    let thief = std::net::TcpStream::connect(("127.0.0.1", house.server.port())).unwrap();
+    let pull = format!(
+        "CONNECT {{}}\r\nSUB stolen 1\r\nPUB $JS.API.CONSUMER.MSG.NEXT.AGENT_INBOX.agent-bob stolen {}\r\n{request}\r\n",
+        request.len()
+    );
+    std::io::Write::write_all(&mut &thief, pull.as_bytes()).unwrap();
+    let found = eventually("the doctor sees it", || {
+        Some(reader(&bob)).filter(|found| found["health"] == "fault")
+    });
+    assert!(
+        found["found"]
+            .as_str()
+            .unwrap()
+            .contains("no daemon of this home"),
+        "{found}"
+    );
+}
+
+fn is_read_by(home: &Home, who: &str) {
+    eventually(&format!("the mailbox is read by: {who}"), || {
+        let status = home.call("status", &json!({})).ok()?;
+        (status["mailbox-readers"] == who).then_some(())
+    });
+}
+
+/// What the doctor finds about the readers of the mailbox.
+fn reader(home: &Home) -> Value {
+    let output = home.cli(&["doctor", "--json"]);
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let found = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut found = found.filter(|finding| finding["check"] == "reader");
+    found
+        .next()
+        .unwrap_or_else(|| panic!("{text} {}", says(&output)))
+}
+
+fn refused(home: &Home) -> usize {
+    let log = home.log();
+    log.iter().filter(|line| line["dir"] == "in").count()
+}
