@@ -2,3 +2,5 @@
 
 mod account;
 mod cluster;
+
+mod leaves;

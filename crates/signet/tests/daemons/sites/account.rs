@@ -61,6 +61,15 @@ impl Pairs {
         Self((0..count).map(pair).collect())
     }
 
+    /// The homes that are on either side of each pair.
+    pub fn each(&self) -> impl Iterator<Item = &[Home; 2]> {
+        self.0.iter()
+    }
+
+    pub fn each_mut(&mut self) -> impl Iterator<Item = &mut [Home; 2]> {
+        self.0.iter_mut()
+    }
+
     pub fn all(&self) -> Vec<&Home> {
         self.0.iter().flatten().collect()
     }

@@ -91,6 +91,7 @@ pub(super) fn configure(machine: &Machine) -> Result<bool, CliError> {
         system: None,
         // Reserve room for all agents from the start: a running server takes over new users on a reload, but
         // no new limit of its store.
+        domain: None,
         shares: SHARES,
         files: None,
     };

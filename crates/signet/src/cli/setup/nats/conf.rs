@@ -33,6 +33,8 @@ pub(crate) struct ServerConf<'a> {
     pub(crate) system: Option<&'a str>,
     /// How many mailboxes the store has to have room for.
     pub(crate) shares: usize,
+    /// The JetStream domain of its mailboxes, where it is a leaf of another server; none when absent.
+    pub(crate) domain: Option<&'a str>,
     /// A file that it reads as well, such as that of a cluster; none when absent.
     pub(crate) include: Option<&'a str>,
     /// Where it writes its process id and its log; nowhere when absent.
@@ -53,6 +55,9 @@ impl ServerConf<'_> {
         let include = self
             .include
             .map_or_else(String::new, |file| format!("include \"{file}\"\n"));
+        let domain = self
+            .domain
+            .map_or_else(String::new, |domain| format!(", domain: \"{domain}\""));
         CONFIGURATION
             .replace("NAME", self.name)
             // Each agent has one connection, and its person's commands another at times; some stay free for administrators.
@@ -60,6 +65,7 @@ impl ServerConf<'_> {
             // Each mailbox may reserve one share, a gigabyte of disk, though it reserves less unless `signet nats setup
             // --mailbox-mib` asks for more. Add one share for what the server keeps beside the mailboxes.
             .replace("SHARES", &(self.shares + 1).to_string())
+            .replace("DOMAIN", &domain)
             .replace("LISTEN", self.listen)
             .replace("STORE", self.store)
             .replace("ADMIN", self.admin)
@@ -130,7 +136,7 @@ max_subscriptions: 64
 write_deadline: "5s"
 ping_interval: "30s"
 ping_max: 3
-jetstream { store_dir: "STORE", max_mem: 64M, max_file: SHARESGB }
+jetstream { store_dir: "STORE", max_mem: 64M, max_file: SHARESGBDOMAIN }
 # Users stand in accounts only: no authorization block, no no_auth_user, allow-lists only, no deny rules.
 accounts {
   AGENTS: {

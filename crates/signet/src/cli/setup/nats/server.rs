@@ -19,7 +19,7 @@ pub(super) struct ServerArgs {
     #[arg(required = true, value_name = "AGENT=NKEY")]
     agents: Vec<String>,
     /// Keep the agents and settings of this configuration, which signet nats config printed before
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "system", "listen", "store", "name", "include"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "system", "listen", "store", "name", "domain", "include"])]
     add: Option<PathBuf>,
     /// The public nkey of who makes the mailboxes: `signet nats key --file admin.nk`
     #[arg(long, value_name = "NKEY", required_unless_present = "add")]
@@ -30,6 +30,9 @@ pub(super) struct ServerArgs {
     /// The server's name: servers of a cluster have different ones
     #[arg(long, value_name = "NAME", default_value = SERVER_NAME, value_parser = parse_text)]
     name: String,
+    /// The JetStream domain of the server, where it is a leaf of another: docs/scale.md [default: none]
+    #[arg(long, value_name = "NAME", value_parser = parse_domain)]
+    domain: Option<String>,
     /// A file that the server reads as well, such as that of a cluster: docs/scale.md [default: none]
     #[arg(long, value_name = "FILE", value_parser = parse_text)]
     include: Option<String>,
@@ -73,6 +76,7 @@ pub(super) fn run(args: &ServerArgs) -> Result<(), CliError> {
 fn asked(args: &ServerArgs) -> Result<ServerSettings, CliError> {
     Ok(ServerSettings {
         name: args.name.clone(),
+        domain: args.domain.clone(),
         include: args.include.clone(),
         listen: args.listen.clone(),
         store: args.store.clone(),
@@ -137,6 +141,14 @@ fn parse_text(text: &str) -> Result<String, String> {
     is_plain(text)
         .then(|| text.to_owned())
         .ok_or_else(|| "plain letters, digits and / . : - _ only".to_owned())
+}
+
+fn parse_domain(text: &str) -> Result<String, String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_domain = (1..=32).contains(&text.len()) && text.chars().all(is_name);
+    is_domain
+        .then(|| text.to_owned())
+        .ok_or_else(|| "write 1 to 32 letters, digits, - or _, such as alice-home".to_owned())
 }
 
 const EXAMPLE: &str = "\

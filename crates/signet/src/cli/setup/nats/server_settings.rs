@@ -11,6 +11,7 @@ use super::conf::{ServerConf, User, is_plain};
 /// The settings that signet needs to know of an existing server configuration.
 pub(super) struct ServerSettings {
     pub(super) name: String,
+    pub(super) domain: Option<String>,
     pub(super) include: Option<String>,
     pub(super) listen: String,
     pub(super) store: String,
@@ -40,11 +41,13 @@ impl ServerSettings {
 
     fn parse(text: &str) -> Option<Self> {
         let admin = behind(text, "# makes the mailboxes")?.lines().nth(1)?;
-        let shares = between(text, "max_file: ", "GB }")?.parse::<usize>().ok()?;
+        let shares = between(text, "max_file: ", "GB")?.parse::<usize>().ok()?;
         let system = between(text, "  SYS: { users: [ { nkey: ", " } ] }");
+        let domain = between(text, "GB, domain: \"", "\" }");
         let include = between(text, "\ninclude \"", "\"");
         Some(Self {
             name: plain(between(text, "\nserver_name: ", "\n")?)?,
+            domain: domain.map(str::to_owned),
             include: include.map(str::to_owned),
             listen: plain(between(text, "listen: \"", "\"")?)?,
             store: plain(between(text, "store_dir: \"", "\"")?)?,
@@ -59,6 +62,7 @@ impl ServerSettings {
     pub(super) fn server(&self) -> ServerConf<'_> {
         ServerConf {
             name: &self.name,
+            domain: self.domain.as_deref(),
             include: self.include.as_deref(),
             listen: &self.listen,
             store: &self.store,

@@ -253,6 +253,7 @@ impl OwnServer {
             system: None,
             // Reserve room for all agents from the start: a running server takes over new users on a reload, but
             // no new limit of its store.
+            domain: None,
             shares: SHARES,
             files: Some((&pid, &log)),
         };

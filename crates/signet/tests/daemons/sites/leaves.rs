@@ -1,0 +1,127 @@
+//! Households with a server and mailboxes of their own, and a hub between them that keeps nothing: one household is away for
+//! a while, then the hub.
+//!
+//! `SIGNET_SITES=all` takes six pairs and outages of minutes; without it there are three pairs and outages are short.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::account::{Pairs, Talk};
+use crate::house::{Home, House, Leaves, eventually};
+
+struct Plan {
+    pairs: usize,
+    site_away: Duration,
+    hub_away: Duration,
+    /// How long nothing happens before and behind each.
+    pause: Duration,
+}
+
+impl Plan {
+    fn named() -> Self {
+        let seconds = |pairs, site, hub, pause| Self {
+            pairs,
+            site_away: Duration::from_secs(site),
+            hub_away: Duration::from_secs(hub),
+            pause: Duration::from_secs(pause),
+        };
+        match std::env::var("SIGNET_SITES").as_deref() {
+            Ok("all") => seconds(6, 180, 60, 20),
+            _ => seconds(3, 4, 2, 2),
+        }
+    }
+}
+
+#[test]
+fn three_households_one_away_for_a_while_and_then_the_hub_lose_nothing_and_double_nothing() {
+    let plan = Plan::named();
+    let house = House::with_jetstream();
+    let mut pairs = Pairs::of(&house, plan.pairs);
+    let admin = house.path("admin.nk");
+    let mut leaves = Leaves::of(&by_household(&pairs), &admin);
+    for (number, pair) in pairs.each_mut().enumerate() {
+        for (home, household) in pair.iter_mut().zip(sides(number)) {
+            home.served_by(leaves.households[household].server.port());
+        }
+    }
+    for homes in by_household(&pairs) {
+        set_up(&homes, &admin);
+    }
+    for home in pairs.all_mut() {
+        home.start();
+        home.has_mailbox(true);
+    }
+    pairs.ping();
+    let outages = pairs.talk(|talk| happen(&plan, &mut leaves, talk));
+    let told = pairs.account();
+    println!("{told}");
+    assert!(
+        told.sent > 20,
+        "a test in which nobody talked proves nothing: {told}"
+    );
+    let longest = outages.into_iter().max().unwrap_or_default();
+    assert!(
+        told.slowest <= longest + Duration::from_secs(15),
+        "{longest:?}: {told}"
+    );
+    assert!(told.copies * 50 < told.sent, "2 in a hundred: {told}");
+    for home in pairs.all() {
+        let said = home.said();
+        for alarm in ["lost its mailboxes", "another program"] {
+            assert!(!said.contains(alarm), "{}: {said}", home.agent);
+        }
+    }
+}
+
+/// The households of a pair's two homes.
+const fn sides(pair: usize) -> [usize; 2] {
+    [pair % 3, (pair + 1) % 3]
+}
+
+fn by_household(pairs: &Pairs) -> [Vec<&Home>; 3] {
+    let mut homes = [const { Vec::new() }; 3];
+    for (number, pair) in pairs.each().enumerate() {
+        for (home, household) in pair.iter().zip(sides(number)) {
+            homes[household].push(home);
+        }
+    }
+    homes
+}
+
+fn happen(plan: &Plan, leaves: &mut Leaves, talk: &Talk) -> Vec<Duration> {
+    let mut outages = Vec::new();
+    let mut outage = |name: &str, run: &mut dyn FnMut()| {
+        let begun = Instant::now();
+        run();
+        println!(
+            "{name}: {:?} after {} messages",
+            begun.elapsed(),
+            talk.sent()
+        );
+        outages.push(begun.elapsed());
+        std::thread::sleep(plan.pause);
+    };
+    std::thread::sleep(plan.pause);
+    outage("a household away", &mut || {
+        leaves.households[1].line.part();
+        std::thread::sleep(plan.site_away);
+        leaves.households[1].line.join();
+    });
+    outage("the hub away", &mut || {
+        leaves.hub.kill();
+        std::thread::sleep(plan.hub_away);
+        leaves.hub.restart();
+    });
+    outages
+}
+
+/// `signet nats setup` on the household's own server.
+pub fn set_up(homes: &[&Home], admin: &Path) {
+    let agents = homes.iter().map(|home| home.agent.as_str());
+    let args = ["nats", "setup", "--nkey"];
+    let args = args.into_iter().chain(admin.to_str()).chain(agents);
+    let args: Vec<&str> = args.collect();
+    eventually("the mailboxes are made", || {
+        homes[0].cli(&args).status.success().then_some(())
+    });
+}

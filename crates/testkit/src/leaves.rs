@@ -1,0 +1,128 @@
+//! Three households whose servers are leaves of one hub, configured as docs/scale.md says.
+
+use std::path::Path;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+
+use crate::{Home, Proxy, Server, free_port};
+
+/// The names of the households, as the page has them.
+pub const HOUSEHOLDS: [&str; 3] = ["house-one", "house-two", "house-three"];
+
+/// The hub and the servers of three households.
+pub struct Leaves {
+    pub hub: Server,
+    pub households: Vec<Household>,
+    authority: String,
+}
+
+/// The server of one household, and the line to the hub.
+pub struct Household {
+    pub server: Server,
+    pub line: Proxy,
+}
+
+impl Leaves {
+    /// Each household's server has a login for each of its homes and for an administrator, as `signet nats config` prints
+    /// them. The seed of the administrator is made in `admin`.
+    pub fn of(homes: &[Vec<&Home>; 3], admin: &Path) -> Self {
+        let port = free_port();
+        let (authority, dir) = certified();
+        let mut conf = HUB.replace("0.0.0.0:7422", &format!("127.0.0.1:{port}"));
+        for (homes, agent) in homes.iter().zip(AGENTS) {
+            let inbox = |home: &&Home| format!("\"agent.{}.inbox\"", home.agent);
+            let replies = |home: &&Home| format!("\"_INBOX_{}.>\"", home.agent);
+            for (one, all) in [
+                (format!("\"agent.{agent}.inbox\""), listed(homes, inbox)),
+                (format!("\"_INBOX_{agent}.>\""), listed(homes, replies)),
+            ] {
+                assert!(conf.contains(&one), "{one}");
+                conf = conf.replace(&one, &all);
+            }
+        }
+        let hub = Server::start_in(dir, &conf);
+        let household = |(name, homes): (&str, &Vec<&Home>)| {
+            let line = Proxy::before(port);
+            let server = leaf(&line, name, &authority, |args| {
+                let own = own_config(homes, admin);
+                let own = own.iter().map(String::as_str);
+                homes[0].done(&args.iter().copied().chain(own).collect::<Vec<_>>())
+            });
+            Household { server, line }
+        };
+        Self {
+            households: HOUSEHOLDS.into_iter().zip(homes).map(household).collect(),
+            hub,
+            authority,
+        }
+    }
+
+    /// A server that logs in to the hub as that household and lets everybody do everything: in the hands of somebody who
+    /// has the household's password.
+    pub fn hostile(&self, household: usize) -> Server {
+        let port = self.households[household].line.port;
+        let dir = tempfile::tempdir().unwrap();
+        let conf = leaf_conf(port, HOUSEHOLDS[household]).replace("account: AGENTS", "account: $G");
+        std::fs::write(dir.path().join("hub-ca.pem"), &self.authority).unwrap();
+        Server::start_in(dir, &format!("server_name: hostile\n{conf}"))
+    }
+}
+
+fn leaf(line: &Proxy, name: &str, authority: &str, config: impl Fn(&[&str]) -> String) -> Server {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("leaf.conf"), leaf_conf(line.port, name)).unwrap();
+    std::fs::write(dir.path().join("hub-ca.pem"), authority).unwrap();
+    let args = ["nats", "config", "--name", name, "--domain", name];
+    let more = ["--include", "leaf.conf", "--store", "js"];
+    let args: Vec<&str> = args.into_iter().chain(more).collect();
+    Server::start_in(dir, &config(&args))
+}
+
+/// `--admin` and the agents of a household, for `signet nats config`.
+fn own_config(homes: &[&Home], admin: &Path) -> Vec<String> {
+    let key = |home: &Home, args: &[&str]| home.done(args).trim().to_owned();
+    let file = admin.to_str().unwrap();
+    let admin = key(homes[0], &["nats", "key", "--file", file]);
+    let agent = |home: &&Home| format!("{}={}", home.agent, key(home, &["nats", "key"]));
+    let agents = homes.iter().map(agent);
+    ["--admin".to_owned(), admin]
+        .into_iter()
+        .chain(agents)
+        .collect()
+}
+
+fn leaf_conf(port: u16, household: &str) -> String {
+    let number = household.trim_start_matches("house-").to_uppercase();
+    let conf = LEAF.replace(
+        "house-one:PASSWORD-ONE",
+        &format!("{household}:PASSWORD-{number}"),
+    );
+    conf.replace("hub.example:7422", &format!("127.0.0.1:{port}"))
+}
+
+fn listed(homes: &[&Home], form: impl Fn(&&Home) -> String) -> String {
+    homes.iter().map(form).collect::<Vec<_>>().join(", ")
+}
+
+/// The certificate of an authority, and a folder with the hub's own certificate and key.
+fn certified() -> (String, TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    let signed = params.signed_by(&key, &issuer).unwrap();
+    std::fs::write(dir.path().join("hub.pem"), signed.pem()).unwrap();
+    std::fs::write(dir.path().join("hub-key.pem"), key.serialize_pem()).unwrap();
+    (authority, dir)
+}
+
+/// The agents of the page, one a household.
+const AGENTS: [&str; 3] = ["agent-alice-001", "agent-bob-001", "agent-carol-001"];
+/// As they stand on the page.
+const HUB: &str = include_str!("../../../docs/scale/hub.conf");
+const LEAF: &str = include_str!("../../../docs/scale/leaf.conf");
