@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus};
 use rustix::process::Signal;
 use signet_driver::{Process, wait_for};
 
+use crate::process::kib;
 use crate::{Home, PATIENCE, eventually, kill};
 
 impl Home {
@@ -119,9 +120,7 @@ impl Home {
     }
 
     fn memory(&self, name: &str) -> u64 {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        kib(&format!("/proc/{}/status", self.pid()), name)
     }
 }
 

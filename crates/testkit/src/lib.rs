@@ -51,7 +51,10 @@ pub use home::{Home, receive};
 pub use house::House;
 pub use leaves::{HOUSEHOLDS, Leaves};
 pub use port::free_port;
-pub use process::{Loose, fed, gateway, kill, reading_room, says, signet};
+pub use process::{
+    Loose, fed, gateway, kill, processor_time, proportional_kib, reading_room, resident_kib, says,
+    signet,
+};
 pub use proxy::Proxy;
 pub use server::Server;
 

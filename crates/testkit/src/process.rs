@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use signet_driver::send_signal;
@@ -58,6 +59,33 @@ fn has_stopped(pid: u32) -> bool {
         let state = stat.rsplit_once(") ");
         state.is_none_or(|(_, state)| state.starts_with(['T', 't', 'Z', 'X']))
     })
+}
+
+/// How long the process has been on a processor, in the system as well: also its threads that have ended.
+pub fn processor_time(pid: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // The fields are counted behind the program's name, as in `has_stopped`: of those the state is the first.
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let ticks = [fields[11], fields[12]].map(|ticks| ticks.parse::<u64>().unwrap());
+    // Linux tells programs of ticks of 10 ms on every processor that signet is built for.
+    Duration::from_millis((ticks[0] + ticks[1]) * 10)
+}
+
+/// The memory of a process in KiB: what it shares with others counts by its share.
+pub fn proportional_kib(pid: u32) -> u64 {
+    kib(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
+}
+
+/// Resident memory of a process in KiB.
+pub fn resident_kib(pid: u32) -> u64 {
+    kib(&format!("/proc/{pid}/status"), "VmRSS:")
+}
+
+pub(crate) fn kib(file: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap();
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 /// A daemon that no home holds: a test that fails leaves it nowhere.

@@ -112,6 +112,11 @@ impl Server {
         }
     }
 
+    /// Its process id. It must run.
+    pub fn pid(&self) -> u32 {
+        self.nats.id().expect("it runs")
+    }
+
     pub fn port(&self) -> u16 {
         self.nats.port()
     }

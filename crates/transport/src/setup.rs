@@ -60,7 +60,8 @@ pub enum SetupStep {
 }
 
 /// Makes the stream and the consumers of `places`, or brings them in line. Nothing is removed: an agent that
-/// is not named keeps its inbox. The places share one stream.
+/// is not named keeps its inbox. The places share one stream. Where the server takes no more mailboxes, those that were
+/// made stay, and the stream does not take mail for the others.
 ///
 /// # Errors
 /// Those of a connection, to the last of the servers; [`Error::NoRoom`]; [`Error::NoCluster`] and
@@ -77,7 +78,7 @@ pub async fn set_up(
         return Err(failed("agents", "name at least one"));
     };
     let (context, stream) = (mailbox.context(client, LIMIT), mailbox.stream.clone());
-    let (made, is) = make_stream(&context, &stream, places, options).await?;
+    let (made, is, found) = make_stream(&context, &stream, places, options).await?;
     let usual = room(is.subjects.len(), INBOX_BYTES);
     let mut report = SetupReport {
         address,
@@ -88,8 +89,17 @@ pub async fn set_up(
         inboxes: is.subjects,
         made: vec![made],
     };
-    for place in places {
-        report.made.push(make_consumer(&context, place).await?);
+    for (done, place) in places.iter().enumerate() {
+        match make_consumer(&context, place).await {
+            Ok(made) => report.made.push(made),
+            Err(error) => {
+                if matches!(error, Error::TooManyMailboxes { .. }) {
+                    let made = places.get(..done).unwrap_or_default();
+                    withdraw(&context, &stream, made, options, found.as_ref()).await;
+                }
+                return Err(error);
+            }
+        }
     }
     Ok(report)
 }
@@ -108,12 +118,13 @@ async fn reach(config: &ConnectionConfig) -> Result<(String, Client), Error> {
     Err(failed)
 }
 
+/// What was done, how the stream is now, and how it was found.
 async fn make_stream(
     context: &Context,
     name: &str,
     places: &[AgentPlace],
     options: StreamOptions,
-) -> Result<(Made, Stream), Error> {
+) -> Result<(Made, Stream, Option<Stream>), Error> {
     let what = format!("stream {name}");
     let (found, holds) = match context.get_stream(name).await {
         Ok(stream) => {
@@ -156,7 +167,25 @@ async fn make_stream(
         done,
         differences,
     };
-    Ok((made, is))
+    Ok((made, is, found))
+}
+
+/// Takes back the inboxes that the stream got just now and that nobody can read, so that it confirms no mail for them: the
+/// stream then lists what `found` does, and the places `made`.
+async fn withdraw(
+    context: &Context,
+    name: &str,
+    made: &[AgentPlace],
+    options: StreamOptions,
+    found: Option<&Stream>,
+) {
+    let subjects = inboxes(found, made);
+    // A stream without a subject would take one that bears its own name.
+    if !subjects.is_empty() {
+        let asked = stream(name, subjects, options, found);
+        // If this fails as well, the person still has to hear of the limit, which is what they can act on.
+        let _ = context.update_stream(&asked).await;
+    }
 }
 
 /// Makes the stream, or brings the one that is there in line.

@@ -10,6 +10,7 @@
 mod cluster;
 mod leaf;
 mod mailbox;
+mod many;
 mod nats;
 mod played;
 mod readers;
