@@ -8,6 +8,7 @@
 )]
 
 mod cluster;
+mod hostile_hub;
 mod leaf;
 mod mailbox;
 mod many;
