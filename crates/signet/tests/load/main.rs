@@ -15,6 +15,7 @@ mod flood;
 mod growth;
 mod hostile;
 mod junk_in_front;
+mod many;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
