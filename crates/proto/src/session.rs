@@ -17,7 +17,8 @@ use crate::time::Timestamp;
 pub use crate::handshake::SESSION_LIFE;
 pub use flight::LastFlight;
 pub use ledger::{
-    AwaitingReceipt, Handed, Ledger, Misfit, OUTSTANDING, OUTSTANDING_BYTES, Overdue, Settled, Ways,
+    Abandoned, AwaitingReceipt, Handed, Ledger, Misfit, OUTSTANDING, OUTSTANDING_BYTES, Overdue,
+    Settled, Ways,
 };
 pub use window::{Hole, Slot, WINDOW, Window};
 

@@ -70,7 +70,8 @@ names! {
         AnswerFailed "answer-failed",
         /// A draft's life ended before there was a session.
         DraftExpired "draft-expired",
-        /// A draft will not be sent: the peer refused the handshake that it waited for, or our own side did.
+        /// A draft will not be sent: the peer refused the handshake that it waited for, or our own side did. Or a signed
+        /// message never left, because nothing was heard of the peer until its life or its session ended.
         DraftRefused "draft-refused",
         /// A message of ours was given up: no receipt came two minutes after its life had ended.
         Expired "expired",

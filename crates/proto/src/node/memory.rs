@@ -1,6 +1,7 @@
 //! The one place where lasting state changes: by entries, live and from the log alike. Each part changes its own state;
 //! here stands which parts an entry concerns, and in which order.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::draft::Draft;
@@ -14,7 +15,7 @@ use crate::headers::Headers;
 use crate::ids::{AgentId, Digest, MessageId};
 use crate::receipt::Receipt;
 use crate::reject::{PeerReason, Reason};
-use crate::session::Misfit;
+use crate::session::{Abandoned, Misfit};
 use crate::time::Timestamp;
 use crate::verify::Payload;
 
@@ -29,6 +30,9 @@ pub(super) struct Changed {
     pub(super) established: Option<Box<Established>>,
     /// What moved of our messages.
     pub(super) fates: Vec<Fate>,
+    /// What certainly never left of what waited for receipts, and as what it ends: by a line of its own, since the log does not
+    /// say so otherwise.
+    pub(super) unsent: Vec<Fate>,
     /// Whose log was put back to an older copy, as a receipt of that peer's shows.
     pub(super) misfit: Option<(AgentId, Misfit)>,
     pub(super) renewed: Option<TrustChange>,
@@ -122,13 +126,15 @@ impl Line<'_> {
     /// be taken again. So no session from before is heard or spoken in any more, and whoever had one is met anew.
     fn forget_sessions(mut self) -> Changed {
         let known: Vec<_> = self.node.peers.known().names().cloned().collect();
-        let mut lost = Vec::new();
+        let mut changed = Changed::default();
         for name in known {
             let is_trusted = self.node.trust().trusted(&name).is_some();
             let abandoned = self.node.peers.entry(&name).forget_sessions(is_trusted);
-            lost.extend(unknown(&name, abandoned, Lost::SessionLost));
+            let mut lost = self.note_lost(&name, abandoned, Lost::SessionLost);
+            changed.fates.append(&mut lost.fates);
+            changed.unsent.append(&mut lost.unsent);
         }
-        self.note_fates(lost)
+        changed
     }
 
     fn apply_message(self, verdict: &Verdict, ruled: Option<&Ruled>) -> Changed {
@@ -262,11 +268,10 @@ impl Line<'_> {
         let lives = clock.elapsed().map(|elapsed| (elapsed, me.identity()));
         let peer = peers.entry(name);
         let abandoned = peer.establish(&established, self.now, self.clock, lives);
-        let lost = unknown(name, abandoned, Lost::SessionLost);
         Changed {
             renewed,
             established: Some(Box::new(established)),
-            ..self.note_fates(lost)
+            ..self.note_lost(name, abandoned, Lost::SessionLost)
         }
     }
 
@@ -341,7 +346,7 @@ impl Line<'_> {
             }
             ReceiptEffect::Misfit(misfit, abandoned) => Changed {
                 misfit: misfit.map(|misfit| (name.clone(), misfit)),
-                ..self.note_fates(unknown(name, abandoned, Lost::RestoredBackup))
+                ..self.note_lost(name, abandoned, Lost::RestoredBackup)
             },
         }
     }
@@ -386,16 +391,37 @@ impl Line<'_> {
                 return Changed::default();
             }
         };
-        let peer = peers.entry(name);
-        if line.what == Did::Expired {
-            peer.give_up(message);
-        } else {
+        // A message that was signed and never left has a number, which is given up like that of one that expired.
+        peers.entry(name).give_up(message);
+        if line.what != Did::Expired {
+            sent.requests_mut().never_left(message);
             sent.drafts_mut().remove(name, message);
             inbox.draft_ended();
             // A handoff that never left ends its task here: no peer knows of the task, so no report will ever end it.
             self.node.tasks.never_left(now, name, message);
         }
         self.note_fates(vec![(name.clone(), message, state)])
+    }
+
+    /// The session of these messages is gone. Nobody can say whether the peer has them, unless they certainly never left: they
+    /// end by lines of their own, and count as unknown until then, as they do at a start.
+    pub(super) fn note_lost(
+        &mut self,
+        peer: &AgentId,
+        abandoned: Vec<Abandoned>,
+        why: Lost,
+    ) -> Changed {
+        let fate = |it: &Abandoned, state| (peer.clone(), it.message_id, state);
+        let lost = abandoned.iter().map(|it| fate(it, State::Unknown(why)));
+        let mut changed = self.note_fates(lost.collect());
+        let unsent = abandoned.iter().filter(|it| it.never_left);
+        let ended = State::RefusedHere(why.as_str().to_owned());
+        changed.unsent = unsent.map(|it| fate(it, ended.clone())).collect();
+        let never_left: HashSet<_> = changed.unsent.iter().map(|(_, name, _)| *name).collect();
+        changed
+            .fates
+            .retain(|(_, name, _)| !never_left.contains(name));
+        changed
     }
 
     /// Remembers where messages of ours are, and tells which of them moved.
@@ -417,9 +443,4 @@ fn answered(form: &Form) -> State {
         None | Some(PeerReason::Known(Reason::Declined)) => State::Answered,
         Some(refused) => State::Refused(refused.as_str().to_owned()),
     }
-}
-
-pub(super) fn unknown(peer: &AgentId, names: Vec<MessageId>, why: Lost) -> Vec<Fate> {
-    let unknown = |name| (peer.clone(), name, State::Unknown(why));
-    names.into_iter().map(unknown).collect()
 }

@@ -310,6 +310,9 @@ impl Turn<'_> {
         if let Some((peer, misfit)) = changed.misfit {
             self.alarms().follow_misfit(&peer, misfit);
         }
+        for (peer, message_id, state) in changed.unsent {
+            self.drafts().end(&peer, message_id, state);
+        }
     }
 
     /// What the peer offers, where a message ended because it named none of several capabilities.

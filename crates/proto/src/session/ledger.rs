@@ -74,6 +74,18 @@ pub struct AwaitingReceipt {
     pressed: bool,
     /// Whether it has not gone out yet, because the peer is silent.
     is_held: bool,
+    /// Whether it certainly went to no carrier. After a start nobody can say: its line is written before it goes, and no line
+    /// says that it went.
+    never_left: bool,
+}
+
+/// A message that waits for no receipt any more, because its session is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abandoned {
+    /// Its name.
+    pub message_id: MessageId,
+    /// Whether it certainly went to no carrier.
+    pub never_left: bool,
 }
 
 /// Who has a message besides us, as far as a carrier told us since the start.
@@ -109,6 +121,8 @@ pub struct Overdue {
     pub resend: Vec<(Arc<Message>, CarrierId)>,
     /// To be given up: two minutes after its expiry no receipt had come.
     pub expired: Vec<MessageId>,
+    /// To be given up at its expiry: it never left, so no receipt can come.
+    pub unsent: Vec<MessageId>,
 }
 
 impl Default for Ledger {
@@ -167,6 +181,7 @@ impl Ledger {
             presses: None,
             pressed: false,
             is_held: false,
+            never_left: false,
         };
         self.waiting.insert(sequence, waiting);
     }
@@ -281,13 +296,16 @@ impl Ledger {
     }
 
     /// Everything that waits, when the session is closed for good.
-    pub fn abandon(&mut self) -> Vec<MessageId> {
+    pub fn abandon(&mut self) -> Vec<Abandoned> {
         (self.bytes, self.names) = (0, HashMap::new());
         self.given_up.clear();
         self.anew.abandon();
         std::mem::take(&mut self.waiting)
             .into_values()
-            .map(|waiting| waiting.message.headers.message_id)
+            .map(|waiting| Abandoned {
+                message_id: waiting.message.headers.message_id,
+                never_left: waiting.never_left,
+            })
             .collect()
     }
 

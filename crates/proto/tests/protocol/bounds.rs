@@ -249,7 +249,9 @@ fn given_up_is_what_lies_between_the_peers_word_and_our_floor() {
 
 fn sent(ledger: &mut Ledger, ms: i64) -> (usize, usize) {
     let ways = Ways(vec![CarrierId::NATS]);
-    let Overdue { resend, expired } = ledger.overdue(now(ms), true, &ways);
+    let Overdue {
+        resend, expired, ..
+    } = ledger.overdue(now(ms), true, &ways);
     (resend.len(), expired.len())
 }
 

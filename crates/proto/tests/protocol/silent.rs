@@ -2,15 +2,18 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 
+use signet_proto::entry::Did;
+use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::ids::MessageId;
-use signet_proto::node::State;
+use signet_proto::node::{Content, Lost, Sending, State};
 use signet_proto::policy::Policy;
 
 use crate::household::forger::talking;
 use crate::household::net::{Net, message_of};
-use crate::household::people::states;
+use crate::household::people::{remembered, states};
 use crate::household::{Agent, identity_with};
 use crate::reopened::{HOUR, MINUTE, is_away, starts, tells};
 
@@ -156,4 +159,93 @@ fn a_new_message_to_a_peer_that_was_silent_for_hours_goes_within_seconds_whateve
     let turns = |name: MessageId| names.iter().filter(|it| **it == name).count();
     assert!(turns(first) >= 2, "{}", turns(first));
     assert!(turns(later[2]) >= 3, "{}", turns(later[2]));
+}
+
+/// Alice and Bob, of whom nothing is heard; and two requests to him, one that went out and one, for so many seconds, that is held
+/// back. Alice's log was as long before those.
+fn held_back(life: u64) -> (Net, [MessageId; 2], usize) {
+    let mut net = talking();
+    net.run_for(HOUR);
+    let before = net.agents[1].log.len();
+    tells(&mut net, 0, 1);
+    net.run_for(MINUTE);
+    net.cut = Some((0, 1));
+    let went = net.ask(0, 1);
+    net.run_for(6_000);
+    let content = Content {
+        life: Some(Duration::from_secs(life)),
+        ..Content::default()
+    };
+    let from = net.sent.len();
+    let held = net.send(0, 1, Sending::Request(content));
+    net.run_for(2_000);
+    let left = net.sent[from..].iter().filter(|(_, who, _)| *who == 0);
+    assert_eq!(left.count(), 0, "it is held back");
+    (net, [went, held], before)
+}
+
+fn state(net: &Net, name: MessageId) -> State {
+    net.agents[0].node.sent().status(name).unwrap().state
+}
+
+/// Bob's log is put back to an older copy, and the receipt that he sends at his start shows it.
+fn is_put_back(net: &mut Net, lines: usize) {
+    net.agents[1].log.truncate(lines);
+    starts(net, 1);
+}
+
+#[test]
+fn a_message_that_was_held_back_until_its_session_was_lost_is_known_to_have_never_left() {
+    let (mut net, [went, held], before) = held_back(600);
+    is_put_back(&mut net, before);
+    let lost = State::Unknown(Lost::RestoredBackup);
+    assert_eq!(states(&net, 0, went), std::slice::from_ref(&lost));
+    let refused = State::RefusedHere("restored-backup".to_owned());
+    assert_eq!(states(&net, 0, held), std::slice::from_ref(&refused));
+    let status = net.agents[0].node.sent().status(held).unwrap();
+    assert_eq!((status.state, status.expires), (refused.clone(), None));
+    remembered(&net);
+    net.cut = None;
+    net.run_for(HOUR);
+    net.restart(0);
+    assert_eq!(state(&net, held), refused, "for good");
+}
+
+/// The log says that it was signed, and not whether it left.
+#[test]
+fn behind_a_start_nobody_can_say_whether_a_message_left_that_was_held_back() {
+    let (mut net, [_, held], before) = held_back(600);
+    net.restart(0);
+    is_put_back(&mut net, before);
+    let lost = State::Unknown(Lost::RestoredBackup);
+    assert_eq!(state(&net, held), lost);
+}
+
+#[test]
+fn a_message_that_was_held_back_for_its_whole_life_is_known_to_have_never_left() {
+    let (mut net, [went, held], _) = held_back(4);
+    net.run_for(10_000);
+    let refused = State::RefusedHere("expired".to_owned());
+    assert_eq!(states(&net, 0, held), std::slice::from_ref(&refused));
+    assert_eq!(states(&net, 0, went), []);
+    let since = names_since(&net, 0);
+    assert!(!since.contains(&held));
+    let is_about = |entry: &Entry| matches!(entry, Entry::Outcome(line) if line.message_id == held && line.what == Did::DraftRefused);
+    let lines = net.agents[0].log.iter();
+    assert_eq!(lines.filter(|(_, entry)| is_about(entry)).count(), 1);
+    remembered(&net);
+    // Its number is given up, and stands before no other.
+    net.cut = None;
+    net.run_for(MINUTE);
+    assert_eq!(states(&net, 0, went), [State::Received]);
+    let last = tells(&mut net, 0, 1);
+    net.run_for(MINUTE);
+    assert_eq!(states(&net, 0, last), [State::Received]);
+    assert_eq!(state(&net, held), refused);
+    let bob = net.agents[1].id();
+    assert_eq!(
+        net.agents[0].node.standing(&bob, net.at(0).now).unconfirmed,
+        0
+    );
+    remembered(&net);
 }

@@ -133,7 +133,7 @@ impl Index {
                 self.tries.remove(&name);
                 self.shelved.remove(&name);
             }
-            Did::Expired => {
+            Did::Expired | Did::DraftRefused => {
                 self.given_up.insert(line.message_id);
             }
             Did::Dropped => {

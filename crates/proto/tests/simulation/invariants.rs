@@ -239,6 +239,11 @@ impl World {
                 restored || refusals.contains(&reason.as_str()) && !accepted,
                 "{what} is called refused for {reason}"
             ),
+            State::RefusedHere(reason)
+                if ["expired", "session-lost", "restored-backup"].contains(&reason.as_str()) =>
+            {
+                assert!(!accepted, "{what} is said to have never left: {reason}");
+            }
             State::Unknown(_) if !restored => panic!("{what} is unknown, and nobody lost anything"),
             _ => {}
         }

@@ -11,7 +11,7 @@ use crate::headers::Headers;
 use crate::ids::{Digest, MessageId, SessionId};
 use crate::receipt::Receipt;
 use crate::reject::Reason;
-use crate::session::{LastFlight, Ledger, Misfit, Session, Settled, Slot, Window};
+use crate::session::{Abandoned, LastFlight, Ledger, Misfit, Session, Settled, Slot, Window};
 use crate::time::{CLOCK_TOLERANCE, Timestamp};
 
 use super::Peer;
@@ -22,7 +22,7 @@ pub(in crate::node) enum ReceiptEffect {
     Settled(Vec<Settled>),
     /// One side's log was put back to an older copy: nobody can say any more where these are. The misfit is told once
     /// of a session.
-    Misfit(Option<Misfit>, Vec<MessageId>),
+    Misfit(Option<Misfit>, Vec<Abandoned>),
 }
 
 impl Peer {
@@ -123,7 +123,7 @@ impl Peer {
         now: Timestamp,
         clock: Timestamp,
         lives: Option<(Duration, &Identity)>,
-    ) -> Vec<MessageId> {
+    ) -> Vec<Abandoned> {
         let mut abandoned = Vec::new();
         for session in &mut self.sessions {
             if !established.named.contains(&session.id) && !session.closed {
@@ -247,7 +247,7 @@ impl Peer {
 
     /// No session from before is heard or spoken in any more. Where `greets`, whoever had one is met anew. Gives back
     /// what was unreceipted in them.
-    pub(in crate::node) fn forget_sessions(&mut self, greets: bool) -> Vec<MessageId> {
+    pub(in crate::node) fn forget_sessions(&mut self, greets: bool) -> Vec<Abandoned> {
         let greets = greets && !self.sessions.is_empty();
         self.greets |= greets;
         self.next_announce = None;
@@ -255,12 +255,12 @@ impl Peer {
     }
 
     /// The peer is trusted no more. Gives back what was unreceipted.
-    pub(in crate::node) fn cut(&mut self) -> Vec<MessageId> {
+    pub(in crate::node) fn cut(&mut self) -> Vec<Abandoned> {
         self.greets = false;
         self.end_sessions()
     }
 
-    fn end_sessions(&mut self) -> Vec<MessageId> {
+    fn end_sessions(&mut self) -> Vec<Abandoned> {
         self.handshake = Default::default();
         self.end_those(|_| true)
     }
@@ -269,7 +269,7 @@ impl Peer {
     pub(in crate::node) fn end_those(
         &mut self,
         which: impl Fn(&Session) -> bool,
-    ) -> Vec<MessageId> {
+    ) -> Vec<Abandoned> {
         let ended = self.sessions.extract_if(.., |session| which(session));
         let abandoned = ended.map(|mut session| session.ledger.abandon());
         abandoned.flatten().collect()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::carrier::CarrierId;
 use crate::handshake::Role;
 use crate::ids::{Digest, MessageId, SessionId};
-use crate::session::{Session, WINDOW_LIFE};
+use crate::session::{Abandoned, Session, WINDOW_LIFE};
 use crate::time::Timestamp;
 
 use super::Peer;
@@ -86,7 +86,7 @@ impl Peer {
 
     /// Adds a session, and drops the oldest over the limit and those whose windows have ended. Gives
     /// back what was unreceipted in them.
-    pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<MessageId> {
+    pub(super) fn add(&mut self, session: Session, now: Timestamp) -> Vec<Abandoned> {
         // Only the newest session keeps what the peer offers (protocol.md, Capabilities and their schemas): the flight that
         // made it says anew all that the peer offers. Drop the offers of the older sessions.
         for old in &mut self.sessions {

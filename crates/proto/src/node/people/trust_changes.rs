@@ -8,7 +8,7 @@ use crate::reject::PEER_REVOKED;
 use crate::statement::Revocation;
 use crate::trust::TrustStore;
 
-use crate::node::memory::{Changed, Line, unknown};
+use crate::node::memory::{Changed, Line};
 use crate::node::{Lost, State};
 
 impl Line<'_> {
@@ -84,7 +84,7 @@ impl Line<'_> {
             .set_aside(agent, |message| revoked(message.headers.key_id));
         let peer = self.node.peers.entry(agent);
         let lost = peer.end_those(|session| revoked(session.peer_key));
-        self.note_fates(unknown(agent, lost, Lost::SessionLost))
+        self.note_lost(agent, lost, Lost::SessionLost)
     }
 
     /// Takes the certificate that a handshake brought, and says what it was worth.
@@ -129,7 +129,8 @@ impl Line<'_> {
             return Changed::default();
         };
         let mut names = self.node.sent.cut(agent);
-        names.append(&mut link.cut());
+        let unreceipted = link.cut().into_iter();
+        names.extend(unreceipted.map(|it| it.message_id));
         // `sent` and `link` both name a request that has no receipt yet: keep each name once.
         names.sort_unstable();
         names.dedup();

@@ -145,6 +145,11 @@ impl Requests {
         self.0.remove(&request)
     }
 
+    /// Nobody can answer it.
+    pub(in crate::node) fn never_left(&mut self, request: MessageId) {
+        self.0.remove(&request);
+    }
+
     /// Whoever asked can see that there was an answer.
     pub(in crate::node) fn apply_refused(&mut self, headers: &Headers, reason: Reason) {
         let request = headers.in_reply_to;

@@ -6,10 +6,12 @@ use crate::draft::{Signed, Stamp};
 use crate::entry::{Did, Entry, OutcomeLine};
 use crate::envelope::Message;
 use crate::ids::AgentId;
+use crate::reject::Reason;
 use crate::session::Session;
 
 use crate::node::Effect;
 
+use super::state::State;
 use crate::node::turn::SentDoor;
 
 impl SentDoor<'_, '_> {
@@ -36,14 +38,15 @@ impl SentDoor<'_, '_> {
             .carriers()
             .are_drained(self.turn.at.elapsed);
         let ways = self.turn.node.peers.carriers().ways_to(peer);
-        let (mut expired, mut again) = (Vec::new(), Vec::new());
+        let (mut expired, mut unsent, mut again) = (Vec::new(), Vec::new(), Vec::new());
         for session in self.turn.node.peers.entry(peer).sessions_mut() {
             let overdue = session.ledger.overdue(self.turn.at.now, drained, &ways);
-            if !overdue.expired.is_empty() {
+            if !overdue.expired.is_empty() || !overdue.unsent.is_empty() {
                 // Let a receipt go out, which tells the peer which messages we gave up: the peer's answer says which of them
                 // had arrived.
                 session.window.owe();
                 expired.extend(overdue.expired);
+                unsent.extend(overdue.unsent);
             }
             // A pause holds back all that would be sent again, but the lives of messages end all the same.
             if !paused {
@@ -57,6 +60,10 @@ impl SentDoor<'_, '_> {
         for message_id in expired {
             let line = OutcomeLine::of(peer, message_id, Did::Expired);
             self.turn.write(Entry::Outcome(line));
+        }
+        for message_id in unsent {
+            let state = State::RefusedHere(Reason::Expired.name().to_owned());
+            self.turn.drafts().end(peer, message_id, state);
         }
     }
 

@@ -69,6 +69,11 @@ impl Anew {
         self.early.remove(&number);
     }
 
+    /// Whether a message of that name went out before, in another form.
+    pub(super) fn is_second(&self, name: MessageId) -> bool {
+        self.second.contains(&name)
+    }
+
     /// Nothing waits any more.
     pub(super) fn abandon(&mut self) {
         self.early.clear();

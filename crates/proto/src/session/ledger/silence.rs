@@ -91,8 +91,10 @@ impl Ledger {
             return false;
         };
         let in_vain = self.waits(now).any(|other| other != number);
+        // A message that is signed anew went out in its first form.
+        let never_left = in_vain && !self.anew.is_second(name);
         if let Some(waiting) = self.waiting.get_mut(&number) {
-            waiting.is_held = in_vain;
+            (waiting.is_held, waiting.never_left) = (in_vain, never_left);
         }
         // It is a probe soon, however long the silence has lasted: what went out before may be what no carrier takes.
         if let Some((_, probe)) = self.silence.lasts.as_mut().filter(|_| in_vain) {

@@ -30,6 +30,10 @@ impl Ledger {
             let end = waiting.message.headers.expires_at;
             // After our clock was set back, `resend` may be too far ahead: cap it at `LAST_RESEND` from now.
             waiting.resend = waiting.resend.min(now.saturating_add(LAST_RESEND));
+            if waiting.never_left && now >= end {
+                overdue.unsent.push(waiting.message.headers.message_id);
+                continue;
+            }
             if drained && now >= end.saturating_add(GIVE_UP) {
                 overdue.expired.push(waiting.message.headers.message_id);
                 continue;
@@ -56,6 +60,7 @@ impl Ledger {
                 let next = free.or_else(|| ways.next(waiting.last.as_ref(), |_| false));
                 // A peer refuses a message after its end: do not resend such a message, which now only waits to be given up.
                 if let Some(way) = next.filter(|_| now < end) {
+                    waiting.never_left = false;
                     overdue
                         .resend
                         .push((Arc::clone(&waiting.message), way.clone()));
@@ -131,20 +136,28 @@ impl Ledger {
         let silent = self.silence.probes_at();
         let next = |waiting: &AwaitingReceipt| match waiting.is_parked(ways) {
             true => {
-                let end = soon.max(waiting.message.headers.expires_at.saturating_add(GIVE_UP));
+                let end = soon.max(waiting.given_up_at());
                 end.min(waiting.presses.unwrap_or(end))
             }
             // While the peer is silent, only a probe goes out; what expires meanwhile is given up all the same.
             false => match silent {
-                Some(probe) => {
-                    let over = waiting.message.headers.expires_at.saturating_add(GIVE_UP);
-                    probe.min(over.max(soon))
-                }
+                Some(probe) => probe.min(waiting.given_up_at().max(soon)),
                 None => waiting.resend,
             },
         };
         let all = self.waiting.values().map(next);
         self.due = all.chain(self.question.at).min();
+    }
+}
+
+impl AwaitingReceipt {
+    /// When it is given up: a receipt may come late for what may have left.
+    fn given_up_at(&self) -> Timestamp {
+        let end = self.message.headers.expires_at;
+        match self.never_left {
+            true => end,
+            false => end.saturating_add(GIVE_UP),
+        }
     }
 }
 

@@ -190,6 +190,9 @@ impl<'a> MessageReport<'a> {
             State::Refused if self.here && [NOT_APPROVED, DROPPED].contains(&self.reason) => {
                 "nothing; it never leaves. Send another one, if you think better of it".to_owned()
             }
+            State::Refused if self.here && NEVER_LEFT.contains(&self.reason) => {
+                "send it again as a new message; this one certainly did not arrive".to_owned()
+            }
             State::Refused if self.here && self.reason == CAPABILITY_NEEDED => format!(
                 "signet peer show {peer}  # lists them; then signet send {peer} with --capability, or with --for-people"
             ),
@@ -288,6 +291,12 @@ impl<'a> MessageReport<'a> {
             (true, _, ROOT_CHANGED) => {
                 format!("{peer} has another root key than when you were asked to approve it")
             }
+            (true, _, EXPIRED) => format!(
+                "it never left this agent: nothing was heard of {peer} until its life ended"
+            ),
+            (true, _, RESTORED_BACKUP | SESSION_LOST) => format!(
+                "it never left this agent: nothing was heard of {peer} until its session was lost"
+            ),
             (true, Ok(text), name) => format!("it never left this agent: {text} ({name})"),
             (true, Err(_), NOT_APPROVED) => "your own person did not approve it".to_owned(),
             (true, Err(_), PEER_REVOKED) => format!("{peer} is trusted no more"),
@@ -316,7 +325,7 @@ impl<'a> MessageReport<'a> {
     fn doubt(&self) -> String {
         let peer = self.peer;
         match self.reason {
-            "restored-backup" => format!(
+            RESTORED_BACKUP => format!(
                 "one side was put back to an older copy of its log, and nobody can say whether \
                  {peer} has it"
             ),
@@ -331,6 +340,11 @@ impl<'a> MessageReport<'a> {
 /// Reasons of our own side that never stand on the wire.
 const NOT_APPROVED: &str = "not-approved";
 const PEER_REVOKED: &str = "peer-revoked";
+/// Why a message ended that was held back because nothing was heard of the peer.
+const EXPIRED: &str = "expired";
+const RESTORED_BACKUP: &str = "restored-backup";
+const SESSION_LOST: &str = "session-lost";
+const NEVER_LEFT: [&str; 3] = [EXPIRED, RESTORED_BACKUP, SESSION_LOST];
 /// Here it says that the recipient's root key is another than when approval was asked for.
 const ROOT_CHANGED: &str = "root-changed";
 
@@ -374,6 +388,8 @@ mod tests {
             json!({"state": "refused", "by": "self", "reason": NOT_APPROVED}),
             json!({"state": "refused", "by": "self", "reason": PEER_REVOKED}),
             json!({"state": "refused", "by": "self", "reason": DROPPED}),
+            json!({"state": "refused", "by": "self", "reason": "expired"}),
+            json!({"state": "refused", "by": "self", "reason": "session-lost"}),
             json!({"state": "refused", "reason": "made-up"}),
             json!({"state": "expired"}),
             json!({"state": "unknown", "reason": "restored-backup"}),
@@ -435,6 +451,12 @@ mod tests {
                     .1
                     .is_some()
             );
+        }
+        for reason in ["expired", "session-lost", "restored-backup"] {
+            let never_left = json!({"state": "refused", "by": "self", "reason": reason});
+            let (sentence, next) = said(&never_left);
+            assert!(sentence.starts_with("it never left this agent: nothing was heard"));
+            assert!(next.unwrap().contains("certainly did not arrive"));
         }
         for doubt in ["unknown", "expired"] {
             let next = said(&json!({"state": doubt, "reason": "session-lost"})).1;
