@@ -74,6 +74,8 @@ pub struct AwaitingReceipt {
     pressed: bool,
     /// Whether it has not gone out yet, because the peer is silent.
     is_held: bool,
+    /// Whether an end of a silence has had it go out at the first pace again: that happens once.
+    resumed: bool,
     /// Whether it certainly went to no carrier. After a start nobody can say: its line is written before it goes, and no line
     /// says that it went.
     never_left: bool,
@@ -181,6 +183,7 @@ impl Ledger {
             presses: None,
             pressed: false,
             is_held: false,
+            resumed: false,
             never_left: false,
         };
         self.waiting.insert(sequence, waiting);

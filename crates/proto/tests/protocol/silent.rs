@@ -249,3 +249,30 @@ fn a_message_that_was_held_back_for_its_whole_life_is_known_to_have_never_left()
     );
     remembered(&net);
 }
+
+/// Otherwise each word of a peer that hears nothing would draw the whole backlog again.
+#[test]
+fn a_peer_that_speaks_and_confirms_nothing_draws_each_message_ever_more_rarely() {
+    let mut net = talking();
+    net.run_for(HOUR);
+    net.cut = Some((0, 1));
+    let from = net.now;
+    let all: Vec<_> = (0..50).map(|_| tells(&mut net, 0, 1)).collect();
+    let minutes = 10;
+    for _ in 0..minutes * 60 / 8 {
+        tells(&mut net, 1, 0);
+        net.run_for(8_000);
+    }
+    let names = names_since(&net, from);
+    let copies = |name: &MessageId| names.iter().filter(|it| *it == name).count() - 1;
+    let most = all.iter().map(copies).max().unwrap();
+    let sum: usize = all.iter().map(copies).sum();
+    // Behind 5, 10, 20 … 300 s, twice at the first pace; and a probe at each of 75 silences.
+    assert!(most <= 10 && sum <= all.len() * 9 + 75, "{most}, {sum}");
+    assert!(sum >= all.len() * 5, "{sum}: they still go out");
+    net.cut = None;
+    net.run_for(5 * MINUTE);
+    for name in all {
+        assert_eq!(states(&net, 0, name), [State::Received]);
+    }
+}

@@ -169,7 +169,13 @@ impl AwaitingReceipt {
             true => Duration::ZERO,
             false => CONFIRMS,
         };
-        self.resend = now.saturating_add(wait);
+        let soonest = now.saturating_add(wait);
+        // A peer may speak and confirm nothing: what went out again behind an end of a silence keeps its own pace at the next.
+        if std::mem::replace(&mut self.resumed, true) {
+            self.resend = self.resend.max(soonest);
+            return;
+        }
+        self.resend = soonest;
         // `overdue` doubles the delay when it resends.
         self.delay = FIRST_RESEND / 2;
     }

@@ -68,7 +68,10 @@ impl Ledger {
                     waiting.hand(way, Handed::No);
                     waiting.last = Some(way.clone());
                 }
-                waiting.delay = (waiting.delay * 2).min(LAST_RESEND);
+                // A probe keeps the pace: that of all that waits goes on once something is heard.
+                if !matches!(due, Goes::Probe(_)) || parked {
+                    waiting.delay = (waiting.delay * 2).min(LAST_RESEND);
+                }
                 waiting.resend = now.saturating_add(waiting.delay);
             }
         }
@@ -83,6 +86,7 @@ impl Ledger {
             // Begin with the shortest wait again, `FIRST_RESEND`. Set half of it, since `overdue` doubles the delay when it
             // resends.
             waiting.delay = FIRST_RESEND / 2;
+            waiting.resumed = false;
         }
         self.due = Some(now);
         self.forget_silence(now);
