@@ -225,6 +225,48 @@ fn a_message_goes_by_the_first_carrier_that_is_up_and_after_its_back_off_by_the_
     assert_eq!(pair.state(name), State::Received);
 }
 
+/// Of a peer that is silent on one carrier nothing is known on another.
+#[test]
+fn a_new_message_to_a_silent_peer_goes_at_once_by_a_carrier_by_which_none_went_in_vain() {
+    let mut pair = Pair::new(&[NATS, post()]);
+    pair.tell(DAY);
+    pair.run_for(1_000);
+    pair.dead = vec![NATS, post()];
+    let old = pair.tell(DAY);
+    pair.run_for(11_000);
+    assert_eq!(pair.ways_of(old), [NATS, post(), NATS]);
+    let held = pair.tell(DAY);
+    assert_eq!(pair.ways_of(held), [], "of both nothing is heard");
+    pair.disconnect(&NATS);
+    pair.dead = vec![NATS];
+    let new = pair.tell(DAY);
+    assert_eq!(pair.ways_of(new), [post()]);
+    assert_eq!(times_taken(&pair.agents[BOB], new), 1);
+    pair.run_for(20_000);
+    for name in [old, held, new] {
+        assert_eq!(pair.state(name), State::Received);
+    }
+}
+
+/// The peer's mailbox takes all, and by the other carrier nothing is heard.
+#[test]
+fn what_a_mailbox_holds_keeps_no_new_message_from_it() {
+    let mut pair = Pair::new(&[NATS, post()]);
+    pair.tell(DAY);
+    pair.run_for(1_000);
+    pair.dead = vec![NATS, post()];
+    let bob = pair.agents[BOB].id();
+    for _ in 0..3 {
+        let name = pair.tell(DAY);
+        assert_eq!(pair.ways_of(name), [NATS]);
+        let at = pair.at();
+        let node = &mut pair.agents[ALICE].node;
+        node.turn(at).carriers().stored(&NATS, &bob, name);
+        pair.run_for(40_000);
+        assert!(pair.ways_of(name).contains(&post()));
+    }
+}
+
 #[test]
 fn an_address_is_the_carriers_own() {
     let mut pair = Pair::new(&[post(), NATS]);

@@ -55,13 +55,11 @@ impl WaysDoor<'_, '_> {
             KeptIn::Inbox | KeptIn::Request | KeptIn::Offers | KeptIn::Nowhere => {
                 let session = headers.session.and_then(|id| link.session_mut(id));
                 if let (Some(session), Some(first)) = (session, first) {
-                    if session
-                        .ledger
-                        .holds_back(headers.message_id, self.turn.at.now)
-                    {
+                    let (ledger, now) = (&mut session.ledger, self.turn.at.now);
+                    if ledger.holds_back(headers.message_id, now, &ways) {
                         return;
                     }
-                    session.ledger.sent_by(headers.message_id, first);
+                    ledger.sent_by(headers.message_id, first);
                 }
                 first.into_iter().cloned().collect::<Vec<_>>()
             }

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use super::{AwaitingReceipt, Ledger, Ways};
+use super::{AwaitingReceipt, Handed, Ledger, Ways};
 use crate::ids::MessageId;
 use crate::time::Timestamp;
 
@@ -82,15 +82,20 @@ impl Silence {
 }
 
 impl Ledger {
-    /// Whether a message that is new is held back, because the peer is silent and others went out to it in vain.
-    pub(crate) fn holds_back(&mut self, name: MessageId, now: Timestamp) -> bool {
+    /// Whether a message that is new is held back, because the peer is silent and others went out to it in vain, by the `ways`
+    /// that it could take. What a mailbox holds did not go out in vain, although the next way has to be tried for it.
+    pub(crate) fn holds_back(&mut self, name: MessageId, now: Timestamp, ways: &Ways) -> bool {
         if self.silence.lasts.is_none() {
             return false;
         }
         let Some(number) = self.names.get(&name).copied() else {
             return false;
         };
-        let in_vain = self.waits(now).any(|other| other != number);
+        let in_vain = self.waiting.iter().any(|(other, it)| {
+            let has_gone = it.last.as_ref().is_some_and(|last| ways.has(last));
+            let waits = now < it.message.headers.expires_at && has_gone;
+            *other != number && waits && !matches!(it.handed(), Handed::Stored(_))
+        });
         // A message that is signed anew went out in its first form.
         let never_left = in_vain && !self.anew.is_second(name);
         if let Some(waiting) = self.waiting.get_mut(&number) {
@@ -128,13 +133,6 @@ impl Ledger {
         }
     }
 
-    /// The numbers of what the peer could still take.
-    fn waits(&self, now: Timestamp) -> impl Iterator<Item = u64> {
-        let waiting = self.waiting.iter();
-        let alive = waiting.filter(move |(_, it)| now < it.message.headers.expires_at);
-        alive.map(|(number, _)| *number)
-    }
-
     /// The peer said something, or a carrier that it holds something for it.
     pub(super) fn end_silence(&mut self, now: Timestamp) {
         self.silence.heard = self.silence.heard.max(Some(now));
@@ -150,7 +148,8 @@ impl Ledger {
     /// A carrier is connected: a probe goes out now, and the rest once anything is heard. What went out before may have
     /// arrived although its confirmation was lost with the connection.
     pub fn probe(&mut self, now: Timestamp) {
-        let waits = self.waits(now).next().is_some();
+        let mut waiting = self.waiting.values();
+        let waits = waiting.any(|it| now < it.message.headers.expires_at);
         self.silence.lasts = waits.then_some((now, now));
     }
 
