@@ -10,9 +10,9 @@ use std::time::Duration;
 use async_nats::client::Client;
 use async_nats::{Message, StatusCode, Subscriber};
 use futures_util::StreamExt;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::Arrival;
 use crate::backlog::Backlog;
@@ -59,6 +59,8 @@ pub(crate) struct Confirmations {
     stream: String,
     store: Arc<MailboxStore>,
     pending: Mutex<PendingPublishes>,
+    /// Told of a message where none waited.
+    begun: Notify,
 }
 
 /// Numbered in their order, which is also that of the answers.
@@ -103,6 +105,7 @@ impl Confirmations {
             stream,
             store,
             pending: Mutex::default(),
+            begun: Notify::new(),
         });
         let task = tokio::spawn(hear_all(Arc::clone(&confirmations), subscriber, arrivals));
         Ok((confirmations, ConfirmationTask(task)))
@@ -113,6 +116,9 @@ impl Confirmations {
         let (sender, word) = oneshot::channel();
         let mut pending = self.pending();
         let number = pending.first + pending.waiting.len() as u64;
+        if pending.waiting.is_empty() {
+            self.begun.notify_one();
+        }
         pending.waiting.push_back(ExpectedConfirmation {
             since: Instant::now(),
             inbox: inbox.to_owned(),
@@ -195,7 +201,10 @@ impl PendingPublishes {
 
 async fn hear_all(confirmations: Arc<Confirmations>, mut answers: Subscriber, arrivals: Backlog) {
     let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        // Where nothing waits nothing expires. Ticks then were the most of what a daemon did that had nothing to do.
+        let waits = !confirmations.pending().waiting.is_empty();
         tokio::select! {
             answer = answers.next() => match answer {
                 Some(answer) => if confirmations.hear(&answer) {
@@ -203,7 +212,8 @@ async fn hear_all(confirmations: Arc<Confirmations>, mut answers: Subscriber, ar
                 },
                 None => return,
             },
-            _ = tick.tick() => confirmations.pending().expire(Instant::now()),
+            () = confirmations.begun.notified(), if !waits => {}
+            _ = tick.tick(), if waits => confirmations.pending().expire(Instant::now()),
         }
     }
 }
