@@ -63,7 +63,7 @@ impl Leaves {
     pub fn hostile(&self, household: usize) -> Server {
         let port = self.households[household].line.port;
         let dir = tempfile::tempdir().unwrap();
-        let conf = leaf_conf(port, HOUSEHOLDS[household]).replace("account: AGENTS", "account: $G");
+        let conf = leaf_conf(port, HOUSEHOLDS[household]).replace("account: AGENTS", "");
         std::fs::write(dir.path().join("hub-ca.pem"), &self.authority).unwrap();
         Server::start_in(dir, &format!("server_name: hostile\n{conf}"))
     }

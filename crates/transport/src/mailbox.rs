@@ -400,8 +400,9 @@ fn ready(pulled: &mut Option<Subscriber>) -> Option<Option<Message>> {
 const BATCH: usize = 256;
 /// How many bytes: what is asked for is held somewhere on our side when it comes.
 const BATCH_BYTES: usize = 8 << 20;
-/// How long a pull lasts.
-const EXPIRES: Duration = Duration::from_secs(30);
+/// How long a pull lasts. Where a line went silent, or somebody else listens for its answers, the server goes on giving
+/// mail to a pull of a connection that is gone: not for longer than this, and a start waits for its end.
+const EXPIRES: Duration = Duration::from_secs(8);
 /// How often the server shows that a pull still stands.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// After two missing signs of life the mailbox is looked after: a server that hands the mailbox to another one takes

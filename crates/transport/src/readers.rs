@@ -42,9 +42,11 @@ pub(crate) struct ReaderWatch {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Turn {
-    /// To look until no other program reads.
+    /// No connection has begun.
     #[default]
-    Waits,
+    NotYet,
+    /// To look until no other program reads, since then.
+    Waits(Instant),
     /// To read, since then.
     Reads(Instant),
 }
@@ -56,7 +58,7 @@ impl ReaderWatch {
         self.looks = 0;
         let is_read = standing.pulls > 0 && self.certain_from.is_none();
         if is_read || self.told == MailboxReaders::Other {
-            self.wait(now + LOOK);
+            self.wait(now, LOOK);
         } else {
             self.read(standing, now);
         }
@@ -64,7 +66,7 @@ impl ReaderWatch {
 
     /// Whether this connection may pull.
     pub(crate) fn may_read(&self) -> bool {
-        self.turn != Turn::Waits
+        matches!(self.turn, Turn::Reads(_))
     }
 
     /// When the mailbox is to be looked at.
@@ -107,7 +109,8 @@ impl ReaderWatch {
         now: Instant,
     ) -> Option<MailboxReaders> {
         match self.turn {
-            Turn::Waits => self.looked_while_waiting(standing, now),
+            Turn::NotYet => None,
+            Turn::Waits(since) => self.looked_while_waiting(standing, since, now),
             Turn::Reads(since) => self.looked_while_reading(standing.pulls > own, since, now),
         }
     }
@@ -120,12 +123,15 @@ impl ReaderWatch {
     fn looked_while_waiting(
         &mut self,
         standing: &ConsumerInfo,
+        since: Instant,
         now: Instant,
     ) -> Option<MailboxReaders> {
         self.next_look = Some(now + LOOK);
         if standing.pulls > 0 {
             self.looks = 0;
-            return self.tell(MailboxReaders::Other);
+            // The pulls of a process of ours that was killed end within this time.
+            let is_other = now.duration_since(since) >= LEFT_PULLS;
+            return is_other.then(|| self.tell(MailboxReaders::Other)).flatten();
         }
         self.looks += 1;
         // A reader that lost its connection with us comes back within seconds: it goes first.
@@ -162,7 +168,7 @@ impl ReaderWatch {
         if !is_settled {
             // Both began in the same moment: each steps back for a time of its own, and who returns first reads.
             let pause = FIRST_PAUSE + LONGEST_PAUSE.mul_f64(crate::backoff::fraction());
-            self.wait(now + pause);
+            self.wait(now, pause);
             return self.tell(MailboxReaders::Other);
         }
         self.tell(MailboxReaders::Both)
@@ -175,11 +181,11 @@ impl ReaderWatch {
         self.next_look = Some(now + LOOK);
     }
 
-    fn wait(&mut self, next_look: Instant) {
-        self.turn = Turn::Waits;
+    fn wait(&mut self, now: Instant, pause: Duration) {
+        self.turn = Turn::Waits(now);
         self.looks = 0;
         self.next_number = None;
-        self.next_look = Some(next_look);
+        self.next_look = Some(now + pause);
     }
 
     fn is_certain(&self, now: Instant) -> bool {
@@ -194,6 +200,8 @@ impl ReaderWatch {
 
 /// The pause between two looks, while it matters who reads.
 const LOOK: Duration = Duration::from_secs(2);
+/// How long the pulls of a process that is gone may stand: as long as a pull lasts, and the margin of a look.
+const LEFT_PULLS: Duration = Duration::from_secs(10);
 /// The pause between two looks of a connection that has read alone for long.
 const SELDOM: Duration = Duration::from_secs(60);
 /// From when on a reader counts as the one whose mailbox it is, and does not step back.
@@ -247,6 +255,9 @@ mod tests {
         watch.begin(&standing(1, 7), now);
         assert!(!watch.may_read());
         now += LOOK;
+        let left = watch.looked(&standing(1, 9), 0, now);
+        assert_eq!(left, None, "its own process may have left them");
+        now += LEFT_PULLS;
         assert_eq!(
             watch.looked(&standing(1, 9), 0, now),
             Some(MailboxReaders::Other)
@@ -346,8 +357,8 @@ mod tests {
     fn after_a_server_s_restart_who_had_waited_lets_the_reader_go_first() {
         let (now, mut watch) = (now(), ReaderWatch::default());
         watch.begin(&standing(1, 7), now);
-        watch.looked(&standing(1, 7), 0, now);
-        watch.begin(&standing(0, 7), now + LOOK);
+        watch.looked(&standing(1, 7), 0, now + LEFT_PULLS);
+        watch.begin(&standing(0, 7), now + LEFT_PULLS);
         assert!(!watch.may_read(), "the reader is not back yet");
     }
 }

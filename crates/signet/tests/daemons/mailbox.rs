@@ -158,7 +158,7 @@ fn stored(home: &Home, peer: &Home, expected: usize) -> bool {
 }
 
 /// Every one of them stands once in the log as accepted and once in the inbox.
-fn all_arrive_once(from: &Home, to: &Home, sent: &[String]) {
+pub fn all_arrive_once(from: &Home, to: &Home, sent: &[String]) {
     let start = Instant::now();
     let count = |lines: &[Value], id: &str| {
         messages(lines, "in", "accepted")

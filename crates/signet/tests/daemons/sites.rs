@@ -3,4 +3,5 @@
 mod account;
 mod cluster;
 
+mod hostile;
 mod leaves;
