@@ -44,11 +44,7 @@ impl Leaves {
         let hub = Server::start_in(dir, &conf);
         let household = |(name, homes): (&str, &Vec<&Home>)| {
             let line = Proxy::before(port);
-            let server = leaf(&line, name, &authority, |args| {
-                let own = own_config(homes, admin);
-                let own = own.iter().map(String::as_str);
-                homes[0].done(&args.iter().copied().chain(own).collect::<Vec<_>>())
-            });
+            let server = leaf(&line, name, homes, (admin, &authority));
             Household { server, line }
         };
         Self {
@@ -64,19 +60,31 @@ impl Leaves {
         let port = self.households[household].line.port;
         let dir = tempfile::tempdir().unwrap();
         let conf = leaf_conf(port, HOUSEHOLDS[household]).replace("account: AGENTS", "");
+        let refuses = |line: &&str| line.trim_start().starts_with("deny_");
+        assert_eq!(conf.lines().filter(refuses).count(), 2);
+        let conf: Vec<&str> = conf.lines().filter(|line| !refuses(line)).collect();
+        let conf = conf.join("\n");
         std::fs::write(dir.path().join("hub-ca.pem"), &self.authority).unwrap();
         Server::start_in(dir, &format!("server_name: hostile\n{conf}"))
     }
 }
 
-fn leaf(line: &Proxy, name: &str, authority: &str, config: impl Fn(&[&str]) -> String) -> Server {
+/// The server of a household; `admin` is the file of the administrator's seed, `authority` the certificate of the hub's.
+fn leaf(line: &Proxy, name: &str, homes: &[&Home], (admin, authority): (&Path, &str)) -> Server {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("leaf.conf"), leaf_conf(line.port, name)).unwrap();
+    let own = format!("\"agent.{}.inbox\"", AGENTS[0]);
+    let inboxes = listed(homes, |home| format!("\"agent.{}.inbox\"", home.agent));
+    let conf = leaf_conf(line.port, name);
+    assert!(conf.contains(&own), "{conf}");
+    let conf = conf.replace(&own, &inboxes);
+    std::fs::write(dir.path().join("leaf.conf"), conf).unwrap();
     std::fs::write(dir.path().join("hub-ca.pem"), authority).unwrap();
     let args = ["nats", "config", "--name", name, "--domain", name];
     let more = ["--include", "leaf.conf", "--store", "js"];
-    let args: Vec<&str> = args.into_iter().chain(more).collect();
-    Server::start_in(dir, &config(&args))
+    let own = own_config(homes, admin);
+    let own = own.iter().map(String::as_str);
+    let args: Vec<&str> = args.into_iter().chain(more).chain(own).collect();
+    Server::start_in(dir, &homes[0].done(&args))
 }
 
 /// `--admin` and the agents of a household, for `signet nats config`.
