@@ -13,12 +13,12 @@ pub const HOUSEHOLDS: [&str; 3] = ["house-one", "house-two", "house-three"];
 /// The hub and the servers of three households.
 pub struct Leaves {
     pub hub: Server,
-    pub households: Vec<Household>,
+    pub households: Vec<LeafServer>,
     authority: String,
 }
 
 /// The server of one household, and the line to the hub.
-pub struct Household {
+pub struct LeafServer {
     pub server: Server,
     pub line: Proxy,
 }
@@ -44,8 +44,8 @@ impl Leaves {
         let hub = Server::start_in(dir, &conf);
         let household = |(name, homes): (&str, &Vec<&Home>)| {
             let line = Proxy::before(port);
-            let server = leaf(&line, name, homes, (admin, &authority));
-            Household { server, line }
+            let server = leaf(&line, name, homes, admin, &authority);
+            LeafServer { server, line }
         };
         Self {
             households: HOUSEHOLDS.into_iter().zip(homes).map(household).collect(),
@@ -70,7 +70,7 @@ impl Leaves {
 }
 
 /// The server of a household; `admin` is the file of the administrator's seed, `authority` the certificate of the hub's.
-fn leaf(line: &Proxy, name: &str, homes: &[&Home], (admin, authority): (&Path, &str)) -> Server {
+fn leaf(line: &Proxy, name: &str, homes: &[&Home], admin: &Path, authority: &str) -> Server {
     let dir = tempfile::tempdir().unwrap();
     let own = format!("\"agent.{}.inbox\"", AGENTS[0]);
     let inboxes = listed(homes, |home| format!("\"agent.{}.inbox\"", home.agent));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{Handle, MailboxReaders};
+use crate::{Handle, Readership};
 
 /// One thing that came from the connection, in the order in which it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum Arrival {
     NoMailbox(String),
     /// Another program reads the mailbox as well, or does no more. Told when it changes; without a word this
     /// connection reads alone.
-    Readers(MailboxReaders),
+    Readers(Readership),
     /// Everything that waited in the mailbox when the connection came up has been handed over. Once a
     /// connection; on core NATS at once, since nothing waits there.
     Drained,

@@ -11,7 +11,7 @@
 //!
 //! * [`Nats`] sends, settles and stops, [`NatsInbox`] receives (`nats.rs`) [`Arrival`]s (`arrival.rs`).
 //! * [`Handle`] and [`Settlement`]: what the mailbox hears of a message (`handle.rs`).
-//! * [`MailboxReaders`]: whether another program reads the mailbox as well (`readers.rs`).
+//! * [`Readership`]: whether another program reads the mailbox as well (`readers.rs`).
 //! * [`Confirmation`] and [`Storage`]: what a peer's mailbox says of one of ours (`confirm.rs`).
 //! * [`set_up`]: makes the mailboxes of a household (`setup.rs`).
 //! * [`inspect`]: looks at a server as an agent sees it (`inspect.rs`).
@@ -71,7 +71,7 @@ pub use handle::{Handle, Settlement};
 pub use inspect::{HeldMail, Inspection, StoreUse, inspect};
 pub use nats::{Nats, NatsInbox};
 pub use place::{Mailbox, STREAM};
-pub use readers::MailboxReaders;
+pub use readers::Readership;
 pub use setup::{Made, SetupReport, SetupStep, set_up};
 pub use user::{is_user, new_user, user_of_seed};
 pub use wanted::{AgentPlace, SettingDifference, StreamOptions};

@@ -3,6 +3,7 @@
 //!
 //! The client library's pull stream is not used: docs/decisions/0013-our-own-reader-of-mailboxes.md says why.
 
+mod looks;
 mod readers;
 
 use std::ops::Range;
@@ -23,7 +24,7 @@ use crate::live::{ConnectionState, LiveConnection};
 use crate::outlet::{Flow, GaveUp, Outlet, Stop};
 use crate::pulls::{PullStatus, Pulls};
 use crate::signals::Signals;
-use crate::standing::{Absent, ConsumerInfo, DOUBT, ask};
+use crate::standing::{ConsumerInfo, ask};
 use crate::{Arrival, Error, Handle, Mailbox, Settlement};
 
 pub(crate) struct MailboxSession {
@@ -309,51 +310,6 @@ impl MailboxSession {
             );
         }
         Flow::On
-    }
-
-    /// Neither mail nor a sign of life for long: is the mailbox still there?
-    async fn look_after(&mut self) -> Flow {
-        self.pulls.forget();
-        self.heard = Instant::now();
-        match ask(&self.live.client, &self.mailbox).await {
-            // Go on only with the same mailbox: another creation time says that it was made anew. Then this connection counts
-            // as lost, and the next connect reports the lost store.
-            Ok(standing) if standing.created == self.drained.created() => {
-                self.certain = Instant::now();
-                Flow::On
-            }
-            Err(Absent::Silent) => self.doubt(),
-            Ok(_) | Err(Absent::Missing(_)) => Flow::Lost,
-        }
-    }
-
-    /// Nobody says whether the mailbox is there: in a cluster it may be on its way to another server.
-    fn doubt(&self) -> Flow {
-        if self.certain.elapsed() < DOUBT {
-            Flow::On
-        } else {
-            Flow::Lost
-        }
-    }
-
-    async fn look_at_rest(&mut self) -> Flow {
-        match ask(&self.live.client, &self.mailbox).await {
-            Ok(standing) => self.drained.look(&standing, Instant::now()),
-            Err(Absent::Silent) => {
-                self.drained.postpone(Instant::now());
-                return self.doubt();
-            }
-            Err(Absent::Missing(_)) => return Flow::Lost,
-        }
-        self.tell_drained().await
-    }
-
-    async fn tell_drained(&mut self) -> Flow {
-        if self.may_read() && self.drained.is_now() {
-            self.outlet.send(Arrival::Drained).await
-        } else {
-            Flow::On
-        }
     }
 
     /// What had arrived before the connection went down is not lost with it.

@@ -13,7 +13,7 @@ use crate::standing::ConsumerInfo;
 
 /// Who reads the mailbox of this agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum MailboxReaders {
+pub enum Readership {
     /// This connection alone.
     #[default]
     Own,
@@ -26,9 +26,9 @@ pub enum MailboxReaders {
 /// What this side knows of the readers of its mailbox, from one connection to the next.
 #[derive(Debug, Default)]
 pub(crate) struct ReaderWatch {
-    turn: Turn,
+    turn: ReaderTurn,
     /// What was told last.
-    told: MailboxReaders,
+    told: Readership,
     /// Until when pulls of a lost connection of this process may stand at the server.
     own_pulls_until: Option<Instant>,
     /// From when on pulls and deliveries to others are certainly not those of a lost connection.
@@ -41,7 +41,7 @@ pub(crate) struct ReaderWatch {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Turn {
+enum ReaderTurn {
     /// No connection has begun.
     #[default]
     NotYet,
@@ -57,7 +57,7 @@ impl ReaderWatch {
         self.certain_from = self.own_pulls_until.take().filter(|until| *until > now);
         self.looks = 0;
         let is_read = standing.pulls > 0 && self.certain_from.is_none();
-        if is_read || self.told == MailboxReaders::Other {
+        if is_read || self.told == Readership::Other {
             self.wait(now, LOOK);
         } else {
             self.read(standing, now);
@@ -66,7 +66,7 @@ impl ReaderWatch {
 
     /// Whether this connection may pull.
     pub(crate) fn may_read(&self) -> bool {
-        matches!(self.turn, Turn::Reads(_))
+        matches!(self.turn, ReaderTurn::Reads(_))
     }
 
     /// When the mailbox is to be looked at.
@@ -86,7 +86,7 @@ impl ReaderWatch {
         number: u64,
         in_cluster: bool,
         now: Instant,
-    ) -> Option<MailboxReaders> {
+    ) -> Option<Readership> {
         let expected = self.next_number.replace(number.saturating_add(1));
         let left_out = expected.is_some_and(|expected| number > expected);
         if !left_out || !self.is_certain(now) {
@@ -98,7 +98,7 @@ impl ReaderWatch {
         }
         self.looks = 0;
         self.next_look = Some(now + LOOK);
-        self.tell(MailboxReaders::Both)
+        self.tell(Readership::Both)
     }
 
     /// The mailbox was looked at, while at most `own` pulls of this connection stood. Returns what is to be told.
@@ -107,11 +107,11 @@ impl ReaderWatch {
         standing: &ConsumerInfo,
         own: usize,
         now: Instant,
-    ) -> Option<MailboxReaders> {
+    ) -> Option<Readership> {
         match self.turn {
-            Turn::NotYet => None,
-            Turn::Waits(since) => self.looked_while_waiting(standing, since, now),
-            Turn::Reads(since) => self.looked_while_reading(standing.pulls > own, since, now),
+            ReaderTurn::NotYet => None,
+            ReaderTurn::Waits(since) => self.looked_while_waiting(standing, since, now),
+            ReaderTurn::Reads(since) => self.looked_while_reading(standing.pulls > own, since, now),
         }
     }
 
@@ -125,21 +125,21 @@ impl ReaderWatch {
         standing: &ConsumerInfo,
         since: Instant,
         now: Instant,
-    ) -> Option<MailboxReaders> {
+    ) -> Option<Readership> {
         self.next_look = Some(now + LOOK);
         if standing.pulls > 0 {
             self.looks = 0;
             // The pulls of a process of ours that was killed end within this time.
             let is_other = now.duration_since(since) >= LEFT_PULLS;
-            return is_other.then(|| self.tell(MailboxReaders::Other)).flatten();
+            return is_other.then(|| self.tell(Readership::Other)).flatten();
         }
         self.looks += 1;
         // A reader that lost its connection with us comes back within seconds: it goes first.
-        if self.told == MailboxReaders::Other && self.looks < LOOKS_BEFORE_A_TURN {
+        if self.told == Readership::Other && self.looks < LOOKS_BEFORE_A_TURN {
             return None;
         }
         self.read(standing, now);
-        self.tell(MailboxReaders::Own)
+        self.tell(Readership::Own)
     }
 
     fn looked_while_reading(
@@ -147,10 +147,10 @@ impl ReaderWatch {
         others: bool,
         since: Instant,
         now: Instant,
-    ) -> Option<MailboxReaders> {
+    ) -> Option<Readership> {
         let is_settled = now.duration_since(since) >= SETTLED;
         self.next_look = Some(now + if is_settled { SELDOM } else { LOOK });
-        if !self.is_certain(now) || others == (self.told == MailboxReaders::Both) {
+        if !self.is_certain(now) || others == (self.told == Readership::Both) {
             self.looks = 0;
             return None;
         }
@@ -158,7 +158,7 @@ impl ReaderWatch {
         if !others {
             // Somebody who pulls now and then is seen at few looks: take it back late.
             let is_over = self.looks >= LOOKS_TO_TAKE_BACK;
-            return is_over.then(|| self.tell(MailboxReaders::Own)).flatten();
+            return is_over.then(|| self.tell(Readership::Own)).flatten();
         }
         self.next_look = Some(now + LOOK);
         if self.looks < LOOKS_TO_TELL {
@@ -169,20 +169,20 @@ impl ReaderWatch {
             // Both began in the same moment: each steps back for a time of its own, and who returns first reads.
             let pause = FIRST_PAUSE + LONGEST_PAUSE.mul_f64(crate::backoff::fraction());
             self.wait(now, pause);
-            return self.tell(MailboxReaders::Other);
+            return self.tell(Readership::Other);
         }
-        self.tell(MailboxReaders::Both)
+        self.tell(Readership::Both)
     }
 
     fn read(&mut self, standing: &ConsumerInfo, now: Instant) {
-        self.turn = Turn::Reads(now);
+        self.turn = ReaderTurn::Reads(now);
         self.looks = 0;
         self.next_number = Some(standing.deliveries.saturating_add(1));
         self.next_look = Some(now + LOOK);
     }
 
     fn wait(&mut self, now: Instant, pause: Duration) {
-        self.turn = Turn::Waits(now);
+        self.turn = ReaderTurn::Waits(now);
         self.looks = 0;
         self.next_number = None;
         self.next_look = Some(now + pause);
@@ -192,7 +192,7 @@ impl ReaderWatch {
         self.certain_from.is_none_or(|from| now >= from)
     }
 
-    fn tell(&mut self, readers: MailboxReaders) -> Option<MailboxReaders> {
+    fn tell(&mut self, readers: Readership) -> Option<Readership> {
         let before = std::mem::replace(&mut self.told, readers);
         (before != readers).then_some(readers)
     }
@@ -260,17 +260,14 @@ mod tests {
         now += LEFT_PULLS;
         assert_eq!(
             watch.looked(&standing(1, 9), 0, now),
-            Some(MailboxReaders::Other)
+            Some(Readership::Other)
         );
         assert_eq!(watch.looked(&standing(1, 9), 0, now), None, "told once");
         for _ in 1..LOOKS_BEFORE_A_TURN {
             assert_eq!(watch.looked(&standing(0, 9), 0, now), None);
             assert!(!watch.may_read());
         }
-        assert_eq!(
-            watch.looked(&standing(0, 9), 0, now),
-            Some(MailboxReaders::Own)
-        );
+        assert_eq!(watch.looked(&standing(0, 9), 0, now), Some(Readership::Own));
         assert!(watch.may_read());
         assert_eq!(watch.came(10, false, now), None);
     }
@@ -299,7 +296,7 @@ mod tests {
         );
         assert_eq!(watch.looked(&standing(2, 12), 1, back), None);
         let late = now + Duration::from_secs(36);
-        assert_eq!(watch.came(14, false, late), Some(MailboxReaders::Both));
+        assert_eq!(watch.came(14, false, late), Some(Readership::Both));
         watch.begin(&standing(1, 7), late);
         assert!(!watch.may_read(), "this side had no pull for long");
     }
@@ -309,7 +306,7 @@ mod tests {
         let now = now();
         let mut watch = reading(now, SETTLED);
         assert_eq!(watch.came(8, false, now), None);
-        assert_eq!(watch.came(10, false, now), Some(MailboxReaders::Both));
+        assert_eq!(watch.came(10, false, now), Some(Readership::Both));
         assert_eq!(watch.came(12, false, now), None, "told once");
         assert!(watch.may_read());
         for _ in 1..LOOKS_TO_TAKE_BACK {
@@ -317,7 +314,7 @@ mod tests {
         }
         assert_eq!(
             watch.looked(&standing(1, 12), 1, now),
-            Some(MailboxReaders::Own)
+            Some(Readership::Own)
         );
     }
 
@@ -332,7 +329,7 @@ mod tests {
         assert_eq!(watch.looked(&standing(2, 30), 1, now), None);
         assert_eq!(
             watch.looked(&standing(2, 30), 1, now),
-            Some(MailboxReaders::Both)
+            Some(Readership::Both)
         );
     }
 
@@ -343,7 +340,7 @@ mod tests {
         assert_eq!(watch.looked(&standing(2, 7), 1, now), None);
         assert_eq!(
             watch.looked(&standing(2, 7), 1, now),
-            Some(MailboxReaders::Other)
+            Some(Readership::Other)
         );
         assert!(!watch.may_read());
         let pause = watch.next_look(now) - now;

@@ -135,9 +135,9 @@ fn news(arrival: Arrival) -> News {
         Arrival::Connected => News::Connected,
         Arrival::NoMailbox(why) => News::NoMailbox(why),
         Arrival::Readers(readers) => News::Readers(match readers {
-            signet_transport::MailboxReaders::Own => MailboxReaders::Own,
-            signet_transport::MailboxReaders::Other => MailboxReaders::Other,
-            signet_transport::MailboxReaders::Both => MailboxReaders::Both,
+            signet_transport::Readership::Own => MailboxReaders::Own,
+            signet_transport::Readership::Other => MailboxReaders::Other,
+            signet_transport::Readership::Both => MailboxReaders::Both,
         }),
         Arrival::Drained => News::Drained,
         Arrival::StoreLost => News::StoreLost,

@@ -9,7 +9,7 @@ use super::{EXPIRES, MailboxSession};
 use crate::drained::Drained;
 use crate::outlet::Flow;
 use crate::standing::{Absent, ask};
-use crate::{Arrival, MailboxReaders, Settlement};
+use crate::{Arrival, Readership, Settlement};
 
 impl MailboxSession {
     /// Whether this connection reads, and is not to wait for another reader.
@@ -52,10 +52,10 @@ impl MailboxSession {
         }
     }
 
-    pub(super) async fn tell_readers(&mut self, readers: MailboxReaders) -> Flow {
+    pub(super) async fn tell_readers(&mut self, readers: Readership) -> Flow {
         match readers {
-            MailboxReaders::Own => tracing::info!("nobody else reads the mailbox any more"),
-            MailboxReaders::Other | MailboxReaders::Both => {
+            Readership::Own => tracing::info!("nobody else reads the mailbox any more"),
+            Readership::Other | Readership::Both => {
                 tracing::warn!(?readers, "another program reads the mailbox of this agent");
             }
         }

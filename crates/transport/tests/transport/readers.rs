@@ -7,15 +7,15 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use signet_testkit::{Proxy, Server};
 use signet_transport::{
-    Arrival, ConnectionConfig, Mailbox, MailboxReaders, Nats, NatsInbox, Settlement, Storage,
+    Arrival, ConnectionConfig, Mailbox, Nats, NatsInbox, Readership, Settlement, Storage,
 };
 use tokio::time::timeout;
 
 use crate::mailbox::{ALPHA, config, house, message, next, number, up, wait_for};
 
-const OTHER: Arrival = Arrival::Readers(MailboxReaders::Other);
-const OWN: Arrival = Arrival::Readers(MailboxReaders::Own);
-const BOTH: Arrival = Arrival::Readers(MailboxReaders::Both);
+const OTHER: Arrival = Arrival::Readers(Readership::Other);
+const OWN: Arrival = Arrival::Readers(Readership::Own);
+const BOTH: Arrival = Arrival::Readers(Readership::Both);
 
 /// Without this the second took 481 copies out of the mailbox, and nobody was told.
 #[tokio::test]
@@ -59,10 +59,10 @@ async fn of_two_that_begin_in_the_same_moment_one_reads_in_the_end() {
     );
     let (one, other) = (one.unwrap(), other.unwrap());
     let begun = Instant::now();
-    let (mut readers, mut inboxes) = ([MailboxReaders::Own; 2], [one.1, other.1]);
+    let (mut readers, mut inboxes) = ([Readership::Own; 2], [one.1, other.1]);
     while readers
         .iter()
-        .filter(|readers| **readers == MailboxReaders::Own)
+        .filter(|readers| **readers == Readership::Own)
         .count()
         != 1
         || begun.elapsed() < Duration::from_secs(5)
@@ -79,7 +79,7 @@ async fn of_two_that_begin_in_the_same_moment_one_reads_in_the_end() {
     }
     let reader = readers
         .iter()
-        .position(|readers| *readers == MailboxReaders::Own)
+        .position(|readers| *readers == Readership::Own)
         .unwrap();
     for n in 0..50 {
         beta.publish(ALPHA.into(), number(n)).await.unwrap();
@@ -135,7 +135,7 @@ async fn a_thief_that_takes_one_message_and_leaves_is_told_with_the_next() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(told, Some(MailboxReaders::Both));
+    assert_eq!(told, Some(Readership::Both));
     let stolen = timeout(Duration::from_secs(5), thief.1.next())
         .await
         .unwrap()
