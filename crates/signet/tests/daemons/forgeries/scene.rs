@@ -11,7 +11,7 @@ use signet::config::Config;
 use signet::home::Home;
 use signet::lock::HomeLock;
 use signet::memory::{Memory, MemoryError};
-use signet_audit::{CheckpointKeys, Log};
+use signet_audit::{CheckpointKeys, Log, LogError};
 use signet_proto::certificate::Certificate;
 use signet_proto::entry::{Direction, Entry, Evidence, Ruling, Verdict};
 use signet_proto::envelope::Message;
@@ -141,13 +141,17 @@ impl Victim {
 
     pub(crate) fn with<T>(
         &self,
-        what: impl FnOnce(&HomeLock, &Config) -> Result<T, MemoryError>,
+        what: impl Fn(&HomeLock, &Config) -> Result<T, MemoryError>,
     ) -> Result<T, MemoryError> {
         let home = Home::at(self.dir.path());
-        // Try again if the lock is held: another test may be starting a process, which holds this process's open files,
+        // Try again if a lock, that of the home or that of the log, is held: another test may be starting a process, which holds this process's open files,
         // and with them the lock, until it runs its own program.
         let lock = house::eventually("the lock is free", || HomeLock::acquire(&home).ok());
-        what(&lock, &Config::load(&home).unwrap())
+        let config = Config::load(&home).unwrap();
+        house::eventually("the log is free", || match what(&lock, &config) {
+            Err(MemoryError::Log(LogError::Held(_))) => None,
+            done => Some(done),
+        })
     }
 
     /// Every message line with this direction and ruling.

@@ -70,6 +70,10 @@ fn killed_with_9_a_daemon_reads_its_mailbox_again_within_ten_seconds_and_nobody_
     alice.ping(&bob);
     for n in 0..5 {
         bob.kill();
+        // What a server gives to a connection before it has noticed its end comes again after 30 s.
+        eventually("the server has noticed", || {
+            (reader(&bob)["health"] == "well").then_some(())
+        });
         let sent = alice
             .send(&bob, "notification", &json!({ "n": n }))
             .unwrap();
