@@ -38,6 +38,8 @@ pub(crate) struct ReaderWatch {
     /// How many looks in a row showed the opposite of what was told.
     looks: u32,
     next_look: Option<Instant>,
+    /// The number of deliveries that a look found where mail waited, and when it was found first.
+    untaken: Option<(u64, Instant)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -127,7 +129,7 @@ impl ReaderWatch {
         now: Instant,
     ) -> Option<Readership> {
         self.next_look = Some(now + LOOK);
-        if standing.pulls > 0 {
+        if standing.pulls > 0 && !self.is_left_untaken(standing, now) {
             self.looks = 0;
             // The pulls of a process of ours that was killed end within this time.
             let is_other = now.duration_since(since) >= LEFT_PULLS;
@@ -135,11 +137,25 @@ impl ReaderWatch {
         }
         self.looks += 1;
         // A reader that lost its connection with us comes back within seconds: it goes first.
-        if self.told == Readership::Other && self.looks < LOOKS_BEFORE_A_TURN {
+        if standing.pulls == 0 && self.told == Readership::Other && self.looks < LOOKS_BEFORE_A_TURN
+        {
             return None;
         }
         self.read(standing, now);
         self.tell(Readership::Own)
+    }
+
+    /// Whether mail has waited for long and nobody took any, whatever pulls the server counts: a program that reads takes
+    /// what there is at once.
+    fn is_left_untaken(&mut self, standing: &ConsumerInfo, now: Instant) -> bool {
+        let waits = standing.fresh > 0;
+        let before = self
+            .untaken
+            .filter(|(deliveries, _)| waits && *deliveries == standing.deliveries);
+        let (_, since) = *self
+            .untaken
+            .insert(before.unwrap_or((standing.deliveries, now)));
+        now.duration_since(since) >= UNTAKEN
     }
 
     fn looked_while_reading(
@@ -185,6 +201,7 @@ impl ReaderWatch {
         self.turn = ReaderTurn::Waits(now);
         self.looks = 0;
         self.next_number = None;
+        self.untaken = None;
         self.next_look = Some(now + pause);
     }
 
@@ -202,6 +219,8 @@ impl ReaderWatch {
 const LOOK: Duration = Duration::from_secs(2);
 /// How long the pulls of a process that is gone may stand: as long as a pull lasts, and the margin of a look.
 const LEFT_PULLS: Duration = Duration::from_secs(10);
+/// For how long mail waits untaken until the pulls that stand are nobody's.
+const UNTAKEN: Duration = Duration::from_secs(30);
 /// The pause between two looks of a connection that has read alone for long.
 const SELDOM: Duration = Duration::from_secs(60);
 /// From when on a reader counts as the one whose mailbox it is, and does not step back.
@@ -278,6 +297,24 @@ mod tests {
         watch.begin(&standing(1, 7), now);
         assert!(!watch.may_read());
         assert_eq!(watch.looked(&standing(0, 7), 0, now + LOOK), None);
+        assert!(watch.may_read());
+    }
+
+    #[test]
+    fn pulls_that_take_nothing_of_what_waits_keep_nobody_from_reading_for_ever() {
+        let (now, mut watch) = (now(), ReaderWatch::default());
+        let waits = |deliveries| ConsumerInfo {
+            fresh: 3,
+            ..standing(1, deliveries)
+        };
+        watch.begin(&waits(7), now);
+        watch.looked(&waits(7), 0, now);
+        watch.looked(&waits(8), 0, now + UNTAKEN);
+        assert!(!watch.may_read(), "somebody takes mail");
+        watch.looked(&standing(1, 8), 0, now + UNTAKEN * 2);
+        watch.looked(&waits(8), 0, now + UNTAKEN * 2);
+        assert!(!watch.may_read(), "there was nothing to take");
+        watch.looked(&waits(8), 0, now + UNTAKEN * 3);
         assert!(watch.may_read());
     }
 
