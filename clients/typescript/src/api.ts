@@ -361,7 +361,7 @@ export type LogHead = {
     seq: number;
 };
 
-/** Who reads the mailbox of the agent. A mailbox gives each message to one reader alone. */
+/** The readers of the mailbox of the agent. A mailbox gives each message to one reader alone. */
 export type MailboxReaders = "own" | "both" | "other";
 
 /** A message that came: in the inbox, as the answer to a `send`, or as it arrives. */
@@ -941,7 +941,7 @@ export type Status = {
     "log-fault"?: string | null;
     /** Whether mail waits in a mailbox while the daemon is away. */
     mailbox: boolean;
-    /** Who reads that mailbox. */
+    /** The readers of that mailbox. */
     "mailbox-readers"?: MailboxReaders;
     /** The command that tells the person, where the configuration names one. */
     notify?: NotifyState | null;

@@ -32,7 +32,7 @@ pub struct Status {
     pub refusing: Option<Refusing>,
     /// Whether mail waits in a mailbox while the daemon is away.
     pub mailbox: bool,
-    /// Who reads that mailbox.
+    /// The readers of that mailbox.
     #[serde(default)]
     pub mailbox_readers: MailboxReaders,
     /// How many messages wait in the inbox.
@@ -50,7 +50,7 @@ pub struct Status {
     pub private: Option<Private>,
 }
 
-/// Who reads the mailbox of the agent. A mailbox gives each message to one reader alone.
+/// The readers of the mailbox of the agent. A mailbox gives each message to one reader alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -277,5 +277,5 @@ class Status:
     clock: dict[str, Any] | None = None
     #: The agents that are known.
     peers: list[Peer] = field(default_factory=list)
-    #: Who reads that mailbox.
+    #: The readers of that mailbox.
     mailbox_readers: str = ""

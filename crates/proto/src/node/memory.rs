@@ -30,8 +30,8 @@ pub(super) struct Changed {
     pub(super) established: Option<Box<Established>>,
     /// What moved of our messages.
     pub(super) fates: Vec<Fate>,
-    /// What certainly never left of what waited for receipts, and as what it ends: by a line of its own, since the log does not
-    /// say so otherwise.
+    /// The messages that waited for receipts and certainly never left, and as what each ends: by a line of its own, since the
+    /// log does not say so otherwise.
     pub(super) unsent: Vec<Fate>,
     /// Whose log was put back to an older copy, as a receipt of that peer's shows.
     pub(super) misfit: Option<(AgentId, Misfit)>,

@@ -15,7 +15,7 @@ pub(super) struct Connections {
     up: BTreeSet<CarrierId>,
     /// The carriers whose server answers and refuses the agent's login.
     login_refused: BTreeSet<CarrierId>,
-    /// Who reads the mailboxes of this agent, where another program does.
+    /// The readers of this agent's mailboxes, by carrier, once a carrier has told of them.
     readers: BTreeMap<CarrierId, MailboxReaders>,
     /// The servers that the daemon is to be connected with, in words.
     servers: String,
@@ -58,7 +58,7 @@ impl Connections {
         !self.login_refused.is_empty()
     }
 
-    /// Who reads the mailboxes of this agent: the worst of all carriers.
+    /// The readers of this agent's mailboxes: the worst that any carrier has told.
     pub(super) fn readers(&self) -> MailboxReaders {
         self.readers.values().max().copied().unwrap_or_default()
     }

@@ -53,12 +53,6 @@ impl MailboxSession {
     }
 
     pub(super) async fn tell_readers(&mut self, readers: Readership) -> Flow {
-        match readers {
-            Readership::Own => tracing::info!("nobody else reads the mailbox any more"),
-            Readership::Other | Readership::Both => {
-                tracing::warn!(?readers, "another program reads the mailbox of this agent");
-            }
-        }
         self.outlet.send(Arrival::Readers(readers)).await
     }
 

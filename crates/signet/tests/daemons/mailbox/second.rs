@@ -70,7 +70,7 @@ fn killed_with_9_a_daemon_reads_its_mailbox_again_within_ten_seconds_and_nobody_
     alice.ping(&bob);
     for n in 0..5 {
         bob.kill();
-        // What a server gives to a connection before it has noticed its end comes again after 30 s.
+        // A message that the server gives to a connection before it has noticed its end comes again after 30 s.
         eventually("the server has noticed", || {
             (reader(&bob)["health"] == "well").then_some(())
         });
@@ -125,7 +125,7 @@ fn is_read_by(home: &Home, who: &str) {
     });
 }
 
-/// What the doctor finds about the readers of the mailbox.
+/// The doctor's finding about the readers of the mailbox.
 fn reader(home: &Home) -> Value {
     let output = home.cli(&["doctor", "--json"]);
     let text = String::from_utf8(output.stdout.clone()).unwrap();

@@ -11,7 +11,7 @@ use super::leaves::set_up;
 use crate::house::{Home, House, Leaves, eventually};
 use crate::mailbox::all_arrive_once;
 
-/// What the attacker does on a server of its own, which the hub takes for the household's.
+/// One step of the attacker on a server of its own, which the hub takes for the household's.
 struct Attempt {
     kind: &'static str,
     step: Step,
@@ -179,7 +179,7 @@ impl Attacker {
         self.client.flush().await.unwrap();
     }
 
-    /// What came within `time`, with the attacker's own messages left out: subject and payload.
+    /// The messages that came within `time`, with the attacker's own messages left out: subject and payload.
     async fn heard(&self, time: Duration) -> Vec<(String, String)> {
         let (until, mut seen) = (Instant::now() + time, Vec::new());
         let mut heard = self.heard.lock().await;

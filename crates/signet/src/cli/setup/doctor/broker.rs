@@ -236,7 +236,7 @@ fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<CheckResult> {
     vec![found, reader(readers.ok(), held.is_read)]
 }
 
-/// Who takes mail out of the mailbox; `readers` is the word of the daemon, where one runs.
+/// The finding about programs that take mail out of the mailbox; `readers` is the word of the daemon, where one runs.
 fn reader(readers: Option<MailboxReaders>, is_read: bool) -> CheckResult {
     let check = DoctorCheck::of("reader", "who takes mail out of the mailbox");
     match readers {

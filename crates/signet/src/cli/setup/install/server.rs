@@ -83,6 +83,7 @@ pub(super) fn configure(machine: &Machine) -> Result<bool, CliError> {
     }
     let server = ServerConf {
         name: SERVER_NAME,
+        domain: None,
         include: None,
         listen: LISTEN,
         store: STORE,
@@ -91,7 +92,6 @@ pub(super) fn configure(machine: &Machine) -> Result<bool, CliError> {
         system: None,
         // Reserve room for all agents from the start: a running server takes over new users on a reload, but
         // no new limit of its store.
-        domain: None,
         shares: SHARES,
         files: None,
     };

@@ -245,6 +245,7 @@ impl OwnServer {
         let (pid, log) = (text(self.directory.join(PID)), text(self.log_file()));
         let server = ServerConf {
             name: SERVER_NAME,
+            domain: None,
             include: None,
             listen: &facts.listen,
             store: &text(self.directory.join("store")),
@@ -253,7 +254,6 @@ impl OwnServer {
             system: None,
             // Reserve room for all agents from the start: a running server takes over new users on a reload, but
             // no new limit of its store.
-            domain: None,
             shares: SHARES,
             files: Some((&pid, &log)),
         };
