@@ -125,7 +125,12 @@ impl Home {
 
     /// Another server than that of the house.
     pub fn served_by(&mut self, port: u16) {
-        self.signet.set_server(format!("nats://127.0.0.1:{port}"));
+        self.served_at(format!("nats://127.0.0.1:{port}"));
+    }
+
+    /// The same by its address.
+    pub fn served_at(&mut self, url: String) {
+        self.signet.set_server(url);
     }
 
     /// No server at all, but what its configuration names.

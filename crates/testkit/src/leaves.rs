@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use tempfile::TempDir;
-
-use crate::{Home, Proxy, Server, free_port};
+use crate::{Home, Proxy, Server, TlsAuthority, free_port};
 
 /// The names of the households, as the page has them.
 pub const HOUSEHOLDS: [&str; 3] = ["house-one", "house-two", "house-three"];
@@ -28,7 +25,9 @@ impl Leaves {
     /// them. The seed of the administrator is made in `admin`.
     pub fn of(homes: &[Vec<&Home>; 3], admin: &Path) -> Self {
         let port = free_port();
-        let (authority, dir) = certified();
+        let (authority, dir) = (TlsAuthority::default(), tempfile::tempdir().unwrap());
+        authority.certify(dir.path(), "hub", "127.0.0.1");
+        let authority = authority.certificate;
         let mut conf = HUB.replace("0.0.0.0:7422", &format!("127.0.0.1:{port}"));
         for (homes, agent) in homes.iter().zip(AGENTS) {
             let inbox = |home: &&Home| format!("\"agent.{}.inbox\"", home.agent);
@@ -111,22 +110,6 @@ fn leaf_conf(port: u16, household: &str) -> String {
 
 fn listed(homes: &[&Home], form: impl Fn(&&Home) -> String) -> String {
     homes.iter().map(form).collect::<Vec<_>>().join(", ")
-}
-
-/// The certificate of an authority, and a folder with the hub's own certificate and key.
-fn certified() -> (String, TempDir) {
-    let dir = tempfile::tempdir().unwrap();
-    let mut params = CertificateParams::new([]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&key).unwrap().pem();
-    let issuer = Issuer::new(params, key);
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
-    let signed = params.signed_by(&key, &issuer).unwrap();
-    std::fs::write(dir.path().join("hub.pem"), signed.pem()).unwrap();
-    std::fs::write(dir.path().join("hub-key.pem"), key.serialize_pem()).unwrap();
-    (authority, dir)
 }
 
 /// The agents of the page, one a household.

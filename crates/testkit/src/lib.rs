@@ -18,6 +18,7 @@
     missing_docs
 )]
 
+mod authority;
 pub mod bench;
 pub mod bus;
 mod chance;
@@ -43,6 +44,7 @@ pub mod traffic;
 
 use std::time::{Duration, Instant};
 
+pub use authority::TlsAuthority;
 pub use chance::{Dice, StopAtEnd};
 pub use cluster::Cluster;
 pub use ear::Ear;

@@ -13,7 +13,8 @@ use crate::{Error, Mailbox};
 /// Everything a connection needs. [`ConnectionConfig::new`] fills in the defaults.
 #[derive(Clone)]
 pub struct ConnectionConfig {
-    /// `nats://host:port` or `tls://host:port`, tried in turn. Credentials do not belong here.
+    /// `nats://host:port` or `tls://host:port`, and over a WebSocket `ws://host:port` or `wss://host:port/path`, tried in turn.
+    /// Credentials do not belong here.
     pub servers: Vec<String>,
     /// Whether the servers of a cluster are tried as well of which one of `servers` tells.
     pub discovers_servers: bool,
@@ -94,7 +95,13 @@ impl ConnectionConfig {
                 ));
             }
             let parsed = server.parse::<async_nats::ServerAddr>();
-            parsed.map_err(|e| setting("servers", &format!("{server}: {e}")))?;
+            let parsed = parsed.map_err(|e| setting("servers", &format!("{server}: {e}")))?;
+            // The client library never changes a `ws://` connection over to TLS, whatever the other settings ask for: it would
+            // log in in clear.
+            if parsed.scheme() == "ws" && self.tls.is_demanded() {
+                let reason = format!("{server} is without TLS, which `tls` demands: write wss://");
+                return Err(setting("servers", &reason));
+            }
         }
         Ok(())
     }
@@ -175,7 +182,7 @@ impl fmt::Debug for Secret {
 /// Encryption of the connection.
 #[derive(Debug, Clone, Default)]
 pub struct NatsTls {
-    /// Refuse a server without TLS. Implied by `tls://`, by `ca` and by `cert`.
+    /// Refuse a server without TLS. Implied by `tls://` and `wss://`, by `ca` and by `cert`.
     pub required: bool,
     /// Authorities to trust instead of the system's, in PEM.
     pub ca: Option<PathBuf>,
@@ -186,10 +193,14 @@ pub struct NatsTls {
 }
 
 impl NatsTls {
+    /// Whether a server without TLS is refused, whatever its address begins with.
+    fn is_demanded(&self) -> bool {
+        self.required || self.ca.is_some() || self.cert.is_some()
+    }
+
     fn apply(&self, mut options: ConnectOptions) -> Result<ConnectOptions, Error> {
         self.look_at_files()?;
-        let required = self.required || self.ca.is_some() || self.cert.is_some();
-        options = options.require_tls(required);
+        options = options.require_tls(self.is_demanded());
         if let Some(ca) = &self.ca {
             options = options.add_root_certificates(ca.clone());
         }
@@ -275,6 +286,8 @@ fn login_file(path: &Path, reason: &str) -> Error {
     }
 }
 
+/// How the address of a server begins: NATS by itself and over a WebSocket, each without TLS or with it.
+pub const SCHEMES: [&str; 4] = ["nats://", "tls://", "ws://", "wss://"];
 const CERTIFICATE: &str = "BEGIN CERTIFICATE";
 /// Of every kind of private key.
 const PRIVATE_KEY: &str = "PRIVATE KEY";
@@ -327,6 +340,18 @@ mod tests {
             error.contains("no password") && !error.contains("hunter2"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_websocket_in_clear_is_refused_where_tls_is_demanded() {
+        let mut config = config();
+        config.servers = vec!["ws://127.0.0.1:80".into()];
+        config.options().expect("usable");
+        config.tls.required = true;
+        let error = config.options().expect_err("refused").to_string();
+        assert!(error.contains("write wss://"), "{error}");
+        config.servers = vec!["wss://127.0.0.1/nats".into()];
+        config.options().expect("usable");
     }
 
     #[test]

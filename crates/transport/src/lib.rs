@@ -64,7 +64,7 @@ mod wanted;
 
 pub use arrival::Arrival;
 pub use backoff::Backoff;
-pub use config::{ConnectionConfig, Login, NatsTls, Secret};
+pub use config::{ConnectionConfig, Login, NatsTls, SCHEMES, Secret};
 pub use confirm::{Confirmation, Storage};
 pub use error::Error;
 pub use handle::{Handle, Settlement};

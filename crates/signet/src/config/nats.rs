@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use signet_transport::SCHEMES;
 
 use crate::files::private;
 
@@ -156,9 +157,11 @@ impl NatsSection {
         let Some(servers) = &self.servers else {
             return Ok(vec![DEFAULT_SERVER.to_owned()]);
         };
-        let known = |server: &String| server.starts_with("nats://") || server.starts_with("tls://");
+        let known = |server: &String| SCHEMES.iter().any(|scheme| server.starts_with(scheme));
         let fault = match servers.iter().all(known) {
-            false => "use URLs such as \"nats://127.0.0.1:4222\" or \"tls://…\"",
+            false => {
+                "use URLs such as \"nats://127.0.0.1:4222\" or \"tls://…\", over a WebSocket \"wss://…\""
+            }
             // Refuse a login in the URL: the configuration may be readable by people who must not see the password.
             true if servers.iter().any(|server| server.contains('@')) => {
                 "put the login into `user` and `password-file`, not into the URL"

@@ -5,3 +5,4 @@ mod cluster;
 
 mod hostile;
 mod leaves;
+mod websocket;

@@ -16,6 +16,7 @@ mod growth;
 mod hostile;
 mod junk_in_front;
 mod many;
+mod websocket;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -18,3 +18,4 @@ mod readers;
 mod reading;
 mod stores;
 mod versions;
+mod websocket;

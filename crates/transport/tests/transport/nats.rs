@@ -1,5 +1,7 @@
 //! The transport against a real NATS server.
 
+mod login;
+
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;

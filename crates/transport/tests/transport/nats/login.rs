@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nkeys::KeyPair;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair as TlsKey};
-use signet_testkit::Server;
+use signet_testkit::{Server, TlsAuthority};
 use signet_transport::{Arrival, ConnectionConfig, Error, Login, Nats, Secret};
 use tempfile::TempDir;
 
@@ -134,7 +133,7 @@ async fn credentials_open_the_door_and_those_of_another_account_do_not() {
 async fn tls_holds_under_its_own_authority_and_no_other() {
     let dir = tempfile::tempdir().unwrap();
     let (ca, other) = (dir.path().join("ca.pem"), dir.path().join("other.pem"));
-    fs::write(&other, authority().0.pem()).unwrap();
+    fs::write(&other, TlsAuthority::default().certificate).unwrap();
     let (ca_dir, server) = tls_server("127.0.0.1");
     fs::copy(ca_dir.join("ca.pem"), &ca).unwrap();
     let trusting = |ca: &std::path::Path| {
@@ -290,26 +289,13 @@ async fn refused(config: ConnectionConfig, named: impl Fn(&Error) -> bool) {
     assert!(named(&error), "{error:?}");
 }
 
-fn authority() -> (rcgen::Certificate, Issuer<'static, TlsKey>) {
-    let mut params = CertificateParams::new([]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = TlsKey::generate().unwrap();
-    (params.self_signed(&key).unwrap(), Issuer::new(params, key))
-}
-
 /// A server whose certificate names `host`, and the directory with its authority's `ca.pem`.
 fn tls_server(host: &str) -> (std::path::PathBuf, Server) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().to_owned();
-    let (certificate, issuer) = authority();
-    let key = TlsKey::generate().unwrap();
-    let params = CertificateParams::new([host.to_owned()]).unwrap();
-    let signed = params.signed_by(&key, &issuer).unwrap();
-    fs::write(path.join("ca.pem"), certificate.pem()).unwrap();
-    fs::write(path.join("server.pem"), signed.pem()).unwrap();
-    fs::write(path.join("server.key"), key.serialize_pem()).unwrap();
-    (
-        path,
-        Server::start_in(dir, "tls { cert_file: server.pem, key_file: server.key }"),
-    )
+    let authority = TlsAuthority::default();
+    authority.certify(&path, "server", host);
+    fs::write(path.join("ca.pem"), authority.certificate).unwrap();
+    let tls = "tls { cert_file: server.pem, key_file: server-key.pem }";
+    (path, Server::start_in(dir, tls))
 }

@@ -38,6 +38,7 @@ pub(super) fn is_loopback(address: &str) -> bool {
 
 fn host_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let rest = rest.split_once('/').map_or(rest, |(host, _)| host);
     let host = rest.rsplit_once(':').map_or(rest, |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
 }
@@ -52,6 +53,8 @@ mod tests {
             "nats://127.0.0.1:4222",
             "nats://localhost:1",
             "tls://[::1]:4222",
+            "ws://localhost/nats",
+            "wss://127.0.0.1:443/nats",
         ] {
             assert!(is_loopback(own), "{own}");
         }
@@ -59,6 +62,7 @@ mod tests {
             "nats://house.example:4222",
             "nats://192.0.2.1:4222",
             "tls://[2001:db8::1]:4222",
+            "wss://house.example/nats",
         ] {
             assert!(!is_loopback(reached), "{reached}");
         }

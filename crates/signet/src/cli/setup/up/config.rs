@@ -2,6 +2,7 @@
 //! programs may offer.
 
 use signet_proto::policy::NamePattern;
+use signet_transport::SCHEMES;
 
 use crate::cli::CliError;
 use crate::config::Config;
@@ -80,12 +81,22 @@ pub(crate) fn check(servers: &[String]) -> Result<(), CliError> {
             let next = "an address holds no login: give --login, or put nkey, creds or user into config.toml";
             return Err(CliError::usage(what, next));
         }
-        let rest = server
-            .strip_prefix("nats://")
-            .or_else(|| server.strip_prefix("tls://"));
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
-        if !rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(plain)) {
-            let next = "write nats://HOST:PORT or tls://HOST:PORT";
+        let mut schemes = SCHEMES.iter();
+        let rest = schemes.find_map(|scheme| Some((*scheme, server.strip_prefix(scheme)?)));
+        let usable = |(scheme, rest): (&str, &str)| {
+            // A WebSocket server may stand behind a proxy that knows it by a path.
+            let (host, path) = match scheme {
+                "ws://" | "wss://" => rest.split_once('/').unwrap_or((rest, "")),
+                _ => (rest, ""),
+            };
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
+            !host.is_empty()
+                && host.chars().all(plain)
+                && path.chars().all(|c| plain(c) || c == '/')
+        };
+        if !rest.is_some_and(usable) {
+            let next =
+                "write nats://HOST:PORT or tls://HOST:PORT, over a WebSocket wss://HOST:PORT";
             return Err(CliError::usage(what, next));
         }
     }
@@ -168,6 +179,23 @@ mod tests {
             .collect();
         assert_eq!(changed.len(), 1, "{changed:?}");
         assert_eq!(text.lines().count(), template.lines().count());
+    }
+
+    #[test]
+    fn an_address_of_a_websocket_may_have_a_path_and_none_a_login() {
+        let fits = |server: &str| check(&[server.to_owned()]).is_ok();
+        for server in ["wss://a.example", "ws://[::1]:80/nats", "wss://a:443/b/c"] {
+            assert!(fits(server), "{server}");
+        }
+        for server in [
+            "wss:///nats",
+            "tls://a/nats",
+            "wss://u@a",
+            "wss://a/\"",
+            "http://a",
+        ] {
+            assert!(!fits(server), "{server}");
+        }
     }
 
     #[test]
