@@ -41,6 +41,7 @@ pub struct Session {
     /// The serials of the certificate and of the key statement of ours that the peer got with it.
     pub own_serials: (u64, u64),
     /// The key to seal for the peer in it.
+    #[serde(with = "crate::stored")]
     pub peer_sealing: SealKey,
     /// The skill layers that the peer has loaded.
     #[serde(with = "crate::stored")]

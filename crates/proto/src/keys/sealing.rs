@@ -25,6 +25,16 @@ impl SealKey {
     pub fn of_secret(secret: &[u8; 32]) -> Self {
         Self(MontgomeryPoint::mul_base_clamped(*secret).to_bytes())
     }
+
+    /// The key of that text, which this agent checked when it took it: the order of the point is not computed again, which
+    /// takes longer than a signature's verification.
+    ///
+    /// # Errors
+    /// `Encoding`: it is no text of a key.
+    pub(crate) fn kept(text: &str) -> Result<Self, KeyError> {
+        let bare = text.strip_prefix("x25519:").ok_or(KeyError::Encoding)?;
+        Ok(Self(key_bytes(bare)?))
+    }
 }
 
 impl TryFrom<[u8; 32]> for SealKey {

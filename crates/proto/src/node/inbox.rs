@@ -44,7 +44,7 @@ pub struct Item {
 }
 
 /// How much of the inbox somebody takes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Share {
     messages: usize,
     bytes: usize,
@@ -303,8 +303,13 @@ impl Inbox {
     fn release(&mut self, message: &Message) {
         let bytes = weight(message);
         self.total.remove(bytes);
-        if let Some(share) = self.shares.get_mut(&message.headers.agent_id) {
+        let sender = &message.headers.agent_id;
+        if let Some(share) = self.shares.get_mut(sender) {
             share.remove(bytes);
+            // Keep no share of a peer without messages: the map would grow by one for each peer that ever wrote.
+            if *share == Share::default() {
+                self.shares.remove(sender);
+            }
         }
     }
 }

@@ -17,6 +17,8 @@ mod hostile;
 mod junk_in_front;
 mod many;
 mod websocket;
+mod peers;
+mod played;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
