@@ -33,7 +33,7 @@ pub use card::CardConfig;
 pub use changes::Changes;
 pub use error::ConfigError;
 use nats::NatsSection;
-pub use nats::{MailboxMode, NatsConfig, NatsLogin};
+pub use nats::{MailboxMode, NatsConfig, NatsLogin, ReplyPrefix};
 pub use notify::NotifyCommand;
 pub use routes::PeerCarriers;
 pub(crate) use routes::routes_of;

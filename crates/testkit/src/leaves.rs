@@ -24,6 +24,22 @@ impl Leaves {
     /// Each household's server has a login for each of its homes and for an administrator, as `signet nats config` prints
     /// them. The seed of the administrator is made in `admin`.
     pub fn of(homes: &[Vec<&Home>; 3], admin: &Path) -> Self {
+        Self::by(homes, admin, |conf| conf)
+    }
+
+    /// The same for agents whose replies have the prefix of two tokens: the hub's list of what a household may confirm is one
+    /// entry for all agents.
+    pub fn by_two_tokens(homes: &[Vec<&Home>; 3], admin: &Path) -> Self {
+        Self::by(homes, admin, |conf| {
+            let line = |line: &str| match line.trim_start().starts_with("publish: ") {
+                true => "publish: { allow: [ \"agent.*.inbox\", \"_INBOX.*.>\" ] }".to_owned(),
+                false => line.replace("\"_INBOX_", "\"_INBOX."),
+            };
+            conf.lines().map(line).collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    fn by(homes: &[Vec<&Home>; 3], admin: &Path, edit: impl Fn(String) -> String) -> Self {
         let port = free_port();
         let (authority, dir) = (TlsAuthority::default(), tempfile::tempdir().unwrap());
         authority.certify(dir.path(), "hub", "127.0.0.1");
@@ -40,7 +56,7 @@ impl Leaves {
                 conf = conf.replace(&one, &all);
             }
         }
-        let hub = Server::start_in(dir, &conf);
+        let hub = Server::start_in(dir, &edit(conf));
         let household = |(name, homes): (&str, &Vec<&Home>)| {
             let line = Proxy::before(port);
             let server = leaf(&line, name, homes, admin, &authority);

@@ -12,8 +12,7 @@ pub(crate) fn of(config: &Config) -> Result<ConnectionConfig, PrivateError> {
     let mut nats = ConnectionConfig::new(
         config.nats.servers.clone(),
         render::inbox_subject(agent),
-        // Each agent has a reply prefix of its own: under a shared `_INBOX` one agent could read the answers to another.
-        format!("_INBOX_{agent}"),
+        config.nats.reply_prefix.of(agent),
     );
     nats.name = format!("signet {agent}");
     nats.discovers_servers = config.nats.discovers_servers;

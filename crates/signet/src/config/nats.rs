@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use signet_proto::ids::AgentId;
 use signet_transport::SCHEMES;
 
 use crate::files::private;
@@ -21,6 +22,8 @@ pub struct NatsConfig {
     pub mailbox: MailboxMode,
     /// The JetStream domain of the mailbox, where it is not that of the server.
     pub domain: Option<String>,
+    /// Where answers to this agent come back.
+    pub reply_prefix: ReplyPrefix,
     /// How to log in.
     pub login: NatsLogin,
     /// A file of root certificates to trust instead of the system's.
@@ -40,6 +43,28 @@ pub enum MailboxMode {
     Jetstream,
     /// Nowhere but at its sender: core NATS, whatever the server offers.
     Core,
+}
+
+/// How the subjects begin at which answers to an agent come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplyPrefix {
+    /// `_INBOX_<agent-id>`, which the servers permit that any release has configured.
+    #[default]
+    OneToken,
+    /// `_INBOX.<agent-id>`: one entry of a hub's list, `_INBOX.*.>`, is then for all agents.
+    TwoTokens,
+}
+
+impl ReplyPrefix {
+    /// That of this agent, without the dot behind it. Each agent has its own: under a shared `_INBOX` one agent could read the
+    /// answers to another.
+    pub(crate) fn of(self, agent: &AgentId) -> String {
+        match self {
+            Self::OneToken => format!("_INBOX_{agent}"),
+            Self::TwoTokens => format!("_INBOX.{agent}"),
+        }
+    }
 }
 
 /// How to log in to the NATS server. The key of a login never signs messages.
@@ -68,6 +93,7 @@ pub(super) struct NatsSection {
     discover: Option<bool>,
     mailbox: MailboxMode,
     domain: Option<String>,
+    reply_prefix: ReplyPrefix,
     creds: Option<String>,
     nkey: Option<String>,
     user: Option<String>,
@@ -105,6 +131,7 @@ impl NatsSection {
             discovers_servers: self.discover.unwrap_or(true),
             mailbox: self.mailbox,
             domain: self.domain(source)?,
+            reply_prefix: self.reply_prefix,
             login: self.login(source)?,
             tls_ca: path(&tls.ca),
             tls_required: tls.required,

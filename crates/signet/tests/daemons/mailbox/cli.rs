@@ -108,6 +108,12 @@ fn agents_are_added_to_a_configuration_that_nobody_changed() {
     let added = add(&b);
     assert_eq!(String::from_utf8(added.stdout).unwrap(), print(&[&a, &b]));
     assert_eq!(add(&a).status.code(), Some(2), "twice");
+    // What an earlier release printed permits one reply prefix; an agent is added to it, and both prefixes are permitted.
+    let before = print(&[&a]).replace(", \"_INBOX.agent-alice.>\"", "");
+    assert_ne!(before, print(&[&a]));
+    std::fs::write(&file, before).unwrap();
+    let added = String::from_utf8(add(&b).stdout).unwrap();
+    assert_eq!(added, print(&[&a, &b]));
     // `--add` prints the whole file anew, so it refuses a file that somebody has edited: the edit would be lost.
     let text = print(&[&a]);
     assert!(text.contains("server_name: n2\n") && text.contains("\ninclude \"cluster.conf\"\n"));

@@ -32,6 +32,7 @@ const MAY_NOT_PUBLISH: &[&str] = &[
     "$JS.API.INFO",
     "$SYS.REQ.SERVER.PING",
     "_INBOX_agent-bob.x",
+    "_INBOX.agent-bob.x",
     "_INBOX.x",
     "agent.agent-bob.inbox.more",
     "agent.agent-bob",
@@ -44,6 +45,9 @@ const MAY_NOT_SUBSCRIBE: &[&str] = &[
     "agent.>",
     "_INBOX.>",
     "_INBOX_agent-bob.>",
+    "_INBOX.agent-bob.>",
+    "_INBOX.*.>",
+    "_INBOX.agent-alice",
     "$JS.ACK.>",
     "$JS.API.>",
     "$JS.EVENT.ADVISORY.>",
@@ -74,6 +78,64 @@ fn a_login_may_do_what_a_daemon_needs_and_nothing_else() {
     for home in [&alice, &bob] {
         assert!(!home.said().contains("refused"), "{}", home.said());
     }
+}
+
+/// The servers that earlier releases configured permit one prefix, those from now on both.
+#[test]
+fn a_daemon_works_with_permissions_of_before_and_by_either_reply_prefix_with_those_of_now() {
+    for (prefix, is_older) in [("one-token", true), ("two-tokens", false)] {
+        let (house, mut alice, mut bob) = guarded(prefix, is_older);
+        alice.start();
+        bob.start();
+        for home in [&alice, &bob] {
+            home.has_mailbox(true);
+        }
+        alice.ping(&bob);
+        bob.ping(&alice);
+        bob.stop();
+        // The word of the mailbox comes back by the reply prefix.
+        let said = alice.done(&["send", "agent-bob", "--notify", "{}"]);
+        assert!(
+            said.starts_with("the mailbox of agent-bob holds it"),
+            "{said}"
+        );
+        let refused = alice.said();
+        assert!(!refused.contains("refused"), "{prefix}: {refused}");
+        drop(house);
+    }
+}
+
+#[test]
+fn a_reply_prefix_that_the_server_does_not_permit_is_named_by_the_doctor() {
+    let (_house, mut alice, _bob) = guarded("two-tokens", true);
+    alice.start();
+    let doctor = alice.cli(&["doctor", "--json"]);
+    let found = String::from_utf8(doctor.stdout).unwrap();
+    let found = found.lines().find(|line| line.contains("\"permissions\""));
+    let found = found.unwrap_or_default();
+    let names = found.contains("the server refuses") && found.contains("_INBOX.agent-alice.");
+    assert!(names && found.contains("signet nats config"), "{found}");
+}
+
+/// Alice with that reply prefix, and Bob with the usual one, on a server with mailboxes and logins; its permissions are
+/// those that earlier releases printed where `is_older`.
+fn guarded(prefix: &str, is_older: bool) -> (House, Home, Home) {
+    let mut house = House::with_jetstream();
+    let (alice, bob) = (house.home("alice"), house.home("bob"));
+    let setting = format!("reply-prefix = \"{prefix}\"");
+    alice.configure("# reply-prefix = \"one-token\"", &setting);
+    house.acquaint(&[&alice, &bob]);
+    house.guard(&[&alice, &bob], |config| {
+        let entry = |agent: &str| format!(", \"_INBOX.{agent}.>\"");
+        let (one, other) = (entry("agent-alice"), entry("agent-bob"));
+        assert!(config.contains(&one) && config.contains(&other), "{config}");
+        match is_older {
+            true => config.replace(&one, "").replace(&other, ""),
+            false => config,
+        }
+    });
+    house.set_up_as_admin(&[&alice, &bob]);
+    (house, alice, bob)
 }
 
 /// Somebody without a key does not get in at all, and an agent cannot set up anything.

@@ -81,6 +81,39 @@ fn three_households_one_away_for_a_while_and_then_the_hub_lose_nothing_and_doubl
     }
 }
 
+#[test]
+fn one_entry_of_the_hubs_list_is_for_all_agents_whose_reply_prefix_has_two_tokens() {
+    let house = House::with_jetstream();
+    let mut homes = ["alice", "bob", "carol"].map(|name| house.home(name));
+    for home in &homes {
+        home.configure(
+            "# reply-prefix = \"one-token\"",
+            "reply-prefix = \"two-tokens\"",
+        );
+    }
+    house.acquaint(&homes.each_ref());
+    let admin = house.path("admin.nk");
+    let leaves = Leaves::by_two_tokens(&homes.each_ref().map(|home| vec![home]), &admin);
+    for (home, household) in homes.iter_mut().zip(&leaves.households) {
+        home.served_by(household.server.port());
+        set_up(&[home], &admin);
+        home.start();
+        home.has_mailbox(true);
+    }
+    let [alice, bob, carol] = &mut homes;
+    alice.ping(bob);
+    carol.ping(bob);
+    bob.stop();
+    // The word of Bob's mailbox crosses the hub.
+    for home in [alice, carol] {
+        let said = home.done(&["send", "agent-bob", "--notify", "{}"]);
+        assert!(
+            said.starts_with("the mailbox of agent-bob holds it"),
+            "{said}"
+        );
+    }
+}
+
 /// The households of a pair's two homes.
 const fn sides(pair: usize) -> [usize; 2] {
     [pair % 3, (pair + 1) % 3]

@@ -42,6 +42,13 @@ pub(crate) struct ServerConf<'a> {
 }
 
 impl ServerConf<'_> {
+    /// The text that releases before the reply prefix of two tokens printed for the same server.
+    pub(crate) fn render_before(&self) -> String {
+        let rendered = self.render();
+        let without = |text: String, user: &User| text.replace(&two_tokens(&user.agent), "");
+        self.users.iter().fold(rendered, without)
+    }
+
     /// The text of its configuration.
     pub(crate) fn render(&self) -> String {
         let users: String = self.users.iter().map(user).collect();
@@ -122,8 +129,14 @@ fn user(user: &User) -> String {
     }
     format!(
         "      {{ # {agent}\n        nkey: {nkey}\n        permissions: {{\n          publish: {{ allow: [\n\
-         {lines}          ] }}\n          subscribe: {{ allow: [ \"agent.{agent}.inbox\", \"_INBOX_{agent}.>\" ] }}\n        }}\n      }}\n"
+         {lines}          ] }}\n          subscribe: {{ allow: [ \"agent.{agent}.inbox\", \"_INBOX_{agent}.>\"{} ] }}\n        }}\n      }}\n",
+        two_tokens(agent)
     )
+}
+
+/// The entry of the second reply prefix: a daemon takes one of the two, and its server need not know which.
+fn two_tokens(agent: &AgentId) -> String {
+    format!(", \"_INBOX.{agent}.>\"")
 }
 
 const CONFIGURATION: &str = r#"# NATS for a household of signed agents (nats-server 2.9.10 or newer)

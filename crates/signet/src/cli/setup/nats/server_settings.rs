@@ -35,7 +35,11 @@ impl ServerSettings {
         })?;
         // `parse` only looks for known texts and passes over all others. This comparison proves that there are no
         // others: signet would lose them when it writes the file anew.
-        let kept = Self::parse(&text).filter(|kept| kept.server().render() == text);
+        let is_whole = |kept: &Self| {
+            let server = kept.server();
+            server.render() == text || server.render_before() == text
+        };
+        let kept = Self::parse(&text).filter(is_whole);
         kept.ok_or_else(|| foreign(path.to_owned()))
     }
 
