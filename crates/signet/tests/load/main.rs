@@ -16,9 +16,9 @@ mod growth;
 mod hostile;
 mod junk_in_front;
 mod many;
-mod websocket;
 mod peers;
 mod played;
+mod websocket;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
