@@ -76,8 +76,11 @@ impl MailboxSession {
             in_cluster,
             _listener: listener,
         };
-        // Ask for the missing messages before the first pull, so that they come before new messages.
-        session.ask_again(missing, standing.deliveries).await;
+        // Ask for the missing messages before the first pull, so that they come before new messages. Where this connection does
+        // not read, what is not settled is another's, which still works at it.
+        if session.may_read() {
+            session.ask_again(missing, standing.deliveries).await;
+        }
         Ok(session)
     }
 

@@ -56,13 +56,18 @@ enum ReaderTurn {
 impl ReaderWatch {
     /// A connection begins, and finds the mailbox so.
     pub(crate) fn begin(&mut self, standing: &ConsumerInfo, now: Instant) {
-        self.certain_from = self.own_pulls_until.take().filter(|until| *until > now);
+        self.certain_from = self.own_pulls_until.filter(|until| *until > now);
         self.looks = 0;
+        let before = self.turn;
         let is_read = standing.pulls > 0 && self.certain_from.is_none();
         if is_read || self.told == Readership::Other {
             self.wait(now, LOOK);
         } else {
             self.read(standing, now);
+            // A reader that was away for seconds is no beginner: it would step back for a thief who never does.
+            if self.certain_from.is_some() && matches!(before, ReaderTurn::Reads(_)) {
+                self.turn = before;
+            }
         }
     }
 
@@ -98,8 +103,11 @@ impl ReaderWatch {
             self.next_look = Some(now);
             return None;
         }
-        self.looks = 0;
-        self.next_look = Some(now + LOOK);
+        // A beginner goes on to count its looks: they decide whether it steps back.
+        if self.is_settled(now) {
+            self.looks = 0;
+            self.next_look = Some(now + LOOK);
+        }
         self.tell(Readership::Both)
     }
 
@@ -113,7 +121,7 @@ impl ReaderWatch {
         match self.turn {
             ReaderTurn::NotYet => None,
             ReaderTurn::Waits(since) => self.looked_while_waiting(standing, since, now),
-            ReaderTurn::Reads(since) => self.looked_while_reading(standing.pulls > own, since, now),
+            ReaderTurn::Reads(_) => self.looked_while_reading(standing.pulls > own, now),
         }
     }
 
@@ -158,15 +166,13 @@ impl ReaderWatch {
         now.duration_since(since) >= UNTAKEN
     }
 
-    fn looked_while_reading(
-        &mut self,
-        others: bool,
-        since: Instant,
-        now: Instant,
-    ) -> Option<Readership> {
-        let is_settled = now.duration_since(since) >= SETTLED;
+    fn looked_while_reading(&mut self, others: bool, now: Instant) -> Option<Readership> {
+        let is_settled = self.is_settled(now);
         self.next_look = Some(now + if is_settled { SELDOM } else { LOOK });
-        if !self.is_certain(now) || others == (self.told == Readership::Both) {
+        let is_told = others == (self.told == Readership::Both);
+        // What was told already needs no more looks, but for a beginner beside another: it has to step back.
+        let is_old = is_told && (is_settled || !others);
+        if !self.is_certain(now) || is_old {
             self.looks = 0;
             return None;
         }
@@ -205,6 +211,11 @@ impl ReaderWatch {
         self.next_look = Some(now + pause);
     }
 
+    /// Whether it has read for so long that it does not step back.
+    fn is_settled(&self, now: Instant) -> bool {
+        matches!(self.turn, ReaderTurn::Reads(since) if now.duration_since(since) >= SETTLED)
+    }
+
     fn is_certain(&self, now: Instant) -> bool {
         self.certain_from.is_none_or(|from| now >= from)
     }
@@ -238,161 +249,4 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const MARGIN: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn standing(pulls: usize, deliveries: u64) -> ConsumerInfo {
-        ConsumerInfo {
-            created: 1,
-            fresh: 0,
-            unsettled: 0,
-            pulls,
-            deliveries,
-            delivered: deliveries,
-            settled: deliveries,
-        }
-    }
-
-    /// A watch that has read for `time` at `now`.
-    fn reading(now: Instant, time: Duration) -> ReaderWatch {
-        let mut watch = ReaderWatch::default();
-        watch.begin(
-            &standing(0, 7),
-            now.checked_sub(time).expect("an early time"),
-        );
-        assert!(watch.may_read());
-        watch
-    }
-
-    fn now() -> Instant {
-        Instant::now() + Duration::from_secs(3_600)
-    }
-
-    #[test]
-    fn a_start_beside_another_reader_waits_tells_it_and_reads_some_looks_after_its_end() {
-        let (mut now, mut watch) = (now(), ReaderWatch::default());
-        watch.begin(&standing(1, 7), now);
-        assert!(!watch.may_read());
-        now += LOOK;
-        let left = watch.looked(&standing(1, 9), 0, now);
-        assert_eq!(left, None, "its own process may have left them");
-        now += LEFT_PULLS;
-        assert_eq!(
-            watch.looked(&standing(1, 9), 0, now),
-            Some(Readership::Other)
-        );
-        assert_eq!(watch.looked(&standing(1, 9), 0, now), None, "told once");
-        for _ in 1..LOOKS_BEFORE_A_TURN {
-            assert_eq!(watch.looked(&standing(0, 9), 0, now), None);
-            assert!(!watch.may_read());
-        }
-        assert_eq!(watch.looked(&standing(0, 9), 0, now), Some(Readership::Own));
-        assert!(watch.may_read());
-        assert_eq!(watch.came(10, false, now), None);
-    }
-
-    #[test]
-    fn the_pulls_of_ones_own_killed_process_are_waited_for_without_a_word() {
-        let (now, mut watch) = (now(), ReaderWatch::default());
-        watch.begin(&standing(1, 7), now);
-        assert!(!watch.may_read());
-        assert_eq!(watch.looked(&standing(0, 7), 0, now + LOOK), None);
-        assert!(watch.may_read());
-    }
-
-    #[test]
-    fn pulls_that_take_nothing_of_what_waits_keep_nobody_from_reading_for_ever() {
-        let (now, mut watch) = (now(), ReaderWatch::default());
-        let waits = |deliveries| ConsumerInfo {
-            fresh: 3,
-            ..standing(1, deliveries)
-        };
-        watch.begin(&waits(7), now);
-        watch.looked(&waits(7), 0, now);
-        watch.looked(&waits(8), 0, now + UNTAKEN);
-        assert!(!watch.may_read(), "somebody takes mail");
-        watch.looked(&standing(1, 8), 0, now + UNTAKEN * 2);
-        watch.looked(&waits(8), 0, now + UNTAKEN * 2);
-        assert!(!watch.may_read(), "there was nothing to take");
-        watch.looked(&waits(8), 0, now + UNTAKEN * 3);
-        assert!(watch.may_read());
-    }
-
-    #[test]
-    fn the_pulls_of_ones_own_lost_connection_keep_nobody_from_reading() {
-        let now = now();
-        let mut watch = reading(now, SETTLED);
-        watch.pulled(now, Duration::from_secs(30));
-        let back = now + LOOK;
-        watch.begin(&standing(1, 7), back);
-        assert!(watch.may_read());
-        assert_eq!(
-            watch.came(12, false, back),
-            None,
-            "given to the lost connection"
-        );
-        assert_eq!(watch.looked(&standing(2, 12), 1, back), None);
-        let late = now + Duration::from_secs(36);
-        assert_eq!(watch.came(14, false, late), Some(Readership::Both));
-        watch.begin(&standing(1, 7), late);
-        assert!(!watch.may_read(), "this side had no pull for long");
-    }
-
-    #[test]
-    fn a_thief_beside_a_settled_reader_is_told_at_once_and_stops_nothing() {
-        let now = now();
-        let mut watch = reading(now, SETTLED);
-        assert_eq!(watch.came(8, false, now), None);
-        assert_eq!(watch.came(10, false, now), Some(Readership::Both));
-        assert_eq!(watch.came(12, false, now), None, "told once");
-        assert!(watch.may_read());
-        for _ in 1..LOOKS_TO_TAKE_BACK {
-            assert_eq!(watch.looked(&standing(1, 12), 1, now), None);
-        }
-        assert_eq!(
-            watch.looked(&standing(1, 12), 1, now),
-            Some(Readership::Own)
-        );
-    }
-
-    #[test]
-    fn in_a_cluster_a_number_left_out_is_a_reason_to_look_and_two_looks_tell() {
-        let now = now();
-        let mut watch = reading(now, SETTLED);
-        assert_eq!(watch.came(20, true, now), None);
-        assert_eq!(watch.next_look(now), now);
-        assert_eq!(watch.looked(&standing(1, 20), 1, now), None, "it was lost");
-        assert_eq!(watch.came(30, true, now), None);
-        assert_eq!(watch.looked(&standing(2, 30), 1, now), None);
-        assert_eq!(
-            watch.looked(&standing(2, 30), 1, now),
-            Some(Readership::Both)
-        );
-    }
-
-    #[test]
-    fn two_that_began_in_the_same_moment_both_step_back_for_a_while() {
-        let now = now();
-        let mut watch = reading(now, LOOK);
-        assert_eq!(watch.looked(&standing(2, 7), 1, now), None);
-        assert_eq!(
-            watch.looked(&standing(2, 7), 1, now),
-            Some(Readership::Other)
-        );
-        assert!(!watch.may_read());
-        let pause = watch.next_look(now) - now;
-        assert!(
-            pause >= FIRST_PAUSE && pause <= FIRST_PAUSE + LONGEST_PAUSE,
-            "{pause:?}"
-        );
-    }
-
-    #[test]
-    fn after_a_server_s_restart_who_had_waited_lets_the_reader_go_first() {
-        let (now, mut watch) = (now(), ReaderWatch::default());
-        watch.begin(&standing(1, 7), now);
-        watch.looked(&standing(1, 7), 0, now + LEFT_PULLS);
-        watch.begin(&standing(0, 7), now + LEFT_PULLS);
-        assert!(!watch.may_read(), "the reader is not back yet");
-    }
-}
+mod tests;

@@ -242,7 +242,8 @@ fn reader(readers: Option<MailboxReaders>, is_read: bool) -> CheckResult {
     match readers {
         None if is_read => check.fault(
             "a program takes mail, and no daemon of this home answers",
-            "mail for this agent goes to another daemon of the same agent-id, or to a thief, who cannot read what is sealed",
+            "mail for this agent goes to another daemon of the same agent-id, to a thief, who cannot read what is sealed, or for \
+             some seconds to this home's own daemon, which hangs or was just killed",
             LOGINS,
         ),
         None => check.well("nobody, as no daemon of this home answers"),
