@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tempfile::TempDir;
+
 use crate::{Home, Proxy, Server, TlsAuthority, free_port};
 
 /// The names of the households, as the page has them.
@@ -41,9 +43,8 @@ impl Leaves {
 
     fn by(homes: &[Vec<&Home>; 3], admin: &Path, edit: impl Fn(String) -> String) -> Self {
         let port = free_port();
-        let (authority, dir) = (TlsAuthority::default(), tempfile::tempdir().unwrap());
-        authority.certify(dir.path(), "hub", "127.0.0.1");
-        let authority = authority.certificate;
+        let dir = certified();
+        let authority = std::fs::read_to_string(dir.path().join("hub-ca.pem")).unwrap();
         let mut conf = HUB.replace("0.0.0.0:7422", &format!("127.0.0.1:{port}"));
         for (homes, agent) in homes.iter().zip(AGENTS) {
             let inbox = |home: &&Home| format!("\"agent.{}.inbox\"", home.agent);
@@ -126,6 +127,14 @@ fn leaf_conf(port: u16, household: &str) -> String {
 
 fn listed(homes: &[&Home], form: impl Fn(&&Home) -> String) -> String {
     homes.iter().map(form).collect::<Vec<_>>().join(", ")
+}
+
+/// A folder with the certificate of an authority, and the hub's own certificate and key: `hub-ca.pem`, `hub.pem`, `hub-key.pem`.
+pub fn certified() -> TempDir {
+    let (authority, dir) = (TlsAuthority::default(), tempfile::tempdir().unwrap());
+    authority.certify(dir.path(), "hub", "127.0.0.1");
+    std::fs::write(dir.path().join("hub-ca.pem"), authority.certificate).unwrap();
+    dir
 }
 
 /// The agents of the page, one a household.

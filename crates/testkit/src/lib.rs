@@ -51,7 +51,7 @@ pub use ear::Ear;
 pub use help::{LISTS, listed_commands};
 pub use home::{Home, receive};
 pub use house::House;
-pub use leaves::{HOUSEHOLDS, Leaves};
+pub use leaves::{HOUSEHOLDS, Leaves, certified};
 pub use port::free_port;
 pub use process::{
     Loose, fed, gateway, kill, processor_time, proportional_kib, reading_room, resident_kib, says,

@@ -80,12 +80,20 @@ pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> PrivateError + '_ {
 /// # Errors
 /// The first of: it cannot be opened, is no plain file, belongs to someone else, is open to others.
 pub fn open(path: &Path) -> Result<File, PrivateError> {
+    open_up_to(path, MAX_BYTES)
+}
+
+/// As [`open`], for a file that may have as many bytes as `most`.
+///
+/// # Errors
+/// As for [`open`].
+pub(crate) fn open_up_to(path: &Path, most: u64) -> Result<File, PrivateError> {
     // NONBLOCK: without it, opening a pipe in the place of a file would wait for a writer.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(at(path))?;
     let facts = file.metadata().map_err(at(path))?;
-    if !facts.is_file() || facts.len() > MAX_BYTES {
+    if !facts.is_file() || facts.len() > most {
         return Err(PrivateError::NotPlain(path.to_owned()));
     }
     // Accept a credential of the service manager before owner and mode are checked: it belongs to root and its group may read

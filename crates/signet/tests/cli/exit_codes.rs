@@ -320,10 +320,14 @@ fn a_full_standard_output_is_an_error_of_every_command_that_prints() {
     let (invitation, words) = (invitation.as_str().unwrap(), words.as_str().unwrap());
     let waiting = alice.waits(&["send", "agent-carol", "--notify", "{}"]);
     let waiting = waiting.split_whitespace().nth(1).unwrap().to_owned();
+    let hub_file = path("hub.conf");
+    let hub = ["nats", "hub", "--file", &hub_file, "--address", "h:1"];
+    let hub = [&hub[..], &["--cert", "c", "--key", "k", "h=agent-h"]].concat();
     let mut printing: Vec<Vec<&str>> = vec![
         vec!["key", "show"],
         vec!["key", "public", &root],
         vec!["nats", "config", "--admin", admin.trim(), &agent],
+        hub,
         vec!["peer", "add", &certificate],
         vec!["invite"],
         vec!["accept", invitation, "--words", words],

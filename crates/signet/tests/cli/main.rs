@@ -18,6 +18,7 @@ mod completion;
 mod digest;
 mod exit_codes;
 mod hints;
+mod hub;
 mod install;
 mod mistakes;
 mod pages;

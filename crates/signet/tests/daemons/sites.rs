@@ -2,6 +2,7 @@
 
 mod account;
 mod cluster;
+mod hub;
 
 mod hostile;
 mod leaves;

@@ -1,6 +1,7 @@
 //! `signet nats …`: what a household's NATS server needs, and who makes it.
 
 pub(crate) mod conf;
+pub(crate) mod hub;
 pub(crate) mod key;
 mod login;
 pub(crate) mod mailboxes;
@@ -28,6 +29,8 @@ enum NatsCommand {
     Key(key::NatsKeyArgs),
     /// Print the configuration of a household's server
     Config(server::ServerArgs),
+    /// Make or change the hub between the servers of households, and a secret line for each of them
+    Hub(hub::HubArgs),
     /// Make the mailboxes of agents on the server, or bring them in line
     Setup(setup::SetupArgs),
 }
@@ -36,6 +39,7 @@ pub(crate) fn run(args: NatsArgs, home: Option<PathBuf>) -> Result<(), CliError>
     match args.command {
         NatsCommand::Key(args) => key::run(args, home),
         NatsCommand::Config(args) => server::run(&args),
+        NatsCommand::Hub(args) => hub::run(&args),
         NatsCommand::Setup(args) => setup::run(args, home),
     }
 }
