@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use signet_json::Value;
 
 use super::{KnownPeer, Principal, Refused, Revoked, SharedMap, TrustView};
+use crate::certificate::Certificate;
 use crate::ids::{AgentId, KeyId, PrincipalId};
 use crate::keys::{KeyTables, TableBudget};
 use crate::statement::Revocation;
@@ -50,6 +51,11 @@ impl TrustView {
     pub fn from_snapshot(value: &Value) -> Result<Self, SnapshotError> {
         let stored =
             StoredSnapshot::deserialize(value).map_err(|error| SnapshotError(error.to_string()))?;
+        // Rows of the own state are believed, and a snapshot is not: it comes from another process.
+        for certificate in stored.peers.values().flat_map(|peer| &peer.certificates) {
+            Certificate::parse(&certificate.to_value())
+                .map_err(|error| SnapshotError(error.to_string()))?;
+        }
         let revoked = stored.revoked.into_iter();
         let revoked: Revoked = revoked
             .map(|one| ((one.principal, one.agent), one.known))
