@@ -170,7 +170,7 @@ impl ReaderWatch {
         let is_settled = self.is_settled(now);
         self.next_look = Some(now + if is_settled { SELDOM } else { LOOK });
         let is_told = others == (self.told == Readership::Both);
-        // What was told already needs no more looks, but for a beginner beside another: it has to step back.
+        // News that was told already needs no more looks, but for a beginner beside another: it has to step back.
         let is_old = is_told && (is_settled || !others);
         if !self.is_certain(now) || is_old {
             self.looks = 0;

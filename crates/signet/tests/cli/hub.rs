@@ -36,7 +36,7 @@ impl Keeper {
         let code = output.status.code();
         assert!(matches!(code, Some(1 | 2)), "{args:?}: {code:?} {said}");
         assert!(said.contains(with), "{args:?}: {said}");
-        // What clap refuses leads to the help.
+        // A refusal by clap leads to the help.
         let leads_on = said.contains("\n  next: ") || said.contains("--help");
         assert!(leads_on, "{args:?}: {said}");
     }

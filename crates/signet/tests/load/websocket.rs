@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::house::{House, free_port};
 
-/// What a daemon without peers may hold, in KiB; 22 to 30 MiB were seen.
+/// The memory that a daemon without peers may hold, in KiB; 22 to 30 MiB were seen.
 const MEMORY: u64 = 64 * 1024;
 
 #[derive(Clone, Copy, Debug)]

@@ -84,9 +84,7 @@ impl<'n> Next<'n> {
         };
         let mail_waits = node.sent.drafts().next(name).is_some();
         let due = peer.due(at, node.me.identity(), mail_waits);
-        // Most peers have been told all offers: look the session up only of those that have not.
-        let untold = peer.offers().due();
-        let offers = untold.and_then(|_| node.judge(at.now).offer_due(at.elapsed, name));
+        let offers = node.judge(at.now).offer_due(at.elapsed, name);
         self.due = self.due.into_iter().chain(due).chain(offers).min();
     }
 

@@ -108,7 +108,7 @@ fn agents_are_added_to_a_configuration_that_nobody_changed() {
     let added = add(&b);
     assert_eq!(String::from_utf8(added.stdout).unwrap(), print(&[&a, &b]));
     assert_eq!(add(&a).status.code(), Some(2), "twice");
-    // What an earlier release printed permits one reply prefix; an agent is added to it, and both prefixes are permitted.
+    // A configuration of an earlier release permits one reply prefix; an agent is added to it, and both prefixes are permitted.
     let before = print(&[&a]).replace(", \"_INBOX.agent-alice.>\"", "");
     assert_ne!(before, print(&[&a]));
     std::fs::write(&file, before).unwrap();

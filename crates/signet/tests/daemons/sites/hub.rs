@@ -64,7 +64,7 @@ impl Hub {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What `--add` and `--remove` print for the keeper to type: the hub ends, and starts again.
+    /// The commands that `--add` and `--remove` print for the keeper to type: the hub ends, and starts again.
     pub fn restart_as(&mut self, said: &str) {
         let (_, typed) = said.split_once("next     ").unwrap();
         let (quit, start) = typed.split_once("; then start it again: ").unwrap();
@@ -99,7 +99,7 @@ impl Hub {
         std::fs::read_to_string(file).unwrap().trim().to_owned()
     }
 
-    /// What the line of that household says.
+    /// The members in the line of that household.
     pub fn said_to(&self, household: &str) -> Value {
         let line = self.line(household);
         let line = line.strip_prefix("signet-hub:1:").unwrap().as_bytes();

@@ -61,7 +61,7 @@ pub(super) struct HubArgs {
     again: Vec<HouseholdName>,
 }
 
-/// What only a new hub is told.
+/// The arguments that only a new hub takes.
 const NEW: [&str; 6] = ["households", "address", "cert", "key", "ca", "listen"];
 
 pub(super) fn run(args: &HubArgs) -> Result<(), CliError> {

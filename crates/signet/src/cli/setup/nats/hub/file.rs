@@ -57,7 +57,7 @@ impl HubFile {
         }
     }
 
-    /// What it says.
+    /// The settings that stand in it.
     pub(super) fn settings(&self) -> Result<HubSettings, CliError> {
         let mut text = Zeroizing::new(String::new());
         let read = (&self.file).take(LONGEST).read_to_string(&mut text);

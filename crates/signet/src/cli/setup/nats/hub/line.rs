@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::household::HubHousehold;
 use super::settings::HubSettings;
 
-/// What a household has to know of its hub.
+/// The facts that a household needs of its hub.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HubLine<'a> {

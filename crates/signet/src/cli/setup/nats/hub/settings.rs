@@ -9,7 +9,7 @@ use super::address::HubAddress;
 use super::household::HubHousehold;
 use crate::cli::setup::nats::conf::is_quotable;
 
-/// What the configuration of a hub says. Names of files stand in it as they were given.
+/// The settings in the configuration of a hub. Names of files stand in it as they were given.
 pub(super) struct HubSettings {
     /// Where households reach it.
     pub(super) address: HubAddress,
