@@ -221,7 +221,7 @@ async fn hear_all(confirmations: Arc<Confirmations>, mut answers: Subscriber, ar
 /// Reads the server's `{"stream":"…", "domain":"…", "seq":…}` or `{"error":{…,"description":"…"},…}`: what became
 /// of the message, and the domain, where one is named. Only the server knows the subject that it came on, so it
 /// need not be read more strictly than this.
-fn parse(payload: &[u8], stream: &str) -> (Storage, Option<String>) {
+pub(crate) fn parse(payload: &[u8], stream: &str) -> (Storage, Option<String>) {
     let Ok(text) = std::str::from_utf8(payload) else {
         return (Storage::Unconfirmed, None);
     };

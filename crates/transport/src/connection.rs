@@ -66,7 +66,7 @@ impl Connection {
                     MailboxSession::open(live, mailbox, &standing, signals, outlet, listener);
                 return Ok(Self::Mailbox(Box::new(session.await?), lost));
             }
-            Err(Absent::Missing(why)) => why,
+            Err(Absent::Missing(why) | Absent::NoJetStream(why)) => why,
             Err(Absent::Silent) => "the server does not answer for it".to_owned(),
         };
         let lookout = Lookout::start(live.client.clone(), mailbox, Arc::clone(&signals));

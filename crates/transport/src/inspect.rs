@@ -1,15 +1,21 @@
 //! Looks at a server as an agent sees it, beside the agent's own connection, and leaves nothing there.
 
+mod inboxes;
+mod servers;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_nats::Event;
 use async_nats::client::Client;
-use async_nats::{Event, HeaderMap};
 
 use crate::link::connect;
 use crate::standing::{Absent, ask};
 use crate::{ConnectionConfig, Error, Mailbox};
+
+pub use inboxes::InboxAnswer;
+pub use servers::{MailboxServers, Replica, ReplicaState, ServerFacts};
 
 /// What a server lets an agent do, and what it keeps for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +24,16 @@ pub struct Inspection {
     pub server: String,
     /// The server's version, in its own words.
     pub version: String,
+    /// What else it says of itself.
+    pub facts: ServerFacts,
+    /// Why other servers of the settings let nobody in.
+    pub closed: Vec<Error>,
     /// The subjects that the server refuses to this login, of those that an agent needs.
     pub refused: BTreeSet<String>,
-    /// How many inboxes of peers were tried.
-    pub tried: usize,
+    /// The inboxes of peers that were asked, and what came back.
+    pub inboxes: Vec<(String, InboxAnswer)>,
     /// The mailbox; why there is none, where one was asked for.
-    pub mailbox: Option<Result<HeldMail, String>>,
+    pub mailbox: Option<Result<HeldMail, NoMailbox>>,
     /// The stream that holds all mailboxes, where this login may look at it.
     pub stream: Option<StoreUse>,
     /// What the account may keep on disk, where the server sets a limit and this login may look at it.
@@ -31,7 +41,7 @@ pub struct Inspection {
 }
 
 /// What waits in a mailbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldMail {
     /// Messages that were not settled yet.
     pub messages: u64,
@@ -39,6 +49,19 @@ pub struct HeldMail {
     pub most: u64,
     /// Whether a program reads it at this moment, this agent's own or another.
     pub is_read: bool,
+    /// The servers that hold it.
+    pub servers: MailboxServers,
+}
+
+/// Why there is no mailbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoMailbox {
+    /// JetStream answers, and has none; in its words.
+    NotMade(String),
+    /// No JetStream answers: the server has none, or does not reach that of the domain.
+    NoJetStream,
+    /// No answer came in time: a cluster has no leader, or the login may not ask.
+    Silence,
 }
 
 /// How full a store is.
@@ -68,16 +91,19 @@ pub async fn inspect(config: &ConnectionConfig, inboxes: &[String]) -> Result<In
         Some(mailbox) => Some(held(&client, mailbox).await),
         None => None,
     };
-    let tried = match mailbox {
-        Some(Ok(_)) => try_inboxes(&client, inboxes).await,
-        _ => 0,
+    let inboxes = match mailbox {
+        Some(Ok(_)) => inboxes::ask_all(&client, inboxes).await,
+        _ => Vec::new(),
     };
-    let (stream, account) = stores(&client, config.mailbox.as_ref()).await;
+    let stores = stores(&client, config.mailbox.as_ref());
+    let ((stream, account), closed) = tokio::join!(stores, servers::closed(config, &server));
     Ok(Inspection {
         version: client.server_info().version,
+        facts: ServerFacts::of(config, &server, &client),
+        closed,
         refused: refusals.needed(config),
         server,
-        tried,
+        inboxes,
         mailbox,
         stream,
         account,
@@ -100,29 +126,20 @@ async fn reach(config: &ConnectionConfig, refusals: &Refusals) -> Result<(String
     Err(failed)
 }
 
-async fn held(client: &Client, mailbox: &Mailbox) -> Result<HeldMail, String> {
+async fn held(client: &Client, mailbox: &Mailbox) -> Result<HeldMail, NoMailbox> {
     let standing = ask(client, mailbox).await.map_err(|absent| match absent {
-        Absent::Missing(why) => why,
-        Absent::Silent => "the server does not answer a question about it".to_owned(),
+        Absent::Missing(why) => NoMailbox::NotMade(why),
+        Absent::NoJetStream(_) => NoMailbox::NoJetStream,
+        Absent::Silent => NoMailbox::Silence,
     })?;
     let unsettled = u64::try_from(standing.unsettled).unwrap_or(u64::MAX);
+    let servers = MailboxServers::of(client, mailbox).await;
     Ok(HeldMail {
         messages: standing.fresh.saturating_add(unsettled),
         most: crate::wanted::INBOX_MESSAGES.unsigned_abs(),
         is_read: standing.pulls > 0,
+        servers: servers.unwrap_or_default(),
     })
-}
-
-async fn try_inboxes(client: &Client, inboxes: &[String]) -> usize {
-    let mut headers = HeaderMap::new();
-    headers.insert("Nats-Expected-Stream", "signet-doctor");
-    for inbox in inboxes.iter().take(INBOXES) {
-        let sent = client.publish_with_headers(inbox.clone(), headers.clone(), "".into());
-        if sent.await.is_err() {
-            break;
-        }
-    }
-    inboxes.len().min(INBOXES)
 }
 
 /// The answers to these questions come after every refusal of what was sent before them, so all refusals are known by then.

@@ -68,7 +68,10 @@ pub use config::{ConnectionConfig, Login, NatsTls, SCHEMES, Secret};
 pub use confirm::{Confirmation, Storage};
 pub use error::Error;
 pub use handle::{Handle, Settlement};
-pub use inspect::{HeldMail, Inspection, StoreUse, inspect};
+pub use inspect::{
+    HeldMail, InboxAnswer, Inspection, MailboxServers, NoMailbox, Replica, ReplicaState,
+    ServerFacts, StoreUse, inspect,
+};
 pub use nats::{Nats, NatsInbox};
 pub use place::{Mailbox, STREAM};
 pub use readers::Readership;

@@ -35,6 +35,11 @@ impl ServerPool {
         next.cloned().unwrap_or_default()
     }
 
+    /// The servers that one told of, without those of the settings.
+    pub(crate) fn told(self) -> Vec<String> {
+        self.told
+    }
+
     /// `from` has told of its cluster: `host:port` each. The list replaces the one before; what is no address is passed
     /// over. They are reached as `from` is: a server behind TLS leads to none without.
     pub(crate) fn learn(&mut self, from: &str, urls: &[String]) {

@@ -34,6 +34,8 @@ pub(crate) struct ConsumerInfo {
 pub(crate) enum Absent {
     /// The server has no such mailbox, and says so.
     Missing(String),
+    /// Nobody answers for JetStream: the server has none, or does not reach that of the domain; the words of that.
+    NoJetStream(String),
     /// It does not say.
     Silent,
 }
@@ -87,6 +89,12 @@ async fn ask_once(
         {
             Absent::Silent
         }
+        ConsumerErrorKind::JetStream(error)
+            if error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT =>
+        {
+            Absent::NoJetStream(error.to_string())
+        }
+        ConsumerErrorKind::Request => Absent::NoJetStream(error.to_string()),
         _ => Absent::Missing(error.to_string()),
     })?;
     let info = found.cached_info();

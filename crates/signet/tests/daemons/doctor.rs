@@ -24,7 +24,7 @@ use crate::quarantine::fail_tries;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Everything that the doctor says, one document a check.
-fn findings(home: &Home) -> Vec<Value> {
+pub fn findings(home: &Home) -> Vec<Value> {
     let output = home.cli(&["doctor", "--json"]);
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     let found: Vec<Value> = text
@@ -46,7 +46,7 @@ fn findings(home: &Home) -> Vec<Value> {
 
 /// One of them, whose health has to be this.
 #[track_caller]
-fn ill(home: &Home, check: &str, health: &str) -> Value {
+pub fn ill(home: &Home, check: &str, health: &str) -> Value {
     let found = findings(home);
     let of_check = found.iter().find(|finding| finding["check"] == check);
     let finding = of_check.unwrap_or_else(|| panic!("no {check}: {found:?}"));
@@ -55,7 +55,7 @@ fn ill(home: &Home, check: &str, health: &str) -> Value {
 }
 
 #[track_caller]
-fn says_next(finding: &Value, next: &str) {
+pub fn says_next(finding: &Value, next: &str) {
     let said = finding["next"].as_str().unwrap();
     assert!(said.contains(next), "{finding}");
 }

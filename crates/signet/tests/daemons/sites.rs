@@ -2,6 +2,7 @@
 
 mod account;
 mod cluster;
+mod doctor;
 mod hub;
 
 mod hostile;

@@ -20,7 +20,7 @@ impl MailboxSession {
                 Flow::On
             }
             Err(Absent::Silent) => self.doubt(),
-            Ok(_) | Err(Absent::Missing(_)) => Flow::Lost,
+            Ok(_) | Err(Absent::Missing(_) | Absent::NoJetStream(_)) => Flow::Lost,
         }
     }
 
@@ -40,7 +40,7 @@ impl MailboxSession {
                 self.drained.postpone(Instant::now());
                 return self.doubt();
             }
-            Err(Absent::Missing(_)) => return Flow::Lost,
+            Err(Absent::Missing(_) | Absent::NoJetStream(_)) => return Flow::Lost,
         }
         self.tell_drained().await
     }

@@ -30,7 +30,7 @@ impl MailboxSession {
                 self.live.store.readers().postpone(Instant::now());
                 return self.doubt();
             }
-            Ok(_) | Err(Absent::Missing(_)) => return Flow::Lost,
+            Ok(_) | Err(Absent::Missing(_) | Absent::NoJetStream(_)) => return Flow::Lost,
         };
         let now = Instant::now();
         self.certain = now;

@@ -2,15 +2,19 @@
 //! do. It changes nothing, and works whether the daemon runs or not.
 
 pub(crate) mod broker;
+mod crossing;
 mod daemon;
 mod disk;
 mod doors;
+mod encryption;
 mod finding;
+pub(crate) mod keeper;
 mod keys;
 mod log;
 mod notify;
 mod people;
 mod scene;
+mod servers;
 mod sockets;
 
 use std::path::PathBuf;

@@ -42,7 +42,7 @@ pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), CliErro
     // the configuration cannot be read, name `signet doctor`, which says what is wrong with it.
     let mailbox = known.map_or_else(
         || "signet doctor".to_owned(),
-        |(home, config)| doctor::broker::next_for_mailbox(home, config),
+        |(home, config)| doctor::keeper::next_for_mailbox(home, config),
     );
     let status = ask(home.clone(), &ShowStatus {}).map_err(|failure| why(home, failure))?;
     if args.json {

@@ -303,7 +303,7 @@ fn connected(home: &Home, config: &Config) -> Result<(), CliError> {
                     "ask whoever keeps the server for another login, which `invite --login ID` makes there; then here: signet up \
                      --login LINE; or have it let this one in, whose name signet nats key prints"
                 }
-                error => &doctor::broker::next_for(home, config, error),
+                error => &doctor::keeper::next_for(home, config, error),
             };
             Err(CliError::refused(what, next))
         }

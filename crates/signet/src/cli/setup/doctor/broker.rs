@@ -4,17 +4,19 @@ use std::io;
 
 use signet_api::{ListPeers, MailboxReaders};
 use signet_audit::{counted, counted_doing};
-use signet_transport::{Error, Inspection, StoreUse, inspect};
+use signet_proto::carrier::CarrierId;
+use signet_proto::ids::AgentId;
+use signet_transport::{Inspection, StoreUse, inspect};
 
+use super::encryption::encryption;
 use super::finding::{CheckResult, DoctorCheck};
+use super::keeper::{next_for, next_for_mailbox};
 use super::scene::Scene;
+use super::{crossing, servers};
 use crate::carrier::nats_config;
-use crate::cli::setup::install;
 use crate::cli::setup::nats::mailboxes::{BrokerFault, wait_for};
-use crate::cli::setup::up::server::OwnServer;
 use crate::config::Config;
-use crate::hint::{DaemonKeeper, as_root, quoted, told_where};
-use crate::home::Home;
+use crate::hint::{DaemonKeeper, told_where};
 use crate::render::inbox_subject;
 
 /// The server, then what it allows and keeps.
@@ -25,7 +27,7 @@ pub(super) fn all(scene: &mut Scene) -> Vec<CheckResult> {
     let servers = scene.config.nats.servers.join(" ");
     let check = DoctorCheck::of("broker", format!("the NATS server at {servers}"));
     match look(scene) {
-        Err(found) => vec![found(check)],
+        Err(found) => vec![found(check), encryption(&scene.config.nats, None)],
         Ok(seen) => {
             let is_connected = scene.status.as_ref().map(|status| status.connected);
             let found = match is_connected {
@@ -36,9 +38,16 @@ pub(super) fn all(scene: &mut Scene) -> Vec<CheckResult> {
                 ),
                 _ => check.well(format!("{} answers, nats-server {}", seen.server, seen.version)),
             };
-            let mut findings = vec![found, permissions(&seen)];
+            let mut findings = vec![
+                found,
+                encryption(&scene.config.nats, Some(&seen)),
+                servers::cluster(scene, &seen),
+                crossing::leaf(&seen),
+                servers::domain(scene, &seen),
+                permissions(&seen),
+            ];
             findings.extend(mailbox(scene, &seen));
-            findings.push(store(&seen));
+            findings.extend([crossing::crossing(&seen), store(&seen)]);
             findings
         }
     }
@@ -67,8 +76,16 @@ type Explain = Box<dyn FnOnce(DoctorCheck) -> CheckResult>;
 fn look(scene: &mut Scene) -> Result<Inspection, Explain> {
     // If the peers cannot be listed, go on without their inboxes: the login is still tried at the agent's own inbox.
     let peers = scene.ask(ListPeers {}).unwrap_or_default();
-    let inboxes = peers.iter().filter_map(|peer| peer.peer.parse().ok());
-    let inboxes: Vec<String> = inboxes.map(|agent| inbox_subject(&agent)).collect();
+    let routes = scene.config.carriers.routes();
+    let peers = peers.iter().filter_map(|peer| peer.peer.parse().ok());
+    let on_nats = |agent: &AgentId| {
+        let routes = routes.of(agent);
+        routes.iter().any(|route| route.carrier == CarrierId::NATS)
+    };
+    let inboxes: Vec<String> = peers
+        .filter(on_nats)
+        .map(|agent| inbox_subject(&agent))
+        .collect();
     let config = match nats_config::of(&scene.config) {
         Ok(config) => config,
         Err(error) => {
@@ -103,102 +120,13 @@ pub(crate) fn inspected(config: &Config) -> Result<Inspection, BrokerFault> {
     wait_for(inspect(&config, &[]))
 }
 
-/// What to do about a server that does not let this agent in.
-pub(crate) fn next_for(home: &Home, config: &Config, error: &Error) -> String {
-    let keeper = ServerKeeper::of(home, config);
-    let next = match (error, &keeper) {
-        (Error::Unreachable { .. }, ServerKeeper::Home(up)) => {
-            return format!("{up}  # starts the server of this home");
-        }
-        (Error::Unreachable { .. }, ServerKeeper::Machine(_)) => {
-            return as_root("systemctl start signet-nats.service");
-        }
-        (Error::LoginRefused { .. }, ServerKeeper::Home(up)) => {
-            return format!("signet down --keep-nats && {up}  # gives this agent its login again");
-        }
-        (Error::LoginRefused { .. }, ServerKeeper::Machine(install)) => {
-            return format!("{install}  # gives this agent its login again");
-        }
-        (Error::Unreachable { .. }, _) => {
-            "start the server, or correct `servers` in [nats] of config.toml or the variable NATS_URL"
-        }
-        (Error::LoginRefused { .. }, _) => {
-            "signet nats key  # prints the name that the server's configuration has to hold: signet nats config"
-        }
-        (Error::Tls { .. }, _) => "correct `ca` in [nats.tls] of config.toml",
-        (error, _) => nats_config::next(error),
-    };
-    next.to_owned()
-}
-
-/// The command that makes the missing mailbox of the agent.
-pub(crate) fn next_for_mailbox(home: &Home, config: &Config) -> String {
-    ServerKeeper::of(home, config).mailbox(config)
-}
-
-/// Who keeps the NATS server of a home, and what they type.
-enum ServerKeeper {
-    /// `signet up`, in this home.
-    Home(&'static str),
-    /// `signet install`, on this machine.
-    Machine(String),
-    /// Somebody else.
-    Other,
-}
-
-impl ServerKeeper {
-    fn of(home: &Home, config: &Config) -> Self {
-        let servers = &config.nats.servers;
-        let own = OwnServer::of(home).and_then(|own| own.url().ok());
-        // The NATS server is this home's own only if the configuration names that server
-        // alone: otherwise somebody else may have to mend it.
-        if own.is_some_and(|own| *servers == [own]) {
-            return Self::Home(match DaemonKeeper::of(home.path()) {
-                DaemonKeeper::UserUnit(_) => "signet up",
-                DaemonKeeper::ByHand
-                | DaemonKeeper::Up
-                | DaemonKeeper::Background(_)
-                | DaemonKeeper::SystemUnit(_) => "signet up --background",
-            });
-        }
-        let is_ours = servers
-            .iter()
-            .any(|server| server.ends_with(install::LISTEN));
-        match DaemonKeeper::of(home.path()) {
-            DaemonKeeper::SystemUnit(_) if is_ours && install::keeps_server() => {
-                let agent = &config.agent;
-                Self::Machine(as_root(&format!(
-                    "signet install --agent {} --principal {}",
-                    agent.agent, agent.principal
-                )))
-            }
-            _ => Self::Other,
-        }
-    }
-
-    /// The command that makes the mailbox of the agent on these servers.
-    fn mailbox(&self, config: &Config) -> String {
-        match self {
-            Self::Home(up) => format!("{up}  # makes it on the server of this home"),
-            Self::Machine(install) => {
-                format!("{install}  # makes it on the server of this machine")
-            }
-            Self::Other => format!(
-                "signet nats setup {} --server {}  # with an administrator's login: --nkey or --creds",
-                config.agent.agent,
-                quoted(&config.nats.servers.join(","))
-            ),
-        }
-    }
-}
-
 fn permissions(seen: &Inspection) -> CheckResult {
     let check = DoctorCheck::of("permissions", "what the server lets this login do");
     let refused: Vec<&str> = seen.refused.iter().map(String::as_str).collect();
     match refused.is_empty() {
         true => check.well(format!(
             "its own inbox is open to it, and the inboxes of {}",
-            counted(seen.tried as u64, "peer")
+            counted(seen.inboxes.len() as u64, "peer")
         )),
         false => check.fault(
             format!("the server refuses {}", refused.join(" ")), 
@@ -213,9 +141,10 @@ fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<CheckResult> {
     let held = match &seen.mailbox {
         None => return vec![check.well("none is wanted: mailbox = \"core\" in config.toml")],
         Some(Err(why)) => {
-            let next = next_for_mailbox(&scene.home, &scene.config);
+            let setup = next_for_mailbox(&scene.home, &scene.config);
+            let (found, next) = servers::none(scene, seen, why, &setup);
             let means = "senders keep what is sent while this daemon is away, and must be up when it is back";
-            return vec![check.fault(format!("there is none: {why}"), means, &next)];
+            return vec![check.fault(found, means, &next)];
         }
         Some(Ok(held)) => held,
     };
@@ -233,7 +162,11 @@ fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<CheckResult> {
         false => check.well(found),
     };
     let readers = scene.status.as_ref().map(|status| status.mailbox_readers);
-    vec![found, reader(readers.ok(), held.is_read)]
+    vec![
+        found,
+        servers::replicas(scene, seen, held),
+        reader(readers.ok(), held.is_read),
+    ]
 }
 
 /// The finding about programs that take mail out of the mailbox; `readers` is the word of the daemon, where one runs.

@@ -1,0 +1,99 @@
+//! Who keeps the NATS server of a home, and what they type when it does not let the agent in or has no mailbox for it.
+
+use signet_transport::Error;
+
+use crate::carrier::nats_config;
+use crate::cli::setup::install;
+use crate::cli::setup::up::server::OwnServer;
+use crate::config::Config;
+use crate::hint::{DaemonKeeper, as_root, quoted};
+use crate::home::Home;
+
+/// What to do about a server that does not let this agent in.
+pub(crate) fn next_for(home: &Home, config: &Config, error: &Error) -> String {
+    let keeper = ServerKeeper::of(home, config);
+    let next = match (error, &keeper) {
+        (Error::Unreachable { .. }, ServerKeeper::Home(up)) => {
+            return format!("{up}  # starts the server of this home");
+        }
+        (Error::Unreachable { .. }, ServerKeeper::Machine(_)) => {
+            return as_root("systemctl start signet-nats.service");
+        }
+        (Error::LoginRefused { .. }, ServerKeeper::Home(up)) => {
+            return format!("signet down --keep-nats && {up}  # gives this agent its login again");
+        }
+        (Error::LoginRefused { .. }, ServerKeeper::Machine(install)) => {
+            return format!("{install}  # gives this agent its login again");
+        }
+        (Error::Unreachable { .. }, _) => {
+            "start the server, or correct `servers` in [nats] of config.toml or the variable NATS_URL"
+        }
+        (Error::LoginRefused { .. }, _) => {
+            "signet nats key  # prints the name that the server's configuration has to hold: signet nats config"
+        }
+        (Error::Tls { .. }, _) => "correct `ca` in [nats.tls] of config.toml",
+        (error, _) => nats_config::next(error),
+    };
+    next.to_owned()
+}
+
+/// The command that makes the missing mailbox of the agent.
+pub(crate) fn next_for_mailbox(home: &Home, config: &Config) -> String {
+    ServerKeeper::of(home, config).mailbox(config)
+}
+
+/// Who keeps the NATS server of a home, and what they type.
+pub(super) enum ServerKeeper {
+    /// `signet up`, in this home.
+    Home(&'static str),
+    /// `signet install`, on this machine.
+    Machine(String),
+    /// Somebody else.
+    Other,
+}
+
+impl ServerKeeper {
+    fn of(home: &Home, config: &Config) -> Self {
+        let servers = &config.nats.servers;
+        let own = OwnServer::of(home).and_then(|own| own.url().ok());
+        // The NATS server is this home's own only if the configuration names that server
+        // alone: otherwise somebody else may have to mend it.
+        if own.is_some_and(|own| *servers == [own]) {
+            return Self::Home(match DaemonKeeper::of(home.path()) {
+                DaemonKeeper::UserUnit(_) => "signet up",
+                DaemonKeeper::ByHand
+                | DaemonKeeper::Up
+                | DaemonKeeper::Background(_)
+                | DaemonKeeper::SystemUnit(_) => "signet up --background",
+            });
+        }
+        let is_ours = servers
+            .iter()
+            .any(|server| server.ends_with(install::LISTEN));
+        match DaemonKeeper::of(home.path()) {
+            DaemonKeeper::SystemUnit(_) if is_ours && install::keeps_server() => {
+                let agent = &config.agent;
+                Self::Machine(as_root(&format!(
+                    "signet install --agent {} --principal {}",
+                    agent.agent, agent.principal
+                )))
+            }
+            _ => Self::Other,
+        }
+    }
+
+    /// The command that makes the mailbox of the agent on these servers.
+    pub(super) fn mailbox(&self, config: &Config) -> String {
+        match self {
+            Self::Home(up) => format!("{up}  # makes it on the server of this home"),
+            Self::Machine(install) => {
+                format!("{install}  # makes it on the server of this machine")
+            }
+            Self::Other => format!(
+                "signet nats setup {} --server {}  # with an administrator's login: --nkey or --creds",
+                config.agent.agent,
+                quoted(&config.nats.servers.join(","))
+            ),
+        }
+    }
+}

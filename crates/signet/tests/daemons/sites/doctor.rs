@@ -1,0 +1,316 @@
+//! `signet doctor` on servers that are many: each wrong state of a cluster, a domain and a crossing is named, and what it
+//! says to do next mends it.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::leaves::set_up;
+use crate::doctor::{findings, ill, says_next};
+use crate::house::{Cluster, Home, House, Leaves, Server, says};
+
+fn found(finding: &Value) -> &str {
+    finding["found"].as_str().unwrap()
+}
+
+/// By its configuration, as what the doctor says to type finds it.
+fn uses(home: &mut Home, url: &str) {
+    home.unserved();
+    let servers = format!("servers = [\"{url}\"]");
+    home.configure("# servers = [\"nats://127.0.0.1:4222\"]", &servers);
+}
+
+/// Until the doctor says so of that check.
+#[track_caller]
+fn says_of(home: &Home, check: &str, health: &str, words: &[&str]) -> Value {
+    let limit = Instant::now() + PATIENCE;
+    loop {
+        let all = findings(home);
+        let of_check = all.iter().find(|one| one["check"] == check);
+        let is_said = |one: &Value| words.iter().all(|word| found(one).contains(word));
+        if let Some(one) = of_check.filter(|one| one["health"] == health && is_said(one)) {
+            return one.clone();
+        }
+        assert!(
+            Instant::now() < limit,
+            "{check}, {health}, {words:?}: {all:#?}"
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The command that a finding prints, typed in a shell by somebody who has the administrator's login at hand.
+fn typed(home: &Home, finding: &Value, admin: &Path) -> String {
+    let next = finding["next"].as_str().unwrap();
+    let program = home.command(&[]).get_program().to_owned();
+    let bin = Path::new(&program).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("/bin/sh");
+    let output = { shell.args(["-c", next]).env("PATH", path) }
+        .env("NATS_NKEY", admin)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{next}: {}", says(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_mailbox_on_one_server_of_a_cluster_a_copy_that_is_away_and_a_lonely_address_are_told_of() {
+    let house = House::with_jetstream();
+    let mut alice = house.home("alice");
+    let admin = house.path("admin.nk");
+    let mut cluster = Cluster::of(&[&alice], &admin);
+    let own = format!("servers = [\"{}\"]", cluster.urls()[0]);
+    uses(&mut alice, &cluster.urls()[0]);
+    set_up(&[&alice], &admin);
+
+    let lonely = says_of(
+        &alice,
+        "cluster",
+        "warning",
+        &["of the cluster house", "names 1 server"],
+    );
+    assert!(found(&lonely).contains("tells of 2 others"), "{lonely}");
+    let single = ill(&alice, "replicas", "warning");
+    assert!(
+        found(&single).contains("alone, in the cluster house"),
+        "{single}"
+    );
+    let made = typed(&alice, &single, &admin);
+    assert!(
+        made.contains("replicas: each mailbox lies on 3 servers"),
+        "{made}"
+    );
+    says_of(&alice, "replicas", "well", &["leads", "is current"]);
+
+    // `discover = false` makes a lonely address worse.
+    alice.configure("# discover = true", "discover = false");
+    let worse = ill(&alice, "cluster", "warning");
+    assert!(
+        worse["means"]
+            .as_str()
+            .unwrap()
+            .contains("goes to no other"),
+        "{worse}"
+    );
+    let next = worse["next"].as_str().unwrap();
+    let line = { next.strip_prefix("write ") }.and_then(|next| next.split_once(" in [nats]"));
+    alice.configure(&own, line.unwrap().0);
+    let well = ill(&alice, "cluster", "well");
+    assert!(found(&well).contains("names 3 servers"), "{well}");
+
+    // One server was given a configuration without this agent.
+    let config = cluster.servers[1].config();
+    let key = alice.done(&["nats", "key"]);
+    let other = alice.done(&[
+        "nats",
+        "key",
+        "--file",
+        house.path("other.nk").to_str().unwrap(),
+    ]);
+    cluster.servers[1].kill();
+    cluster.servers[1].configure(&config.replace(key.trim(), other.trim()));
+    cluster.servers[1].restart();
+    let stranger = ill(&alice, "cluster", "warning");
+    assert!(found(&stranger).contains(&cluster.urls()[1]), "{stranger}");
+    assert!(found(&stranger).contains("refuses the login"), "{stranger}");
+    says_next(&stranger, "signet nats key");
+    cluster.servers[1].kill();
+    cluster.servers[1].configure(&config);
+    cluster.servers[1].restart();
+    says_of(&alice, "replicas", "well", &["leads"]);
+
+    cluster.servers[2].kill();
+    let away = says_of(&alice, "replicas", "warning", &["n3 is away, "]);
+    says_next(&away, "start nats-server on n3 again");
+    let closed = ill(&alice, "cluster", "warning");
+    assert!(found(&closed).contains(&cluster.urls()[2]), "{closed}");
+    ill(&alice, "mailbox", "well");
+    cluster.servers[1].kill();
+    let most = says_of(
+        &alice,
+        "mailbox",
+        "fault",
+        &["cluster house does not answer"],
+    );
+    says_next(&most, "start the servers of the cluster");
+    for server in &mut cluster.servers[1..] {
+        server.restart();
+    }
+    says_of(&alice, "replicas", "well", &["leads"]);
+    ill(&alice, "cluster", "well");
+}
+
+#[test]
+fn peers_beyond_a_hub_whose_household_the_hub_or_the_hubs_list_is_missing_are_named() {
+    let house = House::with_jetstream();
+    let mut homes = ["alice", "bob", "carol"].map(|name| house.home(name));
+    house.acquaint(&homes.each_ref());
+    let admin = house.path("admin.nk");
+    let mut leaves = Leaves::of(&homes.each_ref().map(|home| vec![home]), &admin);
+    for (home, household) in homes.iter_mut().zip(&leaves.households) {
+        home.served_by(household.server.port());
+        set_up(&[home], &admin);
+    }
+    let [alice, ..] = &homes;
+    says_of(
+        alice,
+        "crossing",
+        "well",
+        &["the mailboxes of 2 peers answer"],
+    );
+    assert!(found(&ill(alice, "leaf", "well")).starts_with("it is one"));
+    assert!(found(&ill(alice, "domain", "well")).contains("house-one"));
+    assert!(found(&ill(alice, "cluster", "well")).contains("no cluster"));
+
+    leaves.households[1].line.part();
+    let one = says_of(
+        alice,
+        "crossing",
+        "warning",
+        &["nobody is there for agent-bob;"],
+    );
+    assert!(
+        found(&one).contains("the mailboxes of 1 peer answer"),
+        "{one}"
+    );
+    says_next(&one, "by `nats setup agent-bob`");
+    leaves.households[1].line.join();
+    leaves.hub.kill();
+    let hub = says_of(
+        alice,
+        "crossing",
+        "warning",
+        &["agent-bob agent-carol;", "no other"],
+    );
+    says_next(&hub, "see that the hub runs");
+    ill(alice, "mailbox", "well");
+
+    // The second household may not send to Alice what her messages are confirmed with.
+    let config = leaves.hub.config();
+    let bobs = config.find("user: \"house-two\"").unwrap();
+    let (before, after) = config.split_at(bobs);
+    let list = after.replacen("\"_INBOX_agent-alice.>\"", "\"_INBOX_nobody.>\"", 1);
+    assert_ne!(list, after);
+    leaves.hub.configure(&format!("{before}{list}"));
+    leaves.hub.restart();
+    let list = says_of(
+        alice,
+        "crossing",
+        "advice",
+        &["no mailbox answers for agent-bob,"],
+    );
+    assert!(
+        found(&list).contains("the mailboxes of 1 peer answer"),
+        "{list}"
+    );
+    says_next(&list, "docs/scale.md");
+}
+
+#[test]
+fn a_domain_that_is_missing_wrong_away_or_the_servers_own_is_told_of() {
+    let house = House::with_jetstream();
+    let mut alice = house.home("alice");
+    let port = crate::house::free_port();
+    let mut hub = Server::start(&format!(
+        "server_name: hub\njetstream {{ store_dir: \"js\", domain: hub }}\nleafnodes {{ listen: \"127.0.0.1:{port}\" }}"
+    ));
+    let remotes = format!("leafnodes {{ remotes: [ {{ url: \"nats://127.0.0.1:{port}\" }} ] }}");
+    let thin = Server::start(&format!("server_name: thin\n{remotes}"));
+    uses(&mut alice, &thin.url());
+    let none = ill(&alice, "domain", "fault");
+    assert!(
+        found(&none).contains("is a leaf of a hub and has no JetStream"),
+        "{none}"
+    );
+    says_next(&none, "write domain = ");
+    says_next(&ill(&alice, "mailbox", "fault"), "`domain`");
+
+    alice.configure("# domain = \"hub\"", "domain = \"nowhere\"");
+    let wrong = ill(&alice, "domain", "fault");
+    assert!(
+        found(&wrong).contains("nobody answers for the domain nowhere"),
+        "{wrong}"
+    );
+    alice.configure("domain = \"nowhere\"", "domain = \"hub\"");
+    // Whoever keeps the hub makes the mailbox by what is printed.
+    let missing = says_of(&alice, "mailbox", "fault", &["there is none"]);
+    ill(&alice, "domain", "well");
+    let unused = house.path("unused.nk");
+    alice.done(&["nats", "key", "--file", unused.to_str().unwrap()]);
+    let made = typed(&alice, &missing, &unused);
+    assert!(made.contains("agent-alice: created"), "{made}");
+    ill(&alice, "mailbox", "well");
+    assert!(found(&ill(&alice, "domain", "well")).contains("hub, beyond the server"));
+    hub.kill();
+    says_of(
+        &alice,
+        "domain",
+        "fault",
+        &["nobody answers for the domain hub"],
+    );
+    hub.restart();
+    says_of(&alice, "mailbox", "well", &[]);
+
+    // The hub's own agent needs no domain.
+    alice.served_by(hub.port());
+    let own = ill(&alice, "domain", "advice");
+    assert!(
+        found(&own).contains("the domain of this server itself"),
+        "{own}"
+    );
+    says_next(&own, "take the line `domain` out");
+    alice.configure("domain = \"hub\"", "# domain = \"hub\"");
+    ill(&alice, "domain", "well");
+    ill(&alice, "mailbox", "well");
+    let plain = Server::start("server_name: plain");
+    alice.served_by(plain.port());
+    let none = ill(&alice, "domain", "fault");
+    assert!(
+        found(&none).starts_with("the server has no JetStream"),
+        "{none}"
+    );
+}
+
+#[test]
+fn a_server_of_this_machine_that_leads_to_another_in_clear_is_told_of() {
+    let house = House::with_jetstream();
+    let mut alice = house.home("alice");
+    assert!(found(&ill(&alice, "encryption", "well")).contains("is this machine"));
+    let port = crate::house::free_port();
+    let server = Server::start(&format!(
+        "server_name: n1\ncluster {{ name: house, listen: \"127.0.0.1:{port}\" }}"
+    ));
+    let _other = Server::start(&format!(
+        "server_name: n2\nclient_advertise: \"n2.house.example:4222\"\n\
+         cluster {{ name: house, listen: \"127.0.0.1:-1\", routes: [ \"nats://127.0.0.1:{port}\" ] }}"
+    ));
+    alice.served_by(server.port());
+    let clear = says_of(&alice, "encryption", "warning", &["IN CLEAR"]);
+    assert!(found(&clear).contains("IN CLEAR to another machine: nats://n2.house.example:4222"));
+    says_next(&clear, "tls://n2.house.example:4222");
+    // A password goes over the line as it is.
+    std::fs::write(alice.dir.join("password"), "hunter2\n").unwrap();
+    let secret = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(alice.dir.join("password"), secret).unwrap();
+    alice.configure(
+        "[nats]\n",
+        "[nats]\nuser = \"alice\"\npassword-file = \"password\"\n",
+    );
+    let clear = ill(&alice, "encryption", "fault");
+    assert!(
+        clear["means"]
+            .as_str()
+            .unwrap()
+            .contains("has the password"),
+        "{clear}"
+    );
+    assert!(!format!("{clear}").contains("hunter2"));
+    alice.configure("# discover = true", "discover = false");
+    ill(&alice, "encryption", "well");
+}
+
+/// A server that was killed counts as current for some seconds.
+const PATIENCE: Duration = Duration::from_secs(40);
