@@ -46,6 +46,8 @@ impl Leaves {
         let dir = certified();
         let authority = std::fs::read_to_string(dir.path().join("hub-ca.pem")).unwrap();
         let mut conf = HUB.replace("0.0.0.0:7422", &format!("127.0.0.1:{port}"));
+        // The hub tells of an address where nobody listens: households are to come by their own line, which tests cut.
+        conf = conf.replace("hub.example:7422", "127.0.0.1:1");
         for (homes, agent) in homes.iter().zip(AGENTS) {
             let inbox = |home: &&Home| format!("\"agent.{}.inbox\"", home.agent);
             let replies = |home: &&Home| format!("\"_INBOX_{}.>\"", home.agent);

@@ -44,7 +44,7 @@ impl HubSettings {
         // Writing to a String cannot fail.
         let _ = write!(
             text,
-            "{HEAD}{ADDRESS}{address}\n{authority}{SERVER}{PID}{pid}\"\n{LEAFNODES}  {listen}\n{TLS}\
+            "{HEAD}{authority}{SERVER}{PID}{pid}\"\n{LEAFNODES}  {listen}\n{WHY}{ADDRESS}{address}\"\n{TLS}\
              {CERTIFICATE}{certificate}{KEY}{key}{USERS}"
         );
         for household in &self.households {
@@ -95,7 +95,7 @@ impl HubSettings {
             }
         }
         let settings = Self {
-            address: line(ADDRESS)?.parse().ok()?,
+            address: line(ADDRESS)?.strip_suffix('"')?.parse().ok()?,
             authority: match line(AUTHORITY) {
                 Some(name) => Some(file(name)?),
                 None => None,
@@ -143,7 +143,6 @@ const HEAD: &str = "\
 # The hub between the servers of households, by signet nats hub. It carries messages and keeps none. Readable by nats-server
 # alone (0600).
 ";
-const ADDRESS: &str = "# Households reach it at: ";
 const AUTHORITY: &str = "# Households know it by: ";
 const SERVER: &str = "\
 server_name: hub
@@ -152,8 +151,12 @@ max_payload: 256KB
 ";
 const PID: &str = "pid_file: \"";
 const LEAFNODES: &str = "leafnodes {\n";
+const WHY: &str = "  \
+  # The address in the households' lines, so that they are told of no other. Not no_advertise: by that a hub of 2.15 lets no
+  # household in whose server is older.
+";
+const ADDRESS: &str = "  advertise: \"";
 const TLS: &str = "  \
-  no_advertise: true               # households use the address in their line alone
   # Without TLS whoever reads the network has the passwords of the households.
 ";
 const CERTIFICATE: &str = "  tls { cert_file: \"";
