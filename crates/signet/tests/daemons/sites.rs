@@ -3,7 +3,7 @@
 mod account;
 mod cluster;
 mod doctor;
-mod hub;
+pub mod hub;
 
 mod hostile;
 mod leaves;

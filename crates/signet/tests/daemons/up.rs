@@ -1,5 +1,6 @@
 //! `signet up`, `down`, `invite` and `accept`: from nothing to agents that talk.
 
+mod hub;
 mod interrupt;
 mod mishaps;
 mod room;
@@ -19,6 +20,8 @@ use crate::house::eventually;
 struct Machine {
     dir: tempfile::TempDir,
     path: String,
+    /// The nats-server that it has, where it is not the one of all tests.
+    server: Option<PathBuf>,
 }
 
 impl Machine {
@@ -27,6 +30,7 @@ impl Machine {
         // A PATH without programs: `up` must not find a service manager, even if this machine has one.
         Self {
             path: "/nowhere".to_owned(),
+            server: None,
             dir,
         }
     }
@@ -42,7 +46,8 @@ impl Machine {
         command
             .env("HOME", self.dir.path())
             .env("XDG_CONFIG_HOME", self.dir.path().join("config"));
-        if let Some(server) = std::env::var_os("NATS_SERVER") {
+        let server = self.server.clone().map(PathBuf::into_os_string);
+        if let Some(server) = server.or_else(|| std::env::var_os("NATS_SERVER")) {
             command.env("NATS_SERVER", server);
         }
         command.stdin(Stdio::null());

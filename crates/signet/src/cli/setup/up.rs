@@ -4,6 +4,7 @@ mod begin;
 mod broker;
 pub(crate) mod config;
 mod daemon;
+mod hub;
 mod interrupt;
 pub(crate) mod lock;
 pub(crate) mod login;
@@ -54,6 +55,8 @@ pub(crate) struct UpArgs {
     root: Option<PathBuf>,
     #[command(flatten)]
     broker: broker::BrokerArgs,
+    #[command(flatten)]
+    hub: hub::JoinArgs,
     /// Another home of this user on this machine: use its NATS server, and let both agents trust each other
     #[arg(long, value_name = "DIR", conflicts_with_all = ["nats", "login", "listen"])]
     beside: Option<PathBuf>,
@@ -83,6 +86,7 @@ pub(crate) struct DownArgs {
 pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     let home = Home::find(home)?;
     refuse_foreign(&home)?;
+    let change = args.hub.read()?;
     begin::refuse_taken(args, &home)?;
     ensure_home(args, &home)?;
     // Make the home before the lock is taken, because the lock's file is in the home. Two `signet up` may do so at once without
@@ -103,7 +107,9 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
         agent: &agent,
         interrupts: &interrupts,
     };
+    let hub = hub::apply(change, &broker, units.as_ref(), &args.broker)?;
     find_server(args, &home, &broker)?;
+    hub.iter().try_for_each(hub::HubTold::tell)?;
     // Read the configuration again: the step above may have written the server's address into it.
     let config = config::load(&home)?;
     let runs = daemon::status_of(&config).is_some();
@@ -386,4 +392,5 @@ its own store.
 const EXAMPLE: &str = "\
 EXAMPLE:
   signet up --agent agent-alice-001 --principal alice
-  signet up --home bob --agent agent-bob-001 --principal bob --beside alice";
+  signet up --home bob --agent agent-bob-001 --principal bob --beside alice
+  signet up --home alice --join @house-one.line   # behind a hub: docs/scale.md";

@@ -69,7 +69,7 @@ fn bare(text: &str) -> Zeroizing<String> {
         }
         bare.push(GAP);
     }
-    for mark in ["signet", "signet-login"] {
+    for mark in ["signet", "signet-login", "signet-hub"] {
         bare = Zeroizing::new(whole_mark(&bare, mark));
     }
     bare

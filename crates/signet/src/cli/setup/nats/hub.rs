@@ -4,7 +4,7 @@ pub(crate) mod address;
 pub(crate) mod authority;
 mod file;
 pub(crate) mod household;
-mod line;
+pub(crate) mod line;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,9 @@ use address::HubAddress;
 use authority::HubAuthority;
 use file::HubFile;
 use household::{HouseholdName, HubHousehold, refuse_twice};
+use line::{HubAccess, HubUrl};
 use settings::HubSettings;
+use zeroize::Zeroizing;
 
 /// See `signet nats hub --help`.
 #[derive(Debug, Args)]
@@ -91,13 +93,13 @@ pub(super) fn run(args: &HubArgs) -> Result<(), CliError> {
         }
         told.push(name.clone());
     }
-    let lines = Lines::of(args, &settings, told)?;
+    let lines = Lines::of(args, &settings, &told)?;
     let is_changed = !(args.add.is_empty() && args.remove.is_empty());
     if is_changed {
         file.replace(&settings)?;
         print(&format!("hub      {}\n", changed(args, &settings)))?;
     }
-    lines.write(&settings)?;
+    lines.write()?;
     match is_changed {
         true => print(&restart(&settings, &args.file)),
         false => Ok(()),
@@ -105,6 +107,7 @@ pub(super) fn run(args: &HubArgs) -> Result<(), CliError> {
 }
 
 fn make(args: &HubArgs) -> Result<(), CliError> {
+    file::refuse_existing(&args.file)?;
     let path = |option: &str, path: &str| match is_quotable(path) {
         true => Ok(path.to_owned()),
         false => Err(CliError::usage(
@@ -131,14 +134,15 @@ fn make(args: &HubArgs) -> Result<(), CliError> {
     };
     refuse_twice(&settings.households)?;
     let names = settings.households.iter().map(|one| one.name.clone());
-    let lines = Lines::of(args, &settings, names.collect())?;
+    let names: Vec<HouseholdName> = names.collect();
+    let lines = Lines::of(args, &settings, &names)?;
     file::create(&args.file, &settings)?;
     print(&format!(
         "hub      {}: {}\n",
         args.file.display(),
         counted(&settings)
     ))?;
-    lines.write(&settings)?;
+    lines.write()?;
     let conf = hint::word(&args.file);
     print(&format!(
         "next     nats-server -c {conf}  # in this folder\n"
@@ -180,11 +184,14 @@ fn restart(settings: &HubSettings, file: &Path) -> String {
     )
 }
 
-/// The lines that are to be written, and where.
-struct Lines {
-    folder: PathBuf,
-    authority: Option<HubAuthority>,
-    households: Vec<HouseholdName>,
+/// The lines that are to be written.
+struct Lines(Vec<NewLine>);
+
+/// The line of one household, and its file.
+struct NewLine {
+    household: HouseholdName,
+    file: PathBuf,
+    line: Zeroizing<String>,
 }
 
 impl Lines {
@@ -192,56 +199,80 @@ impl Lines {
     fn of(
         args: &HubArgs,
         settings: &HubSettings,
-        households: Vec<HouseholdName>,
+        households: &[HouseholdName],
     ) -> Result<Self, CliError> {
         let beside = args.file.parent().unwrap_or(Path::new("")).to_owned();
-        let authority = settings
-            .authority
-            .as_deref()
-            .filter(|_| !households.is_empty());
-        let lines = Self {
-            folder: args.lines.clone().unwrap_or(beside),
-            authority: authority.map(file::authority).transpose()?,
-            households,
-        };
-        for name in &lines.households {
-            let file = lines.file(name);
-            if file.symlink_metadata().is_ok() {
-                let what = format!("{} is there already", file.display());
-                let next = format!(
-                    "rm {}  # if that line is of no use any more; or name another folder: --lines DIR",
-                    hint::word(&file)
-                );
-                return Err(CliError::usage(what, next));
-            }
-        }
-        if !lines.folder.as_os_str().is_empty() && !lines.folder.is_dir() {
-            let what = format!("{} is no folder", lines.folder.display());
-            let next = format!("mkdir -m 700 {}", hint::word(&lines.folder));
+        let folder = args.lines.clone().unwrap_or(beside);
+        let authority = settings.authority.as_deref();
+        let authority = authority.filter(|_| !households.is_empty());
+        let authority = authority.map(file::authority).transpose()?;
+        let named = |one: &&HubHousehold| households.contains(&one.name);
+        let each = settings.households.iter().filter(named);
+        let lines = each.map(|one| NewLine::of(one, settings, authority.clone(), &folder));
+        let lines = lines.collect::<Result<_, _>>()?;
+        if !folder.as_os_str().is_empty() && !folder.is_dir() {
+            let what = format!("{} is no folder", folder.display());
+            let next = format!("mkdir -m 700 {}", hint::word(&folder));
             return Err(CliError::usage(what, next));
         }
-        Ok(lines)
+        Ok(Self(lines))
     }
 
-    fn file(&self, name: &HouseholdName) -> PathBuf {
-        self.folder.join(format!("{name}.line"))
-    }
-
-    fn write(&self, settings: &HubSettings) -> Result<(), CliError> {
-        let authority = self.authority.as_ref().map(HubAuthority::pem);
-        let named = |one: &&HubHousehold| self.households.contains(&one.name);
-        for household in settings.households.iter().filter(named) {
-            let mut line = line::line_of(settings, household, authority);
-            line.push('\n');
-            let file = self.file(&household.name);
-            private::create_whole(&file, line.as_bytes())?;
+    fn write(&self) -> Result<(), CliError> {
+        for NewLine {
+            household,
+            file,
+            line,
+        } in &self.0
+        {
+            private::create_whole(file, format!("{}\n", **line).as_bytes())?;
             print(&format!(
-                "line     {}: secret, for {} alone\n",
-                file.display(),
-                household.name
+                "line     {}: secret, for {household} alone\n",
+                file.display()
             ))?;
         }
         Ok(())
+    }
+}
+
+impl NewLine {
+    fn of(
+        household: &HubHousehold,
+        settings: &HubSettings,
+        authority: Option<HubAuthority>,
+        folder: &Path,
+    ) -> Result<Self, CliError> {
+        let file = folder.join(format!("{}.line", household.name));
+        if file.symlink_metadata().is_ok() {
+            let what = format!("{} is there already", file.display());
+            let next = format!(
+                "rm {}  # if that line is of no use any more; or name another folder: --lines DIR",
+                hint::word(&file)
+            );
+            return Err(CliError::usage(what, next));
+        }
+        let access = HubAccess {
+            hub: HubUrl::of(settings.address.clone()),
+            household: household.name.clone(),
+            password: household.password.clone(),
+            agents: household.agents.clone(),
+            authority,
+        };
+        let line = access.to_line().ok_or_else(|| {
+            let what = format!(
+                "the line of {} would be longer than what is pasted",
+                household.name
+            );
+            CliError::usage(
+                what,
+                "name a file with one certificate: --ca FILE; or fewer agents",
+            )
+        })?;
+        Ok(Self {
+            household: household.name.clone(),
+            file,
+            line,
+        })
     }
 }
 

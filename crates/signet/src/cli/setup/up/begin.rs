@@ -7,7 +7,7 @@ use signet_proto::ids::PrincipalId;
 use signet_proto::keys::fingerprint;
 
 use super::server::OwnServer;
-use super::{UpArgs, config, daemon};
+use super::{UpArgs, config, daemon, hub};
 use crate::cli::setup::nats::key;
 use crate::cli::{CliError, Exit};
 use crate::clock;
@@ -23,13 +23,15 @@ use crate::reach::Reach;
 
 /// A daemon that runs keeps its server: what would be written down for its next start is refused meanwhile.
 pub(super) fn refuse_to_move(args: &UpArgs, home: &Home, config: &Config) -> Result<(), CliError> {
+    hub::refuse_foreign_server(&args.hub, home)?;
     let other = args
         .beside
         .as_ref()
         .map(|other| config::load(&Home::at(other)));
     let other = other.transpose()?;
     let beside = other.is_some_and(|other| other.nats.servers != config.nats.servers);
-    let own = args.broker.wants_own() && OwnServer::of(home).is_none();
+    let wants_own = args.broker.wants_own() || args.hub.wants_own();
+    let own = wants_own && OwnServer::of(home).is_none();
     if !(beside || own || args.broker.names_another(&config.nats.servers))
         || daemon::status_of(config).is_none()
     {

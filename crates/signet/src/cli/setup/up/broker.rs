@@ -46,6 +46,11 @@ impl BrokerArgs {
         self.login.is_some() || named.is_some_and(|named| named != servers)
     }
 
+    /// Where a server of the home's own is to listen.
+    pub(super) fn listen(&self) -> Option<&str> {
+        self.listen.as_deref()
+    }
+
     /// Whether the options say where a server of the home's own listens.
     pub(super) const fn wants_own(&self) -> bool {
         self.listen.is_some()

@@ -2,22 +2,26 @@
 //! starts and `signet down` ends.
 
 mod address;
+mod leaf;
+mod logins;
 mod process;
+mod version;
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use signet_driver::find_nats_server;
 use signet_proto::ids::AgentId;
+use zeroize::Zeroizing;
 
 use super::removal::remove;
 use crate::cli::CliError;
 use crate::cli::nats::conf::{SERVER_NAME, ServerConf, User, is_quotable};
-use crate::cli::nats::{key, mailboxes};
+use crate::cli::nats::hub::line::HubAccess;
+use crate::cli::nats::key;
 use crate::disk_space;
 use crate::files::private;
 use crate::home::Home;
@@ -25,6 +29,8 @@ use crate::home::Home;
 pub(super) use address::USUAL;
 use address::free;
 pub(in crate::cli) use address::speaks_nats;
+pub(super) use leaf::HubState;
+pub(in crate::cli) use logins::LoginResult;
 pub(super) use process::ServerStart;
 
 /// The server of one home.
@@ -42,6 +48,9 @@ struct Facts {
     admin: String,
     /// Each agent's public key.
     users: BTreeMap<AgentId, String>,
+    /// The hub that it is a leaf of; none when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hub: Option<HubAccess>,
 }
 
 impl OwnServer {
@@ -78,6 +87,7 @@ impl OwnServer {
             listen,
             admin: server.administrator()?,
             users: BTreeMap::new(),
+            hub: None,
         };
         server.write(&facts)?;
         Ok(server)
@@ -130,17 +140,6 @@ impl OwnServer {
         })
     }
 
-    /// The public key by which `agent` logs in, where it has a login.
-    pub(in crate::cli) fn login_of(&self, agent: &AgentId) -> Result<Option<String>, CliError> {
-        Ok(self.facts()?.users.remove(agent))
-    }
-
-    /// The agents besides `agent` that have a login.
-    pub(super) fn others(&self, agent: &AgentId) -> Result<Vec<AgentId>, CliError> {
-        let users = self.facts()?.users.into_keys();
-        Ok(users.filter(|user| user != agent).collect())
-    }
-
     /// Removes its configuration, logins, log and mailboxes; it does not run. Files that others have put beside them stay.
     pub(super) fn remove(&self) -> Result<(), CliError> {
         let named = |name: &str| self.directory.join(name);
@@ -148,45 +147,13 @@ impl OwnServer {
             remove(&named(name))?;
         }
         remove(&self.conf_file())?;
+        self.remove_leaf()?;
         remove(&self.admin_seed())?;
         // The list of logins goes last: by it the next run finds what an interrupted one has left.
         remove(&self.facts_file())?;
         // Where anything else lies there, the directory stays.
         let _ = std::fs::remove_dir(&self.directory);
         Ok(())
-    }
-
-    /// Gives `agent` a login by the public key `nkey`, and a mailbox; the server must run.
-    pub(in crate::cli) fn admit(
-        &self,
-        agent: &AgentId,
-        nkey: &str,
-    ) -> Result<LoginResult, CliError> {
-        let mut facts = self.facts()?;
-        let before = facts.users.insert(agent.clone(), nkey.to_owned());
-        // The store has room for `SHARES` mailboxes of a gigabyte each, which `signet nats setup --mailbox-mib` may give them,
-        // and a running server takes over no greater limit.
-        if facts.users.len() > SHARES {
-            let what =
-                format!("this server has room for {SHARES} agents, and all of it is given away");
-            let next = "keep a server for the household: signet nats config --help";
-            return Err(CliError::refused(what, next));
-        }
-        let all: Vec<AgentId> = facts.users.keys().cloned().collect();
-        mailboxes::make_patiently(self.url()?, "signet up", self.admin_seed(), &all)?;
-        if before.as_deref() == Some(nkey) {
-            // Let the server read the login again: a command that was killed between `write` and the signal left a login on the
-            // disk that the running server does not know.
-            self.signal(Signal::HUP);
-            return Ok(LoginResult::Known);
-        }
-        // Write the login only after the mailbox was made: if a step before fails, nobody gets a login.
-        self.write(&facts)?;
-        self.signal(Signal::HUP);
-        Ok(match before {
-            Some(_) => LoginResult::Anew,
-            None => LoginResult::New,
-        })
     }
 
     /// Where it listens, if others than this machine can reach it there.
@@ -243,10 +210,13 @@ impl OwnServer {
         let users: Vec<User> = users.collect();
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let (pid, log) = (text(self.directory.join(PID)), text(self.log_file()));
+        self.write_leaf(facts)?;
+        let household = facts.hub.as_ref().map(|hub| hub.household.as_str());
         let server = ServerConf {
-            name: SERVER_NAME,
-            domain: None,
-            include: None,
+            // At a hub servers of one name, or mailboxes of one domain, would be taken for each other.
+            name: household.unwrap_or(SERVER_NAME),
+            domain: household,
+            include: household.map(|_| leaf::LEAF),
             listen: &facts.listen,
             store: &text(self.directory.join("store")),
             admin: &facts.admin,
@@ -260,20 +230,13 @@ impl OwnServer {
         // Write the server's configuration first, and the list of its logins last: after a crash in between, the list lacks the
         // new login, and the next command writes both files again.
         private::replace(&self.conf_file(), server.render().as_bytes())?;
-        let facts = serde_json::to_vec_pretty(facts).unwrap_or_default();
-        Ok(private::replace(&self.facts_file(), &facts)?)
+        let text = Zeroizing::new(serde_json::to_vec_pretty(facts).unwrap_or_default());
+        private::replace(&self.facts_file(), &text)?;
+        match &facts.hub {
+            Some(_) => Ok(()),
+            None => self.remove_leaf(),
+        }
     }
-}
-
-/// What became of an agent's login.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum LoginResult {
-    /// It had none.
-    New,
-    /// It had another one, which has ended.
-    Anew,
-    /// It had this one.
-    Known,
 }
 
 /// The `nats-server` of this machine.

@@ -4,8 +4,11 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// HOST:PORT, in which HOST is a name, an IPv4 address, or an IPv6 address in brackets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub(crate) struct HubAddress(String);
 
 impl fmt::Display for HubAddress {
@@ -28,6 +31,14 @@ impl FromStr for HubAddress {
             "write HOST:PORT, such as hub.example:7422; an IPv6 address stands in brackets"
                 .to_owned()
         })
+    }
+}
+
+impl TryFrom<String> for HubAddress {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
     }
 }
 

@@ -2,9 +2,11 @@
 
 use pkcs8::LineEnding;
 use pkcs8::der::pem::{decode_vec, encode_string};
+use serde::{Deserialize, Serialize};
 
 /// One or more certificates, and nothing else.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub(crate) struct HubAuthority(String);
 
 impl HubAuthority {
@@ -31,6 +33,14 @@ impl HubAuthority {
     /// The PEM.
     pub(crate) fn pem(&self) -> &str {
         &self.0
+    }
+}
+
+impl TryFrom<String> for HubAuthority {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("no certificate of an authority")
     }
 }
 

@@ -78,16 +78,21 @@ impl HubFile {
     }
 }
 
+/// Refuses the path of a new hub's configuration where anything stands.
+pub(super) fn refuse_existing(path: &Path) -> Result<(), CliError> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let what = format!("{} is there already", path.display());
+    let next = format!(
+        "change it with --add NAME=AGENT or --remove NAME; or, if nobody needs it: rm {}",
+        hint::word(path)
+    );
+    Err(CliError::usage(what, next))
+}
+
 /// Makes the configuration of a new hub; never overwrites.
 pub(super) fn create(path: &Path, settings: &HubSettings) -> Result<(), CliError> {
-    if path.symlink_metadata().is_ok() {
-        let what = format!("{} is there already", path.display());
-        let next = format!(
-            "change it with --add NAME=AGENT or --remove NAME; or, if nobody needs it: rm {}",
-            hint::word(path)
-        );
-        return Err(CliError::usage(what, next));
-    }
     Ok(private::create_whole(path, checked(settings)?.as_bytes())?)
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
 use signet_proto::ids::AgentId;
 use zeroize::Zeroizing;
 
@@ -12,7 +13,8 @@ use crate::cli::CliError;
 use crate::random;
 
 /// The name of a household: its user at the hub, and the name and JetStream domain of its own server.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub(crate) struct HouseholdName(String);
 
 impl HouseholdName {
@@ -44,10 +46,61 @@ impl FromStr for HouseholdName {
     }
 }
 
+impl TryFrom<String> for HouseholdName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+/// The password of a household at its hub.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) struct HubPassword(Zeroizing<String>);
+
+impl HubPassword {
+    /// A password of the system's random source.
+    fn new() -> Result<Self, CliError> {
+        let bytes = random::bytes::<24>().map(Zeroizing::new);
+        let bytes = bytes.map_err(|error| {
+            let what = format!("the system's random bytes make no password: {error}");
+            CliError::refused(what, "try again")
+        })?;
+        Ok(Self(Zeroizing::new(HEXLOWER.encode(&*bytes))))
+    }
+
+    /// The password.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for HubPassword {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let text = Zeroizing::new(text);
+        // The password stands in configurations and in a URL: these letters mean nothing else there.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let is_password = (1..=128).contains(&text.len()) && text.chars().all(is_plain);
+        // The error says nothing of what it was given: it is secret.
+        is_password
+            .then_some(Self(text))
+            .ok_or("no password of a hub")
+    }
+}
+
+impl From<HubPassword> for String {
+    fn from(password: HubPassword) -> Self {
+        password.as_str().to_owned()
+    }
+}
+
 /// One household as the hub knows it.
 pub(super) struct HubHousehold {
     pub(super) name: HouseholdName,
-    pub(super) password: Zeroizing<String>,
+    pub(super) password: HubPassword,
     pub(super) agents: Vec<AgentId>,
 }
 
@@ -64,21 +117,10 @@ impl HubHousehold {
         let agents = agents.map_err(|error| CliError::usage(format!("{name}: {error}"), form))?;
         Ok(Self {
             name,
-            password: new_password()?,
+            password: HubPassword::new()?,
             agents,
         })
     }
-}
-
-fn new_password() -> Result<Zeroizing<String>, CliError> {
-    let bytes = random::bytes::<24>().map(Zeroizing::new);
-    let bytes = bytes.map_err(|error| {
-        CliError::refused(
-            format!("the system's random bytes make no password: {error}"),
-            "try again",
-        )
-    })?;
-    Ok(Zeroizing::new(HEXLOWER.encode(&*bytes)))
 }
 
 /// Refuses a household or an agent that is there twice: two households with one agent would get each other's mail.
@@ -139,7 +181,7 @@ mod tests {
     fn each_household_has_a_password_of_its_own_of_24_bytes() {
         let [one, two] =
             ["a=agent-a", "b=agent-b,agent-c"].map(|text| HubHousehold::new(text).unwrap());
-        assert_eq!((one.password.len(), two.agents.len()), (48, 2));
-        assert_ne!(*one.password, *two.password);
+        assert_eq!((one.password.as_str().len(), two.agents.len()), (48, 2));
+        assert!(one.password != two.password);
     }
 }

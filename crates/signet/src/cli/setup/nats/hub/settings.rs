@@ -114,11 +114,7 @@ impl HubSettings {
 
 fn household(login: &str, lists: &str) -> Option<HubHousehold> {
     let (name, password) = login.split_once(PASSWORD)?;
-    let password = password.strip_suffix('"')?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    if password.is_empty() || !password.chars().all(is_plain) {
-        return None;
-    }
+    let password = password.strip_suffix('"')?.to_owned();
     let subjects = lists.split('"');
     let inboxes = subjects.filter_map(|subject| {
         let agent = subject.strip_prefix("agent.")?;
@@ -126,7 +122,7 @@ fn household(login: &str, lists: &str) -> Option<HubHousehold> {
     });
     Some(HubHousehold {
         name: name.parse().ok()?,
-        password: Zeroizing::new(password.to_owned()),
+        password: password.try_into().ok()?,
         agents: inboxes.collect(),
     })
 }

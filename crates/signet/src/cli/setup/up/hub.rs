@@ -1,0 +1,256 @@
+//! `signet up --join` and `--leave`: the home's own NATS server becomes a leaf of a hub, and is one no longer.
+
+use clap::Args;
+use signet_proto::ids::AgentId;
+use zeroize::Zeroizing;
+
+use super::broker::{BrokerArgs, FoundServer};
+use super::config::servers_of;
+use super::interrupt::Interrupts;
+use super::server::{HubState, OwnServer};
+use super::units::Units;
+use crate::cli::input::CommandInput;
+use crate::cli::setup::nats::hub::line::HubAccess;
+use crate::cli::{CliError, print};
+use crate::hint;
+use crate::home::Home;
+
+/// How a person names the hub.
+#[derive(Debug, Args)]
+pub(super) struct JoinArgs {
+    /// Make the home's own NATS server (2.10 or newer) a leaf of the hub whose line this is: - reads standard input, @FILE a file
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["nats", "login", "beside"])]
+    join: Option<String>,
+    /// Make the home's own NATS server a leaf of no hub; mail and mailboxes stay
+    #[arg(long, conflicts_with_all = ["join", "nats", "login", "beside"])]
+    leave: bool,
+}
+
+/// What is asked, with the line read.
+pub(super) enum HubChange {
+    None,
+    Join(Box<HubAccess>),
+    Leave,
+}
+
+impl JoinArgs {
+    /// Whether a server of the home's own is wanted.
+    pub(super) const fn wants_own(&self) -> bool {
+        self.join.is_some()
+    }
+
+    /// Reads the line. A line that is itself an argument is refused, since others see it there.
+    pub(super) fn read(&self) -> Result<HubChange, CliError> {
+        let Some(origin) = &self.join else {
+            return Ok(match self.leave {
+                true => HubChange::Leave,
+                false => HubChange::None,
+            });
+        };
+        let is_file = origin
+            .strip_prefix('@')
+            .is_some_and(|file| !file.starts_with('@'));
+        if origin != "-" && !is_file {
+            let what = "a line of a hub is secret, and an argument stands in the list of processes and in the shell's history";
+            let next = "give - and the line on standard input, or @FILE; if a whole line was typed here, ask whoever keeps the \
+                        hub for another";
+            return Err(CliError::usage(what, next));
+        }
+        let text = Zeroizing::new(CommandInput::default().words(origin)?);
+        HubAccess::parse(&text).map(Box::new).map(HubChange::Join)
+    }
+}
+
+/// Changes the server and starts it. Gives what is then to be told of the hub.
+pub(super) fn apply(
+    change: HubChange,
+    found: &FoundServer<'_>,
+    units: Option<&Units>,
+    broker: &BrokerArgs,
+) -> Result<Option<HubTold>, CliError> {
+    let FoundServer {
+        home,
+        agent,
+        interrupts,
+    } = *found;
+    HubMember {
+        home,
+        agent,
+        units,
+        interrupts,
+    }
+    .make(change, broker)
+}
+
+/// Refuses to change a NATS server that `signet up` did not make for this home.
+pub(super) fn refuse_foreign_server(args: &JoinArgs, home: &Home) -> Result<(), CliError> {
+    if args.join.is_none() && !args.leave {
+        return Ok(());
+    }
+    let variable = std::env::var("NATS_URL").is_ok_and(|url| !url.trim().is_empty());
+    let is_foreign = match (OwnServer::of(home), servers_of(home)?) {
+        (Some(own), Some(servers)) => servers != [own.url()?],
+        (Some(_), None) => false,
+        (None, Some(_)) => true,
+        (None, None) => variable,
+    };
+    if !is_foreign {
+        return Ok(());
+    }
+    let what = format!(
+        "{} uses a NATS server that signet up did not make for it",
+        home.path().display()
+    );
+    let next = "whoever keeps that server joins: the same option in the home whose server it is; or by hand, as docs/scale.md \
+                shows";
+    Err(CliError::refused(what, next))
+}
+
+/// A home whose server is to be changed.
+struct HubMember<'a> {
+    home: &'a Home,
+    agent: &'a AgentId,
+    units: Option<&'a Units>,
+    interrupts: &'a Interrupts,
+}
+
+impl HubMember<'_> {
+    fn make(&self, change: HubChange, broker: &BrokerArgs) -> Result<Option<HubTold>, CliError> {
+        let (own, hub) = match change {
+            HubChange::None => return Ok(None),
+            HubChange::Leave => {
+                let own = self.own(broker)?;
+                let left = own.as_ref().map(OwnServer::hub).transpose()?;
+                let (Some(own), Some(left)) = (own, left.flatten()) else {
+                    print("hub      none: this home's own server is a leaf of no hub\n")?;
+                    return Ok(None);
+                };
+                let text = format!(
+                    "hub      {}, as {}: left\n",
+                    left.hub.address(),
+                    left.household
+                );
+                self.restart(&own, None)?;
+                print(&text)?;
+                return Ok(None);
+            }
+            HubChange::Join(access) => {
+                self.refuse_line_of_others(&access)?;
+                OwnServer::refuse_old_leaf()?;
+                let own = match self.own(broker)? {
+                    Some(own) => own,
+                    None => OwnServer::create(self.home, broker.listen())?,
+                };
+                (own, access)
+            }
+        };
+        let since = own.log_length();
+        let told = HubTold {
+            access: (*hub).clone(),
+            own,
+            since,
+        };
+        match told.own.joined(&hub)? {
+            Some(access) => {
+                self.restart(&told.own, Some(access))?;
+                Ok(Some(told))
+            }
+            None => {
+                print(&format!(
+                    "hub      {}, as {}, which it is a leaf of\n",
+                    hub.hub.address(),
+                    hub.household
+                ))?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn restart(&self, own: &OwnServer, hub: Option<HubAccess>) -> Result<(), CliError> {
+        if let Some(units) = self.units {
+            // The service would start the server again at once; it is written anew later.
+            units.stop_server()?;
+        }
+        let ran = own.is_running();
+        let changed = own.restart_under(hub, self.interrupts);
+        match self.units {
+            // A server that ran before this command does not end with it.
+            None if ran => self.interrupts.keep_server(),
+            Some(units) if changed.is_err() => {
+                self.interrupts.end_server();
+                units.start(self.home, Some(own))?;
+            }
+            _ => {}
+        }
+        changed
+    }
+
+    /// The home's own server, where it has one.
+    fn own(&self, broker: &BrokerArgs) -> Result<Option<OwnServer>, CliError> {
+        let own = OwnServer::of(self.home);
+        if let (Some(own), Some(listen)) = (&own, broker.listen()) {
+            own.listen_at(listen)?;
+        }
+        Ok(own)
+    }
+
+    fn refuse_line_of_others(&self, access: &HubAccess) -> Result<(), CliError> {
+        if access.agents.contains(self.agent) {
+            return Ok(());
+        }
+        let agents: Vec<&str> = access.agents.iter().map(AgentId::as_str).collect();
+        let what = format!(
+            "the line is for {} with {}, and this home is that of {}",
+            access.household,
+            agents.join(", "),
+            self.agent
+        );
+        let next = "ask whoever keeps the hub for the line of the household that this agent is in";
+        Err(CliError::refused(what, next))
+    }
+}
+
+/// A server that was made a leaf just now.
+pub(super) struct HubTold {
+    access: HubAccess,
+    own: OwnServer,
+    since: usize,
+}
+
+impl HubTold {
+    /// Says whether the hub lets the household in. A hub that is away is no failure: the server goes on trying.
+    pub(super) fn tell(&self) -> Result<(), CliError> {
+        let HubAccess { hub, household, .. } = &self.access;
+        let (address, agents) = (hub.address(), &self.access.agents);
+        let agents: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+        let (what, next) = match self.own.hub_state(self.since) {
+            HubState::Connected => {
+                let agents = agents.join(", ");
+                return print(&format!(
+                    "hub      {address}, as {household} with {agents}\n"
+                ));
+            }
+            HubState::Refused => (
+                format!("the hub at {address} does not let {household} in"),
+                "ask whoever keeps it whether it was started again since the line was made, and for another line; or signet up \
+                 --leave",
+            ),
+            HubState::Unproved => (
+                format!(
+                    "what answers at {address} does not prove by its certificate to be the hub"
+                ),
+                "ask whoever keeps the hub for the certificate and another line; or signet up --leave",
+            ),
+            HubState::Closed => (
+                format!("the hub at {address} takes the connection, and it ends again"),
+                "look into nats/server.log of this home; a nats-server of another version than the hub's may be the cause",
+            ),
+            HubState::Away => (
+                format!("the hub at {address} does not answer yet"),
+                "wait: the server goes on trying, and mail within the household goes on; or ask whoever keeps the hub",
+            ),
+        };
+        anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(next));
+        Ok(())
+    }
+}
