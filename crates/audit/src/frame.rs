@@ -9,27 +9,22 @@ use crate::error::RecordError;
 
 /// The members that every line has, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LineFrame {
+pub(crate) struct LineFrame<K = String> {
     pub(crate) version: LineVersion,
     pub(crate) seq: u64,
     pub(crate) ts: Timestamp,
     pub(crate) prev: Digest,
-    pub(crate) kind: String,
+    pub(crate) kind: K,
 }
 
-impl LineFrame {
-    /// Reads the frame alone, and nothing behind it.
-    pub(crate) fn scan(raw: &[u8]) -> Result<Self, RecordError> {
-        Self::split(raw).map(|(frame, _)| frame)
-    }
-
+impl<'l> LineFrame<&'l str> {
     /// Reads the frame, and gives the bytes behind it: those of the kind's own members, from their first comma on.
-    pub(crate) fn split(raw: &[u8]) -> Result<(Self, &[u8]), RecordError> {
+    pub(crate) fn split(raw: &'l [u8]) -> Result<(Self, &'l [u8]), RecordError> {
         let version = version_of(raw)?;
         Self::split_behind(version, raw).ok_or(RecordError::Spelling)
     }
 
-    fn split_behind(version: LineVersion, raw: &[u8]) -> Option<(Self, &[u8])> {
+    fn split_behind(version: LineVersion, raw: &'l [u8]) -> Option<(Self, &'l [u8])> {
         let start = raw.get(..raw.len().min(LONGEST_FRAME))?;
         // The cut at LONGEST_FRAME may split a character that comes after the frame: then read only the characters that are
         // whole.
@@ -48,13 +43,31 @@ impl LineFrame {
             seq: seq.parse().ok()?,
             ts: ts.parse().ok()?,
             prev: Digest::from_hex(prev).ok()?,
-            kind: kind.to_owned(),
+            kind,
         };
         // Refuse `+7` and `07`, which `parse` accepts and no log writes. Demand the brace at the end as well: a line that a
         // crash tore may still have its whole frame.
         let is_whole = !seq.starts_with(['0', '+']) && is_spelt(ts) && raw.ends_with(b"}");
         let members = raw.get(start.len() - text.len()..)?;
         is_whole.then_some((frame, members))
+    }
+
+    /// The same, apart from the line.
+    pub(crate) fn owned(self) -> LineFrame {
+        LineFrame {
+            version: self.version,
+            seq: self.seq,
+            ts: self.ts,
+            prev: self.prev,
+            kind: self.kind.to_owned(),
+        }
+    }
+}
+
+impl LineFrame {
+    /// Reads the frame alone, and nothing behind it.
+    pub(crate) fn scan(raw: &[u8]) -> Result<Self, RecordError> {
+        LineFrame::split(raw).map(|(frame, _)| frame.owned())
     }
 
     /// Reads the frame and gives all members, the frame's among them.

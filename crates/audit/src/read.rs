@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -208,13 +208,7 @@ impl RawLines {
 
     /// The next line; at the end it may be asked again, when the file has grown.
     pub(crate) fn next_line(&mut self) -> Result<RawLine, LogError> {
-        // Most lines fit: a vector that grows as it is read copies what it has each time.
-        let mut raw = Vec::with_capacity(USUAL_LINE);
-        // Read at most the longest line and its line feed: a file without line feeds would otherwise be read into memory whole.
-        let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);
-        limited
-            .read_until(b'\n', &mut raw)
-            .map_err(at(&self.path))?;
+        let mut raw = self.read_line().map_err(at(&self.path))?;
         let length = raw.len();
         self.offset += length as u64;
         Ok(match raw.pop() {
@@ -237,6 +231,29 @@ impl RawLines {
                 RawLine::TooLong
             }
         })
+    }
+
+    /// Up to the next line feed, with that. As `read_until` of the library would, but for the search, which is ten times as
+    /// fast, and the memory, which is no more than a line takes.
+    fn read_line(&mut self) -> io::Result<Vec<u8>> {
+        let mut raw = Vec::new();
+        // Read at most the longest line and its line feed: a file without line feeds would otherwise be read into memory whole.
+        while let room @ 1.. = MAX_LINE + 1 - raw.len() {
+            let buffer = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                buffer => buffer?,
+            };
+            let buffer = buffer.get(..room).unwrap_or(buffer);
+            let end = memchr::memchr(b'\n', buffer);
+            let taken = buffer.get(..=end.unwrap_or(usize::MAX)).unwrap_or(buffer);
+            raw.extend_from_slice(taken);
+            let length = taken.len();
+            self.input.consume(length);
+            if end.is_some() || length == 0 {
+                break;
+            }
+        }
+        Ok(raw)
     }
 
     fn skip_line(&mut self) -> Result<(), LogError> {
@@ -286,5 +303,3 @@ impl RawLines {
 }
 
 const BUFFER: usize = 64 * 1024;
-/// In bytes: a message of an agent with its line around it is seldom longer.
-const USUAL_LINE: usize = 2 * 1024;

@@ -10,7 +10,7 @@ use crate::chain::Tip;
 use crate::error::RecordError;
 use crate::frame::{LineFrame, digest, text, write_preamble};
 use crate::reserved::Reserved;
-use signet_text::write_escaped;
+use signet_text::{is_escaped, write_escaped};
 
 /// The longest line, in bytes without its newline (docs/protocol.md, Audit log).
 pub const MAX_LINE: usize = Limits::LINE.bytes;
@@ -86,24 +86,21 @@ impl LogLine {
     /// Reads a line that is spelt as a log writes it and is of a kind of which there are many: of a whole message, or of what
     /// became of one. Gives back any other `raw`, for [`LogLine::parse_any`].
     ///
-    /// [`Entry::skim`] takes the words of the line as they stand, and the line is written anew from what they say. Where the
-    /// same bytes come out, the line says just that: no two lines are written alike.
+    /// A frame has one spelling, which [`LineFrame::split`] demands, and what stands behind it is the members that
+    /// [`Entry::skim`] would write, with every hidden character escaped: so [`LogLine::rewrite`] would give the same bytes.
     pub(crate) fn parse_written(raw: Vec<u8>, hash: Digest) -> Result<Self, Vec<u8>> {
         let skimmed = LineFrame::split(&raw).ok().and_then(|(frame, members)| {
             // Leave numbers from 2^53 on to the strict parser, which refuses them: some programs would read another number.
-            let entry = (frame.seq < 1 << 53).then(|| Entry::skim(&frame.kind, members));
-            Some((frame, entry.flatten()?))
+            let is_plain = frame.seq < 1 << 53 && is_escaped(members);
+            let entry = is_plain.then(|| Entry::skim(frame.version, frame.kind, members));
+            Some((frame.owned(), entry.flatten()?))
         });
-        let Some((frame, entry)) = skimmed else {
-            return Err(raw);
-        };
-        let line = Self {
-            entry: Some(entry),
-            ..Self::of(frame, hash, raw)
-        };
-        match line.rewrite() == line.raw {
-            true => Ok(line),
-            false => Err(line.raw),
+        match skimmed {
+            Some((frame, entry)) => Ok(Self {
+                entry: Some(entry),
+                ..Self::of(frame, hash, raw)
+            }),
+            None => Err(raw),
         }
     }
 
@@ -148,13 +145,13 @@ impl LogLine {
     }
 
     /// The frame of this line: the members that every line has.
-    pub(crate) fn frame(&self) -> LineFrame {
+    pub(crate) fn frame(&self) -> LineFrame<&str> {
         LineFrame {
             version: self.version,
             seq: self.seq,
             ts: self.ts,
             prev: self.prev,
-            kind: self.kind.clone(),
+            kind: &self.kind,
         }
     }
 
@@ -252,7 +249,7 @@ impl Tip {
     }
 
     /// The end that a line with this frame and this hash makes.
-    pub(crate) fn at(frame: &LineFrame, hash: Digest) -> Self {
+    pub(crate) fn at<K>(frame: &LineFrame<K>, hash: Digest) -> Self {
         Self {
             version: frame.version,
             seq: frame.seq,
@@ -262,7 +259,7 @@ impl Tip {
     }
 
     /// Why `frame` cannot be the next line, if so.
-    pub(crate) fn misfit(&self, frame: &LineFrame) -> Option<&'static str> {
+    pub(crate) fn misfit<K>(&self, frame: &LineFrame<K>) -> Option<&'static str> {
         // Check for overflow, since a forged line may have the largest number that there is.
         if self.seq.checked_add(1) != Some(frame.seq) {
             Some("`seq` is not one more than the line before has")

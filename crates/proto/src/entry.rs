@@ -262,17 +262,18 @@ impl Entry {
         })
     }
 
-    /// Guesses what a line of this kind says, of which `members` is the rest behind its kind, with the brace at the end. Of
-    /// kinds of which a log has many lines some are read; all others are `None`.
+    /// What a line of this kind says, of which `members` is the rest behind its kind, with the brace at the end, where these are
+    /// the very bytes that [`Entry::write_as`] writes for it. Of kinds of which a log has many lines some are read; all others
+    /// are `None`.
     ///
-    /// Nothing is proven by it: whoever asks writes the line anew, and believes this where the very same bytes come out.
-    pub fn skim(kind: &str, members: &[u8]) -> Option<Self> {
-        let read: fn(&str) -> Option<Self> = match kind {
-            "message" => |members| Verdict::skim(members).map(Self::Message),
-            "outcome" => |members| OutcomeLine::skim(members).map(Self::Outcome),
-            _ => return None,
-        };
-        std::str::from_utf8(members).ok().and_then(read)
+    /// The words are taken as they stand, and what they say is written anew to compare it: no two lines are written alike.
+    pub fn skim(version: LineVersion, kind: &str, members: &[u8]) -> Option<Self> {
+        let members = std::str::from_utf8(members).ok()?;
+        match kind {
+            "message" => Verdict::skim(version, members).map(Self::Message),
+            "outcome" => OutcomeLine::skim(version, members).map(Self::Outcome),
+            _ => None,
+        }
     }
 
     /// Writes `"kind":…` and the entry's members, without braces.

@@ -125,6 +125,11 @@ impl MessageId {
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
+
+    /// As [`Display`](fmt::Display) writes it, into room that the caller has: a reader of a log does this for every line.
+    pub(crate) fn write_into<'r>(&self, room: &'r mut [u8; UUID]) -> &'r str {
+        self.0.hyphenated().encode_lower(room)
+    }
 }
 
 impl FromStr for MessageId {
@@ -133,9 +138,9 @@ impl FromStr for MessageId {
     fn from_str(text: &str) -> Result<Self, IdError> {
         let id = Uuid::try_parse(text).map_err(|_| IdError::MessageId)?;
         let is_v7 = id.get_version_num() == 7 && id.get_variant() == Variant::RFC4122;
-        // `Uuid` also parses upper case, braces and ids without hyphens: allow one spelling, so that equal ids are equal texts.
-        let mut spelling = Uuid::encode_buffer();
-        let is_plain = id.hyphenated().encode_lower(&mut spelling) == text;
+        // `Uuid` also parses upper case, braces and ids without hyphens, which have other lengths: allow one spelling, so that
+        // equal ids are equal texts.
+        let is_plain = text.len() == UUID && !text.bytes().any(|byte| byte.is_ascii_uppercase());
         (is_v7 && is_plain)
             .then_some(Self(id))
             .ok_or(IdError::MessageId)
@@ -144,7 +149,7 @@ impl FromStr for MessageId {
 
 impl fmt::Display for MessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        f.write_str(self.write_into(&mut [0; UUID]))
     }
 }
 
@@ -349,4 +354,6 @@ fn decoded<const N: usize>(encoding: &Encoding, text: &str) -> Option<[u8; N]> {
 }
 
 const NAME_MAX: usize = 63;
+/// Characters of a UUID with hyphens.
+pub(crate) const UUID: usize = 36;
 const KEY_PREFIX: &str = "ed25519:";

@@ -8,8 +8,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 /// Appends the finished JSON text `line` to `out`, with every hidden character as `\uXXXX`
 /// (a surrogate pair beyond the BMP). They can only stand inside strings, so the value is the same.
 pub fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
-    // Most lines need no escape, and these two checks are fast: each looks at many bytes at once.
-    if line.is_ascii() && !line.contains(&DEL) {
+    if is_plain(line) {
         return out.extend_from_slice(line);
     }
     let mut units = [0; 2];
@@ -23,6 +22,18 @@ pub fn write_escaped(line: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
         }
     }
+}
+
+/// Whether [`write_escaped`] would write the finished JSON text `line` as it is.
+#[must_use]
+pub fn is_escaped(line: &[u8]) -> bool {
+    let shows_all = |text: &str| !text.chars().any(is_hidden);
+    is_plain(line) || std::str::from_utf8(line).is_ok_and(shows_all)
+}
+
+/// Most lines need no escape, and these two checks are fast: each looks at many bytes at once.
+fn is_plain(line: &[u8]) -> bool {
+    line.is_ascii() && !line.contains(&DEL)
 }
 
 /// `text` with every hidden character as a JSON escape: it stays on its line and cannot drive a

@@ -20,5 +20,5 @@ mod escape;
 mod shell;
 
 pub use count::{counted, counted_as, counted_doing};
-pub use escape::{Marks, printable, visible, write_escaped};
+pub use escape::{Marks, is_escaped, printable, visible, write_escaped};
 pub use shell::{quoted, word};

@@ -86,7 +86,7 @@ fn read(bytes: Vec<u8>, hash: Digest, depth: Depth) -> Result<LineContent, Recor
 impl LineContent {
     fn of(line: LogLine, faults: Vec<String>) -> Self {
         Self {
-            frame: line.frame(),
+            frame: line.frame().owned(),
             entry: line.entry,
             mark: line.mark,
             checkpoint_key: line.checkpoint_key,

@@ -83,11 +83,14 @@ impl<'a> Derived<'a> {
 
     pub(super) fn write_names(&self, line: &mut Line<'_>) {
         line.some("method", self.method.map(Method::as_str));
-        line.some("id", self.id.map(|id| id.to_string()).as_deref());
+        if let Some(id) = &self.id {
+            line.id("id", id);
+        }
         let conversation = self.conversation.as_ref().map(ConversationId::as_str);
         line.some("conversation", conversation);
-        let in_reply_to = self.in_reply_to.map(|id| id.to_string());
-        line.some("in-reply-to", in_reply_to.as_deref());
+        if let Some(request) = &self.in_reply_to {
+            line.id("in-reply-to", request);
+        }
     }
 }
 

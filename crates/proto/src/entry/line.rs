@@ -5,7 +5,7 @@ use signet_json::{Map, Value, write_canonical, write_string};
 use super::{EntryError, LineVersion};
 use crate::certificate::Certificate;
 use crate::envelope::Sealed;
-use crate::ids::{Digest, MessageId};
+use crate::ids::{Digest, MessageId, UUID};
 
 /// Writes members one after another in the order a reader wants them.
 pub(super) struct Line<'a> {
@@ -14,6 +14,20 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// Whether `write` writes exactly `members`.
+    pub(super) fn writes(
+        version: LineVersion,
+        members: &str,
+        write: impl FnOnce(&mut Line<'_>),
+    ) -> bool {
+        let mut out = Vec::with_capacity(members.len());
+        write(&mut Line {
+            out: &mut out,
+            version,
+        });
+        out == members.as_bytes()
+    }
+
     pub(super) fn first(&mut self, name: &str, text: &str) {
         write_string(name, self.out);
         self.out.push(b':');
@@ -47,7 +61,19 @@ impl Line<'_> {
     }
 
     pub(super) fn message_id(&mut self, id: &MessageId) {
-        self.text(self.version.message_id(), &id.to_string());
+        self.id(self.version.message_id(), id);
+    }
+
+    pub(super) fn id(&mut self, name: &str, id: &MessageId) {
+        self.text(name, id.write_into(&mut [0; UUID]));
+    }
+
+    pub(super) fn hash(&mut self, name: &str, hash: &Digest) {
+        self.out.push(b',');
+        write_string(name, self.out);
+        self.out.extend_from_slice(b":\"");
+        self.out.extend_from_slice(&hash.hex_digits());
+        self.out.push(b'"');
     }
 
     pub(super) fn number(&mut self, name: &str, number: u64) {

@@ -100,7 +100,7 @@ values! {
     AgentId, |agent, name, line| line.text(name, agent.as_str()), |name, line| line.parsed(name), common("agent-id");
     SessionId, |id, name, line| line.text(name, &id.to_string()), |name, line| line.parsed(name), common("hash");
     String, |text, name, line| line.text(name, text), |name, line| line.text(name).map(str::to_owned), text();
-    Digest, |hash, name, line| line.text(name, &hash.to_hex()), |name, line| line.digest(name), common("hash-hex");
+    Digest, |hash, name, line| line.hash(name, hash), |name, line| line.digest(name), common("hash-hex");
     bool, |is, name, line| line.value(name, &Value::from(*is)), |name, line| line.truth(name), boolean();
     u64, |number, name, line| line.number(name, *number), |name, line| line.number(name), at_least(1);
     u8, |number, name, line| line.number(name, u64::from(*number)), |name, line| line.small(name), at_least(1);

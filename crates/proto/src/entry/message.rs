@@ -124,7 +124,7 @@ impl Verdict {
 impl Verdict {
     /// See [`Entry::skim`](super::Entry::skim): reads a line whose message stands whole at its end. The other members follow
     /// from the message, but for a few words.
-    pub(super) fn skim(members: &str) -> Option<Self> {
+    pub(super) fn skim(version: LineVersion, members: &str) -> Option<Self> {
         let rest = members.strip_prefix(",\"dir\":\"")?;
         let (direction, rest) = rest.split_once('"')?;
         let (ruling, rest) = rest.strip_prefix(",\"verdict\":\"")?.split_once('"')?;
@@ -133,6 +133,8 @@ impl Verdict {
         let mut braces = rest.match_indices('{').map(|(at, _)| rest.split_at(at));
         let (before, message) = braces
             .find_map(|(before, from)| Some((before.strip_suffix(",\"message\":")?, from)))?;
+        let above = members.get(..members.len() - rest.len() + before.len())?;
+        // What is read in canonical form is written as it stood: only what is above it has to be compared.
         let message = Unverified::parse_canonical(message.strip_suffix('}')?.as_bytes())?;
         let (before, hash) = before.strip_suffix('"')?.rsplit_once('"')?;
         let before = before.strip_suffix(",\"sha256\":")?;
@@ -140,19 +142,19 @@ impl Verdict {
         // Give up on a size above u32: the caller then parses the whole log line strictly, and the strict parser refuses sizes
         // that are too large.
         let bytes: u32 = bytes.parse().ok()?;
-        Some(Self {
+        let said = Self {
             direction: Direction::of(direction)?,
             ruling: Ruling::skim(ruling, rest)?,
             bytes: u64::from(bytes),
             hash: Digest::from_hex(hash).ok()?,
             evidence: Evidence::Whole(Arc::new(message.into_message())),
             copy: None,
-        })
+        };
+        Line::writes(version, above, |line| said.write_above(line)).then_some(said)
     }
-}
 
-impl LineKind for Verdict {
-    fn write(&self, line: &mut Line<'_>) {
+    /// The members that stand above the evidence.
+    fn write_above(&self, line: &mut Line<'_>) {
         line.text("dir", self.direction.as_str());
         line.text("verdict", self.ruling.as_str());
         line.maybe("reason", self.reason().map(Reason::name));
@@ -174,7 +176,13 @@ impl LineKind for Verdict {
         }
         line.maybe("summary", summary);
         line.number("bytes", self.bytes);
-        line.text("sha256", &self.hash.to_hex());
+        line.hash("sha256", &self.hash);
+    }
+}
+
+impl LineKind for Verdict {
+    fn write(&self, line: &mut Line<'_>) {
+        self.write_above(line);
         match &self.evidence {
             Evidence::Whole(message) => line.json("message", message.canonical()),
             Evidence::Headers(message) => line.value("headers", &message.headers.to_value()),

@@ -1,7 +1,8 @@
 //! The lines of what became of messages: taken, tried, ended.
 
+use super::line::Line;
 use super::members::{members, names};
-use super::{LineSubject, quoted};
+use super::{LineKind as _, LineSubject, LineVersion, quoted};
 use crate::ids::{AgentId, MessageId};
 
 members! {
@@ -34,18 +35,19 @@ members! {
 
 impl OutcomeLine {
     /// See [`Entry::skim`](super::Entry::skim): reads the line of an outcome without a reason.
-    pub(super) fn skim(members: &str) -> Option<Self> {
+    pub(super) fn skim(version: LineVersion, members: &str) -> Option<Self> {
+        let members = members.strip_suffix('}')?;
         let (peer, rest) = members.strip_prefix(",\"peer\":\"")?.split_once('"')?;
         let (id, rest) = rest.strip_prefix(",\"id\":\"")?.split_once('"')?;
         let (what, rest) = rest.strip_prefix(",\"what\":\"")?.split_once('"')?;
-        let tries = rest.strip_prefix(",\"try\":")?.strip_suffix('}')?;
-        Some(Self {
+        let said = Self {
             peer: peer.parse().ok()?,
             message_id: id.parse().ok()?,
             what: Did::of(what)?,
-            tries: tries.parse().ok()?,
+            tries: rest.strip_prefix(",\"try\":")?.parse().ok()?,
             reason: None,
-        })
+        };
+        Line::writes(version, members, |line| said.write(line)).then_some(said)
     }
 
     /// The line of what became of a message, that nobody tried before.
