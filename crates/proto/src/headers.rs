@@ -4,6 +4,7 @@ mod tier;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use signet_json::{Map, Value};
 
@@ -171,7 +172,7 @@ impl fmt::Display for CapabilityName {
 
 /// The name of a conversation: 1 to 128 of `[A-Za-z0-9._:-]`, chosen by whoever opens it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConversationId(String);
+pub struct ConversationId(Arc<str>);
 
 impl ConversationId {
     /// The name as text.
@@ -188,7 +189,7 @@ impl FromStr for ConversationId {
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
         let holds = (1..=128).contains(&text.len()) && text.bytes().all(known);
         if holds {
-            Ok(Self(text.to_owned()))
+            Ok(Self(text.into()))
         } else {
             Err(Reason::HeaderInvalid)
         }

@@ -127,6 +127,7 @@ impl Turn<'_> {
         self.node.peers.retire_sessions(self.node.me.identity());
         self.me().record_own();
         self.offers().recall_offers();
+        self.node.peers.known().index_talks();
         self.peers().resume();
         self.tasks().end_unsent();
         let pings: Vec<_> = self.node.sent.pings().map(Arc::clone).collect();

@@ -1,6 +1,7 @@
 //! The peers by name; and who of them was given out to be changed, so that nobody else has to be looked at again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::entry::Direction;
@@ -10,8 +11,8 @@ use crate::time::Timestamp;
 
 use super::Peer;
 use super::agenda::Agenda;
-use super::hops::{Hop, Hops};
-use super::talks::Talks;
+use super::hops::Hop;
+use super::talks::{self, Talks};
 
 /// So many more than there are peers are noted one by one: beyond that all count as changed.
 const NOTED: usize = 64;
@@ -27,7 +28,8 @@ pub(in crate::node) struct KnownPeers {
     peers: BTreeMap<AgentId, Box<Peer>>,
     changed: ChangedPeers,
     agenda: Agenda,
-    talks: Talks,
+    /// Unless nobody has asked yet.
+    talks: OnceLock<Talks>,
 }
 
 /// Who may have changed since the agenda was last brought up to date. Every way to change a peer goes by here.
@@ -139,12 +141,18 @@ impl KnownPeers {
 
     /// What is remembered of each conversation.
     pub(super) fn talks(&self) -> &Talks {
-        &self.talks
+        self.talks.get_or_init(|| {
+            let mut talks = Talks::default();
+            for (name, peer) in self.iter() {
+                talks.put_in(name, &peer.hops);
+            }
+            talks
+        })
     }
 
-    /// Puts in what a peer's hops hold.
-    pub(super) fn remember_talks(&mut self, peer: &AgentId, hops: &Hops) {
-        self.talks.put_back(peer, hops);
+    /// Makes the index of calls, before somebody waits for it.
+    pub(in crate::node) fn index_talks(&self) {
+        let _ = self.talks();
     }
 
     /// Remembers a call that was accepted: it came when we had run `came`, and is the next by the log's time `at`.
@@ -168,7 +176,7 @@ impl KnownPeers {
     pub(super) fn remember_step(&mut self, side: Direction, name: &AgentId, step: Hop) {
         self.note(name);
         let peer = self.peers.entry(name.clone()).or_default();
-        self.talks.remember(side, name, &mut peer.hops, step);
+        talks::remember(self.talks.get_mut(), side, name, &mut peer.hops, step);
     }
 
     /// The time of the last call that any peer's hops hold.

@@ -168,7 +168,6 @@ impl Peers {
     ) -> Restored<Vec<(AgentId, LostDrafts)>> {
         let mut lost = Vec::new();
         for ((name,), row) in tables.read::<(AgentId,), LinkRow>(LINKS)? {
-            self.known.remember_talks(&name, &row.trail);
             let peer = self.entry(&name);
             peer.handshake = row.handshake;
             peer.announced = row.announced;

@@ -2,7 +2,8 @@
 //! peer's calls are walked for it.
 //!
 //! An index of [`Hops`](super::hops::Hops), and no state of its own: it holds what the peers' hops hold, and what they
-//! forget goes here as well.
+//! forget goes here as well. It is made when somebody first asks: while the log is told again nobody does, and most calls are
+//! forgotten before that ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -51,6 +52,53 @@ struct TalkStep {
     hop: Arc<Hop>,
 }
 
+/// Remembers a call between us and a peer in the peer's hops, and in the index where there is one; what is too old by then, or
+/// too much, is forgotten in both.
+pub(super) fn remember(
+    mut index: Option<&mut Talks>,
+    side: Direction,
+    peer: &AgentId,
+    hops: &mut Hops,
+    step: Hop,
+) {
+    let (steps, first) = hops.side_mut(side);
+    let old = |before: &Arc<Hop>| step.at.since(before.at) >= REMEMBERED;
+    while steps.len() >= STEPS || steps.front().is_some_and(old) {
+        let Some(gone) = steps.pop_front() else { break };
+        if let Some(index) = &mut index {
+            index.forget(side, &gone);
+        }
+        let Some(conversation) = &gone.conversation else {
+            continue;
+        };
+        // `first` keeps when a conversation began, even after its calls were removed here. The oldest call is removed
+        // first: so if `first` has the conversation already, it has an earlier time, which stays.
+        if !first.contains_key(conversation) {
+            first.insert(conversation.clone(), gone.at);
+            if let Some(index) = &mut index {
+                index.note_first(side, peer, conversation, gone.at);
+            }
+        }
+    }
+    // A peer may begin a new conversation with each call: limit how many conversations `first` keeps, or they would fill
+    // the memory.
+    while first.len() > STEPS {
+        let oldest = first.iter().min_by_key(|(_, at)| **at);
+        let Some((conversation, at)) = oldest.map(|(name, at)| (name.clone(), *at)) else {
+            break;
+        };
+        first.remove(&conversation);
+        if let Some(index) = &mut index {
+            index.forget_first(side, peer, &conversation, at);
+        }
+    }
+    let step = Arc::new(step);
+    if let Some(index) = index {
+        index.note(side, peer, &step);
+    }
+    steps.push_back(step);
+}
+
 impl Talks {
     pub(super) fn of(&self, conversation: &ConversationId) -> Option<&Talk> {
         self.talks.get(conversation)
@@ -63,8 +111,8 @@ impl Talks {
         named.map(|(_, step)| (&step.with, step.hop.as_ref()))
     }
 
-    /// Puts in what the hops of a peer hold, as they were remembered.
-    pub(super) fn put_back(&mut self, peer: &AgentId, hops: &Hops) {
+    /// Puts in what the hops of a peer hold.
+    pub(super) fn put_in(&mut self, peer: &AgentId, hops: &Hops) {
         for side in [Direction::In, Direction::Out] {
             let (steps, first) = hops.side(side);
             for step in steps {
@@ -74,39 +122,6 @@ impl Talks {
                 self.note_first(side, peer, conversation, *at);
             }
         }
-    }
-
-    /// Remembers a call between us and a peer in the peer's hops, and here; what is too old by then, or too much, is
-    /// forgotten in both.
-    pub(super) fn remember(&mut self, side: Direction, peer: &AgentId, hops: &mut Hops, step: Hop) {
-        let (steps, first) = hops.side_mut(side);
-        let old = |before: &Arc<Hop>| step.at.since(before.at) >= REMEMBERED;
-        while steps.len() >= STEPS || steps.front().is_some_and(old) {
-            let Some(gone) = steps.pop_front() else { break };
-            self.forget(side, &gone);
-            let Some(conversation) = &gone.conversation else {
-                continue;
-            };
-            // `first` keeps when a conversation began, even after its calls were removed here. The oldest call is removed
-            // first: so if `first` has the conversation already, it has an earlier time, which stays.
-            if !first.contains_key(conversation) {
-                first.insert(conversation.clone(), gone.at);
-                self.note_first(side, peer, conversation, gone.at);
-            }
-        }
-        // A peer may begin a new conversation with each call: limit how many conversations `first` keeps, or they would fill
-        // the memory.
-        while first.len() > STEPS {
-            let oldest = first.iter().min_by_key(|(_, at)| **at);
-            let Some((conversation, at)) = oldest.map(|(name, at)| (name.clone(), *at)) else {
-                break;
-            };
-            first.remove(&conversation);
-            self.forget_first(side, peer, &conversation, at);
-        }
-        let step = Arc::new(step);
-        self.note(side, peer, &step);
-        steps.push_back(step);
     }
 
     fn note(&mut self, side: Direction, peer: &AgentId, step: &Arc<Hop>) {

@@ -144,7 +144,7 @@ fn what_the_hops_forget_is_in_no_talk() {
             }
             let mut again = Talks::default();
             for (peer, known) in peers.known.iter() {
-                again.put_back(peer, &known.hops);
+                again.put_in(peer, &known.hops);
             }
             assert_eq!(format!("{again:?}"), format!("{:?}", peers.known.talks()));
         });
