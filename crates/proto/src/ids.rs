@@ -190,6 +190,12 @@ impl Digest {
         digits
     }
 
+    /// As [`Display`](fmt::Display) writes it, into room that the caller has.
+    pub(crate) fn write_into<'r>(&self, room: &'r mut [u8; DIGEST]) -> &'r str {
+        BASE64URL_NOPAD.encode_mut(&self.0, room);
+        std::str::from_utf8(room).unwrap_or_default()
+    }
+
     /// Reads what [`Digest::to_hex`] writes, and nothing else.
     ///
     /// # Errors
@@ -210,7 +216,7 @@ impl FromStr for Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        BASE64URL_NOPAD.encode_display(&self.0).fmt(f)
+        f.write_str(self.write_into(&mut [0; DIGEST]))
     }
 }
 
@@ -354,6 +360,8 @@ fn decoded<const N: usize>(encoding: &Encoding, text: &str) -> Option<[u8; N]> {
 }
 
 const NAME_MAX: usize = 63;
+/// Characters of a SHA-256 value in base64url.
+pub(crate) const DIGEST: usize = 43;
 /// Characters of a UUID with hyphens.
 pub(crate) const UUID: usize = 36;
 const KEY_PREFIX: &str = "ed25519:";

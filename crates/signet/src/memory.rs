@@ -221,8 +221,9 @@ impl Memory {
         let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
         let mut past = recall_all(keys, config, &opening)?;
         let log = open_log(&mut past, opening, now)?;
-        let rows = past.node.snapshot(now).rows();
-        let count = rows.len();
+        let snapshot = past.node.snapshot(now);
+        let mut count = 0;
+        let rows = snapshot.each_row().inspect(|_| count += 1);
         let mut store = StateStore::create(&lock.home().state_file(), &config.agent.agent)?;
         store.replace(&log.position(), rows)?;
         Ok((past.told, count))

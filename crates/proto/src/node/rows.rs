@@ -84,8 +84,13 @@ impl Node {
 impl Snapshot {
     /// All of it as rows, each key once in its table.
     pub fn rows(&self) -> Vec<Row> {
+        self.each_row().collect()
+    }
+
+    /// The same, one after another: all of them at once would be several times as large as what they are made of.
+    pub fn each_row(&self) -> impl Iterator<Item = Row> {
         let tables = TABLES.into_iter();
-        tables.flat_map(|table| self.table(table)).collect()
+        tables.flat_map(|table| self.table(table))
     }
 
     /// Half of the SHA-256 of each row that [`differences`] looks at, sorted: enough to say whether two snapshots differ, in a
@@ -98,8 +103,7 @@ impl Snapshot {
         sums
     }
 
-    /// The rows of one table, by key. They are made one after another: all of them at once would be
-    /// several times as large as what they are made of.
+    /// The rows of one table, by key, made one after another.
     pub fn table(&self, table: &'static str) -> Lines<'_> {
         match table {
             NODE => all(|rows| rows.put(NODE, "node", &self.lone())),

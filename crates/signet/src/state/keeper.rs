@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 
 use signet_audit::LogPosition;
-use signet_proto::node::{Snapshot, TABLES};
+use signet_proto::node::Snapshot;
 use tracing::{debug, warn};
 
 use super::StateStore;
@@ -74,10 +74,8 @@ pub fn offer(snapshots: &SyncSender<StateSnapshot>, kept: StateSnapshot) {
 fn keep(mut store: StateStore, snapshots: &Receiver<StateSnapshot>, counted: &AtomicU64) {
     while let Ok((snapshot, position)) = snapshots.recv() {
         let mut count = 0;
-        let tables = TABLES.into_iter();
-        let rows = tables.flat_map(|table| snapshot.table(table));
         // Count the rows while they are written: they are never all in memory at once.
-        let written = store.replace(&position, rows.inspect(|_| count += 1));
+        let written = store.replace(&position, snapshot.each_row().inspect(|_| count += 1));
         counted.store(count, Ordering::Relaxed);
         match written {
             Ok(changed) => debug!(changed, seq = position.head.seq, "the state is written"),

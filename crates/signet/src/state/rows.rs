@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{CachedStatement, Connection, Transaction, params};
 use signet_proto::node::Row;
 
 /// The rows that a table has, by key, a page at a time, while others take their places.
@@ -12,6 +12,8 @@ pub(super) struct StoredRows<'d> {
     page: VecDeque<(String, String)>,
     /// The last key that was read; none when all was.
     last: Option<String>,
+    /// What puts a row in, once one was.
+    insert: Option<CachedStatement<'d>>,
 }
 
 impl<'d> StoredRows<'d> {
@@ -21,6 +23,7 @@ impl<'d> StoredRows<'d> {
             table,
             page: VecDeque::new(),
             last: Some(String::new()),
+            insert: None,
         }
     }
 
@@ -37,7 +40,11 @@ impl<'d> StoredRows<'d> {
             }
             changed += self.drop_row(&key)?;
         }
-        put(self.deal, self.table, &row.key, &row.value)?;
+        let insert = match &mut self.insert {
+            Some(insert) => insert,
+            none => none.insert(prepare(self.deal, self.table)?),
+        };
+        insert.execute(params![row.key, row.value])?;
         Ok(changed + 1)
     }
 
@@ -80,10 +87,13 @@ impl<'d> StoredRows<'d> {
 }
 
 pub(super) fn put(db: &Connection, table: &str, key: &str, value: &str) -> rusqlite::Result<()> {
+    let mut insert = prepare(db, table)?;
+    insert.execute(params![key, value]).map(drop)
+}
+
+fn prepare<'d>(db: &'d Connection, table: &str) -> rusqlite::Result<CachedStatement<'d>> {
     let insert = format!("INSERT OR REPLACE INTO {table} (key, value) VALUES (?1, ?2)");
-    db.prepare_cached(&insert)?
-        .execute(params![key, value])
-        .map(drop)
+    db.prepare_cached(&insert)
 }
 
 /// How many rows are read at once.

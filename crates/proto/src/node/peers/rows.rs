@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::to_value;
+use signet_json::{write_canonical, write_string};
 
 use crate::envelope::Message;
 use crate::handshake::{Handshake, Retry, Role};
-use crate::ids::{AgentId, Digest, MessageId, SessionId};
+use crate::ids::{AgentId, DIGEST, Digest, MessageId, SessionId, UUID};
 use crate::reject::Reason;
 use crate::session::{Session, Slot};
 use crate::stored::Stored;
@@ -18,8 +20,8 @@ use super::seen::{Name, Shared};
 use super::{Peer, Peers};
 use crate::node::offers::ToldOffers;
 use crate::node::rows::tables::{
-    LINKS, Lines, NAMES, OUTBOX, PASSING, Restored, Rows, SESSIONS, Tables, WINDOWS, key_of,
-    of_peers, row, unread,
+    LINKS, Lines, NAMES, OUTBOX, PASSING, Restored, Row, Rows, SESSIONS, Tables, WINDOWS, key_of,
+    of_peers, unread, written,
 };
 
 /// What a snapshot has of the peers.
@@ -100,9 +102,10 @@ impl PeersShot {
             WINDOWS => self.of_peers(put_windows),
             OUTBOX => self.of_peers(put_outbox),
             NAMES => Box::new(self.0.iter().flat_map(|(peer, shot)| {
-                shot.names.by_name().map(move |name| {
-                    let (id, hash, until) = (name.name, name.hash, name.until);
-                    row(NAMES, &format!("{peer} {id}"), &NameRow { hash, until })
+                shot.names.by_name().map(move |name| Row {
+                    table: NAMES,
+                    key: [peer.as_str(), " ", name.name.write_into(&mut [0; UUID])].concat(),
+                    value: name_value(&name),
                 })
             })),
             _ => Box::new(std::iter::empty()),
@@ -126,9 +129,45 @@ fn put_sessions(peer: &AgentId, shot: &PeerShot, rows: &mut Rows) {
 fn put_windows(peer: &AgentId, shot: &PeerShot, rows: &mut Rows) {
     for session in &shot.sessions {
         for (number, slot) in session.window.slots() {
-            rows.put(WINDOWS, &format!("{peer} {} {number}", session.id), slot);
+            let key = format!("{peer} {} {number}", session.id);
+            rows.put_written(WINDOWS, key, slot_value(slot));
         }
     }
+}
+
+/// A [`NameRow`] in canonical form. Most rows are of names and windows, so their text is written as it is, without a tree.
+fn name_value(name: &Name) -> String {
+    let mut text = Vec::with_capacity(SHORT_ROW);
+    write_hash(&name.hash, &mut text);
+    write_time("until", name.until, &mut text);
+    written(text)
+}
+
+/// A [`Slot`] likewise.
+fn slot_value(slot: &Slot) -> String {
+    let mut text = Vec::with_capacity(SHORT_ROW);
+    write_hash(&slot.hash, &mut text);
+    text.extend_from_slice(b",\"refused\":");
+    match slot.refused {
+        Some(reason) => write_string(reason.name(), &mut text),
+        None => text.extend_from_slice(b"null"),
+    }
+    write_time("signed_at", slot.signed_at, &mut text);
+    written(text)
+}
+
+fn write_hash(hash: &Digest, text: &mut Vec<u8>) {
+    text.extend_from_slice(b"{\"hash\":");
+    write_string(hash.write_into(&mut [0; DIGEST]), text);
+}
+
+/// The last member, and the brace behind it.
+fn write_time(name: &str, time: Timestamp, text: &mut Vec<u8>) {
+    text.push(b',');
+    write_string(name, text);
+    text.push(b':');
+    write_canonical(&to_value(time).unwrap_or_default(), text);
+    text.push(b'}');
 }
 
 fn put_outbox(peer: &AgentId, shot: &PeerShot, rows: &mut Rows) {
@@ -218,3 +257,35 @@ impl Peers {
 
 /// A number in a session with a peer.
 type Place = (AgentId, SessionId, u64);
+
+/// In bytes: no row of a name or of a number in a window is longer.
+const SHORT_ROW: usize = 160;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::rows::tables::row;
+
+    /// Rows are compared by their bytes.
+    #[test]
+    fn what_is_written_without_a_tree_is_the_canonical_form_of_the_tree() {
+        let hash = Digest::of(&[b"a message"]);
+        let times = [0, 1, 1_798_384_578_771].map(Timestamp::from_millis);
+        let uneven = times.map(|time| time.saturating_add(std::time::Duration::from_nanos(12_345)));
+        for time in times.into_iter().chain(uneven) {
+            let name = MessageId::from_parts(7, [7; 10]);
+            let expected = row(NAMES, "", &NameRow { hash, until: time }).value;
+            let until = time;
+            assert_eq!(name_value(&Name { until, name, hash }), expected);
+            for refused in [None, Some(Reason::TimestampInFuture)] {
+                let signed_at = time;
+                let slot = Slot {
+                    hash,
+                    signed_at,
+                    refused,
+                };
+                assert_eq!(slot_value(&slot), row(WINDOWS, "", &slot).value);
+            }
+        }
+    }
+}

@@ -130,6 +130,11 @@ impl Rows {
         self.0.push(row_of(table, key, value));
     }
 
+    /// A row whose value is in canonical form already.
+    pub(in crate::node) fn put_written(&mut self, table: &'static str, key: String, value: String) {
+        self.0.push(Row { table, key, value });
+    }
+
     fn sorted<'s>(mut self) -> Lines<'s> {
         self.0
             .sort_unstable_by(|one, other| one.key.cmp(&other.key));
@@ -144,8 +149,13 @@ pub(in crate::node) fn row(table: &'static str, key: &str, value: &impl Serializ
 }
 
 pub(in crate::node) fn row_of(table: &'static str, key: String, value: &Value) -> Row {
-    let value = String::from_utf8(canonical(value)).unwrap_or_default();
+    let value = written(canonical(value));
     Row { table, key, value }
+}
+
+/// The text of a value in canonical form, which is UTF-8.
+pub(in crate::node) fn written(value: Vec<u8>) -> String {
+    String::from_utf8(value).unwrap_or_default()
 }
 
 /// The rows that were not put back yet, by table.
