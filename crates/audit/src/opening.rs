@@ -11,10 +11,12 @@ use crate::chain::Head;
 use crate::checkpoint::Checkpoints;
 use crate::custody::Custody;
 use crate::disk::{Disk, Faults};
-use crate::error::LogError;
+use crate::error::{LogError, broken};
 use crate::file::{lock_dir, make_dir, refuse_open_folders};
 use crate::judge::Judgement;
 use crate::log::Log;
+use crate::read::read_checking;
+use crate::record::LogLine;
 use crate::repair::FoundEnd;
 use crate::unread::UnreadMonth;
 
@@ -109,6 +111,26 @@ impl LogOpening {
     pub fn unread(&self) -> Option<UnreadMonth> {
         let checkpoints = self.judgement.checkpoints.as_ref();
         checkpoints.and_then(Checkpoints::unread).cloned()
+    }
+
+    /// Every line that stays, in order. Those that were not read are read now: they are held against their tree on the way, as
+    /// [`UnreadMonth::inspect`] does it, and the last of them is given once they hold.
+    ///
+    /// # Errors
+    /// When the directory cannot be read, or the log ends before them.
+    pub fn lines(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<LogLine, LogError>> + use<>, LogError> {
+        let (dir, end) = (&self.judgement.dir, self.end());
+        let unread = self.unread();
+        if unread
+            .as_ref()
+            .is_some_and(|unread| unread.last().seq > end)
+        {
+            return Err(broken(dir, "it ends before lines that its tree has"));
+        }
+        let lines = read_checking(dir, unread)?;
+        Ok(lines.take(usize::try_from(end).unwrap_or(usize::MAX)))
     }
 
     /// Mends what a crash left, and goes on in the log; makes it if there is none.

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 use crate::chain::{LogPosition, Tip};
 use crate::error::{LogError, RecordError, at, broken, unread};
 use crate::file::months;
+use crate::merkle;
 use crate::plain;
 use crate::record::{LogLine, MAX_LINE};
 use crate::tail::line_before;
+use crate::unread::{TreeCheck, UnreadMonth};
+use signet_proto::ids::Digest;
 
 /// Every line of a log directory in order.
 ///
@@ -23,12 +26,13 @@ use crate::tail::line_before;
 pub fn read(
     dir: &Path,
 ) -> Result<impl Iterator<Item = Result<LogLine, LogError>> + use<>, LogError> {
-    Ok(Chained {
-        files: months(dir)?.into(),
-        lines: None,
-        tip: None,
-        is_over: false,
-    })
+    Chained::over(dir, None)
+}
+
+/// As [`read`], and the lines of `unread` are held against their tree on the way, as [`UnreadMonth::inspect`] does it: each is
+/// read once for both.
+pub(crate) fn read_checking(dir: &Path, unread: Option<UnreadMonth>) -> Result<Chained, LogError> {
+    Chained::over(dir, unread.map(TreeCheck::of).transpose()?)
 }
 
 /// The lines behind a place in the log, or `None` when the log has no such line there: then it is
@@ -54,6 +58,8 @@ pub fn read_from(
         files: later,
         lines: Some(LogLines { raw }),
         tip: Some(tip),
+        check: None,
+        checks: false,
         is_over: false,
     }))
 }
@@ -83,15 +89,22 @@ impl Iterator for LogLines {
     type Item = Result<LogLine, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        self.next_by(LogLine::parse)
+    }
+}
+
+impl LogLines {
+    fn next_by(
+        &mut self,
+        parse: impl FnOnce(Vec<u8>) -> Result<LogLine, RecordError>,
+    ) -> Option<Result<LogLine, LogError>> {
         let next = self.raw.next_line();
         let next = match next {
             Ok(RawLine::Torn(_) | RawLine::End) => self.raw.next_in_copy(),
             next => next,
         };
         match next {
-            Ok(RawLine::Whole(raw)) => {
-                Some(LogLine::parse(raw).map_err(|source| self.raw.fault(source)))
-            }
+            Ok(RawLine::Whole(raw)) => Some(parse(raw).map_err(|source| self.raw.fault(source))),
             Ok(RawLine::TooLong) => Some(Err(self.raw.too_long())),
             Ok(RawLine::Torn(_) | RawLine::End) => None,
             Err(error) => Some(Err(error)),
@@ -99,10 +112,15 @@ impl Iterator for LogLines {
     }
 }
 
-struct Chained {
+/// Lines whose chain is followed.
+pub(crate) struct Chained {
     files: VecDeque<PathBuf>,
     lines: Option<LogLines>,
     tip: Option<Tip>,
+    /// Of the lines of a month that are held against their tree; none behind the last of them.
+    check: Option<TreeCheck>,
+    /// Whether the next line is one of these.
+    checks: bool,
     is_over: bool,
 }
 
@@ -121,16 +139,66 @@ impl Iterator for Chained {
 }
 
 impl Chained {
+    fn over(dir: &Path, check: Option<TreeCheck>) -> Result<Self, LogError> {
+        Ok(Self {
+            files: months(dir)?.into(),
+            lines: None,
+            tip: None,
+            check,
+            checks: false,
+            is_over: false,
+        })
+    }
+
     fn advance(&mut self) -> Result<Option<LogLine>, LogError> {
         loop {
-            let next = self.lines.as_mut().and_then(Iterator::next);
-            if let Some(line) = next.transpose()? {
-                return self.follow(line).map(Some);
+            if let Some(line) = self.next_line()? {
+                return Ok(Some(line));
             }
             let Some(path) = self.files.pop_front() else {
-                return Ok(None);
+                // A check that is not over yet lacks lines of its month, which the tree shows.
+                let check = self.check.take();
+                return check.map_or(Ok(()), TreeCheck::end).map(|()| None);
             };
-            self.lines = Some(read_file(&path)?);
+            let lines = read_file(&path)?;
+            let check = self.check.as_ref();
+            self.checks =
+                check.is_some_and(|it| it.path() == path && it.goes_beyond(lines.raw.offset));
+            self.lines = Some(lines);
+        }
+    }
+
+    /// The next line of the file that is read.
+    fn next_line(&mut self) -> Result<Option<LogLine>, LogError> {
+        let Some(lines) = &mut self.lines else {
+            return Ok(None);
+        };
+        let mut leaf = None;
+        let next = match self.checks {
+            false => lines.next(),
+            true => lines.next_by(|raw| {
+                let (hash, in_tree) = merkle::hash_and_leaf(&raw);
+                leaf = Some(in_tree);
+                LogLine::parse_hashed(raw, hash)
+            }),
+        };
+        let Some(line) = next.transpose()? else {
+            return Ok(None);
+        };
+        let line = self.follow(line)?;
+        leaf.map_or(Ok(()), |leaf| self.hold(leaf))?;
+        Ok(Some(line))
+    }
+
+    fn hold(&mut self, leaf: Digest) -> Result<(), LogError> {
+        let (Some(check), Some(lines)) = (&mut self.check, &self.lines) else {
+            return Ok(());
+        };
+        check.take(leaf)?;
+        self.checks = check.goes_beyond(lines.raw.offset);
+        match self.checks {
+            true => Ok(()),
+            false => self.check.take().map_or(Ok(()), TreeCheck::end),
         }
     }
 

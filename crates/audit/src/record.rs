@@ -80,6 +80,11 @@ impl LogLine {
     /// Names the member at fault. Whether it fits the chain is not looked at.
     pub fn parse(raw: Vec<u8>) -> Result<Self, RecordError> {
         let hash = Digest::of(&[&raw]);
+        Self::parse_hashed(raw, hash)
+    }
+
+    /// The same; `hash` is that of `raw`.
+    pub(crate) fn parse_hashed(raw: Vec<u8>, hash: Digest) -> Result<Self, RecordError> {
         Self::parse_written(raw, hash).or_else(|raw| Self::parse_any(raw, hash))
     }
 

@@ -1,13 +1,17 @@
 //! The part of the newest month that a start took by the anchor's word: read whole behind it, and held against the tree
 //! that was written down and every checkpoint over it.
 
+mod inspect;
+
 use std::path::{Path, PathBuf};
 
+use signet_proto::ids::Digest;
+
+use crate::chain::Head;
 use crate::error::{LogError, broken};
 use crate::known_tree::KnownTree;
-use crate::merkle::{self, Tree};
+use crate::merkle::Tree;
 use crate::note::{Checkpoint, NextNote, Note, Notes};
-use crate::read::{RawLine, RawLines};
 
 /// Lines that the agent wrote, by its anchor's word, and that no start has read since.
 #[derive(Clone, Debug)]
@@ -29,45 +33,9 @@ impl UnreadMonth {
         }
     }
 
-    /// Hashes the lines, and holds them against the tree of the anchor and every checkpoint that covers some of them: what
-    /// a start does that reads the month at once. The log may be written meanwhile. After each piece `pace` gets its
-    /// length, and says whether to go on. Returns whether all was read.
-    ///
-    /// # Errors
-    /// [`LogError::Broken`] when one line is not what the agent wrote, or the system refuses.
-    pub fn inspect(&self, mut pace: impl FnMut(u64) -> bool) -> Result<bool, LogError> {
-        // Before its first checkpoint a month may have no file of checkpoints: do not open that file, since its absence would
-        // count as an error.
-        let mut notes = match self.known.notes {
-            0 => None,
-            _ => Some(Notes::open(&self.notes)?),
-        };
-        let mut next = self.next_note(notes.as_mut())?;
-        let mut lines = RawLines::open(&self.path)?;
-        let mut tree = Tree::default();
-        // Stop at the last line of the saved tree: the start has read the later lines, or they are being written just now.
-        while lines.offset < self.known.position.offset
-            && let RawLine::Whole(raw) = lines.next_line()?
-        {
-            tree.push(merkle::leaf(&raw));
-            if let Some(note) = next.take_if(|note| note.checkpoint.size <= tree.size()) {
-                if note.checkpoint != self.checkpoint(&tree) {
-                    return Err(broken(&self.path, OTHER_LINES));
-                }
-                next = self.next_note(notes.as_mut())?;
-            }
-            if lines.read >= PIECE && !pace(std::mem::take(&mut lines.read)) {
-                return Ok(false);
-            }
-        }
-        // Trees are equal only if their sizes are: so a month whose last lines were removed is found too.
-        match tree == self.known.tree {
-            true => Ok(pace(lines.read)),
-            false => Err(broken(
-                &self.path,
-                "its lines are not those that this agent wrote",
-            )),
-        }
+    /// The last of the lines.
+    pub(crate) fn last(&self) -> Head {
+        self.known.position.head
     }
 
     fn checkpoint(&self, tree: &Tree) -> Checkpoint {
@@ -91,7 +59,69 @@ impl UnreadMonth {
     }
 }
 
+/// Such lines on their way into a tree of their own.
+pub(crate) struct TreeCheck {
+    month: UnreadMonth,
+    tree: Tree,
+    notes: Option<Notes>,
+    /// The next checkpoint.
+    next: Option<Note>,
+}
+
+impl TreeCheck {
+    /// Before the first line.
+    pub(crate) fn of(month: UnreadMonth) -> Result<Self, LogError> {
+        // Before its first checkpoint a month may have no file of checkpoints: do not open that file, since its absence would
+        // count as an error.
+        let mut notes = match month.known.notes {
+            0 => None,
+            _ => Some(Notes::open(&month.notes)?),
+        };
+        let next = month.next_note(notes.as_mut())?;
+        Ok(Self {
+            month,
+            tree: Tree::default(),
+            notes,
+            next,
+        })
+    }
+
+    /// The file of the month.
+    pub(crate) fn path(&self) -> &Path {
+        &self.month.path
+    }
+
+    /// Whether the line that begins at `offset` is one of them. The later ones the start has read, or they are being written
+    /// just now.
+    pub(crate) fn goes_beyond(&self, offset: u64) -> bool {
+        offset < self.month.known.position.offset
+    }
+
+    /// Takes the leaf of the next line.
+    pub(crate) fn take(&mut self, leaf: Digest) -> Result<(), LogError> {
+        let (month, tree) = (&self.month, &mut self.tree);
+        tree.push(leaf);
+        if let Some(note) = (self.next).take_if(|note| note.checkpoint.size <= tree.size()) {
+            if note.checkpoint != month.checkpoint(tree) {
+                return Err(broken(&month.path, OTHER_LINES));
+            }
+            self.next = month.next_note(self.notes.as_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Behind the last line.
+    pub(crate) fn end(self) -> Result<(), LogError> {
+        // Trees are equal only if their sizes are: so a month whose last lines were removed is found too.
+        match self.tree == self.month.known.tree {
+            true => Ok(()),
+            false => Err(broken(
+                &self.month.path,
+                "its lines are not those that this agent wrote",
+            )),
+        }
+    }
+}
+
 /// What is wrong where a checkpoint has another root than the lines.
 pub(crate) const OTHER_LINES: &str = "its checkpoints are of other lines";
-/// Bytes that are read before `pace` is asked whether to go on.
-const PIECE: u64 = 1024 * 1024;

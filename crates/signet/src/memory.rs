@@ -25,7 +25,7 @@ use crate::random;
 use crate::state::{StateError, StateStore};
 pub use error::MemoryError;
 pub(crate) use error::next_for_log;
-use past::{Past, StoredState, known, recall_all, tell};
+use past::{Past, StoredState, known, recall_all, recall_and_inspect, tell};
 
 /// A node that remembers everything, and the log it goes on in.
 #[derive(Debug)]
@@ -212,14 +212,22 @@ impl Memory {
     /// What stands in the way.
     pub fn rebuild(lock: &HomeLock, config: &Config) -> Result<(u64, usize), MemoryError> {
         let now = clock::now();
-        let stored = StoredState::read_if_sound(&lock.home().state_file(), config)?;
-        let keys = AgentKeys::settle(lock, &config.agent, now)?;
-        let genesis = Entry::Genesis(keys.certificate.clone());
-        let custody = custody(lock.home(), config)?.knowing(known(&stored));
-        // Drop the rows before the whole log is read: they are not needed any more, and would only fill the memory.
-        drop(stored);
-        let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
-        let mut past = recall_all(keys, config, &opening)?;
+        let position = known(&StoredState::read_if_sound(
+            &lock.home().state_file(),
+            config,
+        )?);
+        let tell = |reading: fn(Custody) -> Custody| {
+            let keys = AgentKeys::settle(lock, &config.agent, now)?;
+            let genesis = Entry::Genesis(keys.certificate.clone());
+            let custody = reading(custody(lock.home(), config)?.knowing(position.clone()));
+            let opening = LogOpening::look(&config.audit_dir, &genesis, custody)?;
+            let past = recall_and_inspect(keys, config, &opening)?;
+            Ok::<_, MemoryError>((past, opening))
+        };
+        // Read each line once where all of them hold. Where one does not, look at the log before the node is told anything, as
+        // a start does: that says which fault comes first.
+        let told = tell(Custody::reading_later).or_else(|_| tell(|custody| custody));
+        let (mut past, opening) = told?;
         let log = open_log(&mut past, opening, now)?;
         let snapshot = past.node.snapshot(now);
         let mut count = 0;

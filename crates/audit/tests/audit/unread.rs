@@ -98,6 +98,58 @@ fn lines_that_change_places_in_the_newest_month_are_found_behind_the_start() {
     assert_eq!(found_behind_the_start(&home), refused_at_once(&home));
 }
 
+/// How many lines somebody gets who reads each once, the chain and the tree of what the start left unread by the same bytes; and
+/// the fault that ends them.
+fn read_once(home: &Home) -> (usize, Option<String>) {
+    let custody = home.custody().reading_later();
+    let opening = LogOpening::look(&home.path("audit"), &genesis(), custody).unwrap();
+    assert!(opening.unread().is_some());
+    let (mut read, mut fault) = (0, None);
+    for line in opening.lines().unwrap() {
+        match line {
+            Ok(_) => read += 1,
+            Err(error) => fault = Some(error.to_string()),
+        }
+    }
+    (read, fault)
+}
+
+#[test]
+fn a_log_as_it_was_written_is_read_once_to_its_end() {
+    let home = lived();
+    assert_eq!(read_once(&home), (60, None));
+    home.live(march(), "in march");
+    assert!(matches!(read_once(&home), (62.., None)));
+}
+
+/// The chain holds, and so do the newest checkpoint and the tree that the anchor has: what the others say shows when the lines
+/// are hashed.
+#[test]
+fn a_checkpoint_that_was_changed_is_found_where_lines_are_read_once_as_a_start_at_once_finds_it() {
+    let home = lived();
+    let mut notes = lines_of(&home.file(FEBRUARY_NOTES));
+    let root = notes[2].clone();
+    notes[2] = root.replace(&root[..1], if root.starts_with('A') { "B" } else { "A" });
+    write_lines(&home.file(FEBRUARY_NOTES), &notes);
+    let (read, found) = read_once(&home);
+    assert!(read < 60, "{read}");
+    assert_eq!(found, Some(refused_at_once(&home)));
+}
+
+#[test]
+fn a_word_that_was_edited_ends_the_lines_that_are_read_once() {
+    for number in [1, 20, 33, 57] {
+        let home = lived();
+        let word = format!("yes {number}\"");
+        change(&home, |lines| {
+            let line = lines.iter_mut().find(|line| line.contains(&word)).unwrap();
+            *line = line.replace("was yes", "was not");
+        });
+        let (read, found) = read_once(&home);
+        assert!(found.is_some() && read <= number + 1, "{number}: {read}");
+    }
+}
+
 #[test]
 fn what_is_signed_before_an_edited_word_is_found_does_not_hide_it() {
     let home = lived();

@@ -103,15 +103,37 @@ pub(super) fn recall_all(
     config: &Config,
     opening: &LogOpening,
 ) -> Result<Past, MemoryError> {
-    let identity = keys.into_identity(config.agent.layers);
-    let node = Node::new(identity, config.policy.clone(), random::bytes()?);
-    let mut lines = signet_audit::read(&config.audit_dir)?.peekable();
+    recall_each(
+        signet_audit::read(&config.audit_dir)?,
+        keys,
+        config,
+        opening,
+    )
+}
+
+/// As [`recall_all`], and what `opening` left unread is held against its tree on the way.
+pub(super) fn recall_and_inspect(
+    keys: AgentKeys,
+    config: &Config,
+    opening: &LogOpening,
+) -> Result<Past, MemoryError> {
+    recall_each(opening.lines()?, keys, config, opening)
+}
+
+fn recall_each(
+    lines: impl Iterator<Item = Result<LogLine, LogError>>,
+    keys: AgentKeys,
+    config: &Config,
+    opening: &LogOpening,
+) -> Result<Past, MemoryError> {
     // Refuse a log without its first months: it does not say whom the agent knows, who was revoked and what was received.
-    if let Some(Ok(first)) = lines.peek()
+    if let Some(Ok(first)) = signet_audit::read(&config.audit_dir)?.next()
         && first.seq != 1
     {
         return Err(MemoryError::NoBeginning(first.seq));
     }
+    let identity = keys.into_identity(config.agent.layers);
+    let node = Node::new(identity, config.policy.clone(), random::bytes()?);
     recall(node, lines, 0, config, opening)
 }
 
