@@ -2,6 +2,7 @@
 
 mod broker;
 mod cli;
+mod older;
 mod permissions;
 mod second;
 

@@ -23,7 +23,7 @@ const FLIGHTS: [&str; 4] = [
 ];
 
 /// The program of the release before.
-fn older() -> PathBuf {
+pub fn older() -> PathBuf {
     let named = std::env::var_os("SIGNET_OLDER");
     named
         .expect("SIGNET_OLDER names no program: use make older")

@@ -118,7 +118,7 @@ fn a_thief_at_the_mailbox_of_a_daemon_that_does_not_run_is_found_by_the_doctor()
     );
 }
 
-fn is_read_by(home: &Home, who: &str) {
+pub(super) fn is_read_by(home: &Home, who: &str) {
     eventually(&format!("the mailbox is read by: {who}"), || {
         let status = home.call("status", &json!({})).ok()?;
         (status["mailbox-readers"] == who).then_some(())
@@ -138,7 +138,8 @@ fn reader(home: &Home) -> Value {
         .unwrap_or_else(|| panic!("{text} {}", says(&output)))
 }
 
-fn refused(home: &Home) -> usize {
+/// How many messages that came its log has.
+pub(super) fn refused(home: &Home) -> usize {
     let log = home.log();
     log.iter().filter(|line| line["dir"] == "in").count()
 }
