@@ -23,6 +23,7 @@ use household::{Agent, at, published};
 use signet_proto::certificate::Certificate;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::{Message, Unverified};
+use signet_proto::ids::{AgentId, MessageId};
 use signet_proto::keys::{KeyTables, Purpose, TableBudget, VerifyKey};
 use signet_proto::node::{Judged, Outcome};
 
@@ -60,6 +61,29 @@ fn signed(tables: TableBudget) -> (KeyTables, VerifyKey, Vec<Message>) {
     // before the count begins.
     assert!(holds(&tables, &key, &mail[0]));
     (tables, key, mail)
+}
+
+/// The receiver with one message in its inbox, `others` around it, and the name of that one.
+fn with_waiting(others: usize) -> (Agent, (AgentId, MessageId)) {
+    let (mut alice, mut bob) = in_session();
+    let mut names = Vec::new();
+    for _ in 0..others + 2 {
+        let bytes = published(&send(&mut alice).effects)[0].1.clone();
+        let judged = Judged::of(&bytes, bob.node.trust());
+        drop(bob.node.turn(at(1)).handle_inbound(judged));
+        let headers = Unverified::parse(&bytes).unwrap().claims().headers.clone();
+        names.push((headers.agent_id, headers.message_id));
+    }
+    assert!(bob.node.inbox().len() >= names.len());
+    // Acknowledge another one before the count begins: the allocator then puts what the setup freed in order, once.
+    acknowledged(&mut bob, names.remove(0));
+    let name = names.swap_remove(others / 2);
+    (bob, name)
+}
+
+fn acknowledged(bob: &mut Agent, name: (AgentId, MessageId)) -> Outcome {
+    assert_eq!(bob.node.inbox().named(name.1).len(), 1);
+    bob.node.turn(at(1)).inbox().acknowledge(&[name]).unwrap()
 }
 
 fn holds(tables: &KeyTables, key: &VerifyKey, message: &Message) -> bool {
@@ -197,6 +221,15 @@ fn receipted((mut bob, message): (Agent, Arc<[u8]>)) -> (Agent, Outcome) {
     (bob, outcome)
 }
 
+// Counts how one message that waits is found by its name and acknowledged: alone, and among a thousand others.
+#[library_benchmark]
+#[bench::alone(args = [0], setup = with_waiting)]
+#[bench::among_a_thousand(args = [BEFORE], setup = with_waiting)]
+fn acknowledge((mut bob, name): (Agent, (AgentId, MessageId))) -> (Agent, Outcome) {
+    let outcome = acknowledged(&mut bob, name);
+    (bob, outcome)
+}
+
 // Counts how one more peer becomes known.
 #[library_benchmark]
 #[bench::of_one(args = [1], setup = who_knows)]
@@ -216,6 +249,7 @@ library_benchmark_group!(
     benchmarks = [
         inbound,
         receipted,
+        acknowledge,
         parse,
         parse_any,
         verify,

@@ -4,7 +4,7 @@ mod leases;
 mod quarantine;
 mod rows;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,8 @@ impl Gone {
 #[derive(Debug, Default, Clone)]
 pub struct Inbox {
     items: BTreeMap<u64, Arc<Message>>,
-    names: BTreeMap<(AgentId, MessageId), u64>,
+    /// Ids with the numbers of the messages that have them: each sender chooses its own ids, so two may have chosen one.
+    names: BTreeSet<(MessageId, u64)>,
     total: Share,
     shares: BTreeMap<AgentId, Share>,
     arrivals: u64,
@@ -116,15 +117,35 @@ impl Inbox {
 
     /// The message that `peer` sent under `message_id`.
     pub fn find(&self, peer: &AgentId, message_id: MessageId) -> Option<&Arc<Message>> {
-        self.items.get(self.names.get(&(peer.clone(), message_id))?)
+        self.items.get(&self.number_of(peer, message_id)?)
     }
 
     /// The messages of that name: ids are each sender's own, so there may be more than one.
     pub fn named(&self, message_id: MessageId) -> Vec<&Arc<Message>> {
-        self.items
-            .values()
-            .filter(|message| message.headers.message_id == message_id)
+        let numbers = self.numbers_of(message_id);
+        numbers
+            .filter_map(|number| self.items.get(&number))
             .collect()
+    }
+
+    fn numbers_of(&self, message_id: MessageId) -> impl Iterator<Item = u64> {
+        let named = self.names.range((message_id, 0)..=(message_id, u64::MAX));
+        named.map(|(_, number)| *number)
+    }
+
+    fn number_of(&self, peer: &AgentId, message_id: MessageId) -> Option<u64> {
+        let is_theirs = |number: &u64| {
+            let message = self.items.get(number);
+            message.is_some_and(|message| message.headers.agent_id == *peer)
+        };
+        self.numbers_of(message_id).find(is_theirs)
+    }
+
+    /// Takes the message out of those that wait; it keeps its sender's share of the room.
+    fn take_waiting(&mut self, peer: &AgentId, message_id: MessageId) -> Option<Arc<Message>> {
+        let number = self.number_of(peer, message_id)?;
+        self.names.remove(&(message_id, number));
+        self.items.remove(&number)
     }
 
     /// The request of that name that waits for an answer.
@@ -194,13 +215,14 @@ impl Inbox {
     /// What a line says of a message that came.
     pub(super) fn apply(&mut self, now: Timestamp, line: &OutcomeLine) {
         let name = (line.peer.clone(), line.message_id);
+        let waits = |inbox: &Self| inbox.number_of(&line.peer, line.message_id).is_some();
         match line.what {
             // Note tries only for a message in the inbox: `tries` loses an entry together with its message, so an entry for any
             // other message would stay for ever.
-            Did::Started if self.names.contains_key(&name) => {
+            Did::Started if waits(self) => {
                 self.tries.insert(name, Tries::begun(line.tries));
             }
-            Did::Failed if self.names.contains_key(&name) => {
+            Did::Failed if waits(self) => {
                 let tries = Tries::ended(line.tries);
                 self.tries.insert(name, tries);
                 if tries.are_spent() {
@@ -208,7 +230,7 @@ impl Inbox {
                 }
             }
             Did::SetAside => self.shelve(now, line),
-            Did::Kept if self.names.contains_key(&name) => {
+            Did::Kept if waits(self) => {
                 self.tries.insert(name, Tries::kept());
             }
             Did::Retried => {
@@ -231,10 +253,8 @@ impl Inbox {
     }
 
     fn shelve(&mut self, now: Timestamp, line: &OutcomeLine) {
-        let name = (line.peer.clone(), line.message_id);
-        let number = self.names.remove(&name);
-        self.tries.remove(&name);
-        if let Some(message) = number.and_then(|number| self.items.remove(&number)) {
+        self.tries.remove(&(line.peer.clone(), line.message_id));
+        if let Some(message) = self.take_waiting(&line.peer, line.message_id) {
             self.quarantine.put(Shelved {
                 message,
                 reason: line.reason.clone(),
@@ -277,19 +297,17 @@ impl Inbox {
 
     pub(super) fn insert(&mut self, message: &Arc<Message>) {
         self.arrivals += 1;
-        let (peer, bytes) = (&message.headers.agent_id, weight(message));
+        let (headers, bytes) = (&message.headers, weight(message));
         self.total.add(bytes);
-        self.shares.entry(peer.clone()).or_default().add(bytes);
-        let name = (peer.clone(), message.headers.message_id);
-        self.names.insert(name, self.arrivals);
+        let share = self.shares.entry(headers.agent_id.clone());
+        share.or_default().add(bytes);
+        self.names.insert((headers.message_id, self.arrivals));
         self.items.insert(self.arrivals, Arc::clone(message));
     }
 
     pub(super) fn remove(&mut self, peer: &AgentId, message_id: MessageId) {
-        let name = (peer.clone(), message_id);
-        self.tries.remove(&name);
-        let number = self.names.remove(&name);
-        let item = number.and_then(|number| self.items.remove(&number));
+        self.tries.remove(&(peer.clone(), message_id));
+        let item = self.take_waiting(peer, message_id);
         let shelved = || {
             self.quarantine
                 .take(peer, message_id)
