@@ -135,6 +135,36 @@ fn a_household_comes_and_goes_and_the_others_keep_their_passwords_and_get_its_ag
 }
 
 #[test]
+fn lists_with_two_tokens_are_the_same_for_any_number_of_households_and_stay_so() {
+    let keeper = Keeper::new();
+    let said = keeper.make(&["--two-tokens", ONE, TWO]);
+    let needed =
+        "agents   each has reply-prefix = \"two-tokens\" in the [nats] of its config.toml\n";
+    assert!(said.contains(needed), "{said}");
+    let two = keeper.text("hub.conf");
+    let publish = "publish: { allow: [ \"agent.*.inbox\", \"_INBOX.*.>\" ] }";
+    assert_eq!(two.matches(publish).count(), 2);
+    assert_eq!(two.matches("\"_INBOX.agent-al-001.>\"").count(), 1);
+    assert!(!two.contains("_INBOX_"), "{two}");
+    let said = keeper.done(&["--file", "hub.conf", "--add", "house-three=agent-carol-001"]);
+    assert!(said.contains(needed), "{said}");
+    let three = keeper.text("hub.conf");
+    assert!(three.starts_with(two.strip_suffix("    ]\n  }\n}\n").unwrap()));
+    assert_eq!(three.matches(publish).count(), 3);
+    keeper.done(&["--file", "hub.conf", "--remove", "house-three"]);
+    assert_eq!(keeper.text("hub.conf"), two);
+    let late = [
+        "--file",
+        "hub.conf",
+        "--two-tokens",
+        "--remove",
+        "house-two",
+    ];
+    keeper.fails(&late, "cannot be used with");
+    assert_eq!(keeper.text("hub.conf"), two);
+}
+
+#[test]
 fn a_newline_a_quote_or_a_brace_in_what_is_given_brings_nothing_into_the_configuration() {
     let keeper = Keeper::new();
     for evil in [

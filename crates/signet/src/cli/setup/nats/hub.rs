@@ -5,6 +5,7 @@ pub(crate) mod authority;
 mod file;
 pub(crate) mod household;
 pub(crate) mod line;
+mod line_files;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -13,15 +14,13 @@ use clap::Args;
 
 use super::conf::is_quotable;
 use super::{CliError, print};
-use crate::files::private;
+use crate::config::ReplyPrefix;
 use crate::hint;
 use address::HubAddress;
-use authority::HubAuthority;
 use file::HubFile;
 use household::{HouseholdName, HubHousehold, refuse_twice};
-use line::{HubAccess, HubUrl};
+use line_files::Lines;
 use settings::HubSettings;
-use zeroize::Zeroizing;
 
 /// See `signet nats hub --help`.
 #[derive(Debug, Args)]
@@ -49,6 +48,9 @@ pub(super) struct HubArgs {
     /// Where the hub listens for households
     #[arg(long, value_name = "HOST:PORT", default_value = "0.0.0.0:7422")]
     listen: HubAddress,
+    /// Write shorter lists, which no household that joins changes: for agents that all have reply-prefix = "two-tokens" in [nats]
+    #[arg(long)]
+    two_tokens: bool,
     /// The folder that gets the secret line of each household [default: that of the configuration]
     #[arg(long, value_name = "DIR")]
     lines: Option<PathBuf>,
@@ -64,7 +66,15 @@ pub(super) struct HubArgs {
 }
 
 /// The arguments that only a new hub takes.
-const NEW: [&str; 6] = ["households", "address", "cert", "key", "ca", "listen"];
+const NEW: [&str; 7] = [
+    "households",
+    "address",
+    "cert",
+    "key",
+    "ca",
+    "listen",
+    "two_tokens",
+];
 
 pub(super) fn run(args: &HubArgs) -> Result<(), CliError> {
     if !args.households.is_empty() {
@@ -100,6 +110,9 @@ pub(super) fn run(args: &HubArgs) -> Result<(), CliError> {
         print(&format!("hub      {}\n", changed(args, &settings)))?;
     }
     lines.write()?;
+    if !args.add.is_empty() {
+        print(needed(&settings))?;
+    }
     match is_changed {
         true => print(&restart(&settings, &args.file)),
         false => Ok(()),
@@ -127,6 +140,10 @@ fn make(args: &HubArgs) -> Result<(), CliError> {
             .map(|file| path("--ca", file))
             .transpose()?,
         pid: path("--file", &pid.to_string_lossy())?,
+        replies: match args.two_tokens {
+            true => ReplyPrefix::TwoTokens,
+            false => ReplyPrefix::OneToken,
+        },
         listen: args.listen.clone(),
         certificate: path("--cert", args.cert.as_deref().unwrap_or_default())?,
         key: path("--key", args.key.as_deref().unwrap_or_default())?,
@@ -143,6 +160,7 @@ fn make(args: &HubArgs) -> Result<(), CliError> {
         counted(&settings)
     ))?;
     lines.write()?;
+    print(needed(&settings))?;
     let conf = hint::word(&args.file);
     print(&format!(
         "next     nats-server -c {conf}  # in this folder\n"
@@ -151,6 +169,16 @@ fn make(args: &HubArgs) -> Result<(), CliError> {
 
 fn all_of(texts: &[String]) -> Result<Vec<HubHousehold>, CliError> {
     texts.iter().map(|text| HubHousehold::new(text)).collect()
+}
+
+/// What the households' agents need for the lists of the hub.
+const fn needed(settings: &HubSettings) -> &'static str {
+    match settings.replies {
+        ReplyPrefix::OneToken => "",
+        ReplyPrefix::TwoTokens => {
+            "agents   each has reply-prefix = \"two-tokens\" in the [nats] of its config.toml\n"
+        }
+    }
 }
 
 fn counted(settings: &HubSettings) -> String {
@@ -184,103 +212,11 @@ fn restart(settings: &HubSettings, file: &Path) -> String {
     )
 }
 
-/// The lines that are to be written.
-struct Lines(Vec<NewLine>);
-
-/// The line of one household, and its file.
-struct NewLine {
-    household: HouseholdName,
-    file: PathBuf,
-    line: Zeroizing<String>,
-}
-
-impl Lines {
-    /// Whatever would keep a line from being written is looked at before the configuration changes.
-    fn of(
-        args: &HubArgs,
-        settings: &HubSettings,
-        households: &[HouseholdName],
-    ) -> Result<Self, CliError> {
-        let beside = args.file.parent().unwrap_or(Path::new("")).to_owned();
-        let folder = args.lines.clone().unwrap_or(beside);
-        let authority = settings.authority.as_deref();
-        let authority = authority.filter(|_| !households.is_empty());
-        let authority = authority.map(file::authority).transpose()?;
-        let named = |one: &&HubHousehold| households.contains(&one.name);
-        let each = settings.households.iter().filter(named);
-        let lines = each.map(|one| NewLine::of(one, settings, authority.clone(), &folder));
-        let lines = lines.collect::<Result<_, _>>()?;
-        if !folder.as_os_str().is_empty() && !folder.is_dir() {
-            let what = format!("{} is no folder", folder.display());
-            let next = format!("mkdir -m 700 {}", hint::word(&folder));
-            return Err(CliError::usage(what, next));
-        }
-        Ok(Self(lines))
-    }
-
-    fn write(&self) -> Result<(), CliError> {
-        for NewLine {
-            household,
-            file,
-            line,
-        } in &self.0
-        {
-            private::create_whole(file, format!("{}\n", **line).as_bytes())?;
-            print(&format!(
-                "line     {}: secret, for {household} alone\n",
-                file.display()
-            ))?;
-        }
-        Ok(())
-    }
-}
-
-impl NewLine {
-    fn of(
-        household: &HubHousehold,
-        settings: &HubSettings,
-        authority: Option<HubAuthority>,
-        folder: &Path,
-    ) -> Result<Self, CliError> {
-        let file = folder.join(format!("{}.line", household.name));
-        if file.symlink_metadata().is_ok() {
-            let what = format!("{} is there already", file.display());
-            let next = format!(
-                "rm {}  # if that line is of no use any more; or name another folder: --lines DIR",
-                hint::word(&file)
-            );
-            return Err(CliError::usage(what, next));
-        }
-        let access = HubAccess {
-            hub: HubUrl::of(settings.address.clone()),
-            household: household.name.clone(),
-            password: household.password.clone(),
-            agents: household.agents.clone(),
-            authority,
-        };
-        let line = access.to_line().ok_or_else(|| {
-            let what = format!(
-                "the line of {} would be longer than what is pasted",
-                household.name
-            );
-            CliError::usage(
-                what,
-                "name a file with one certificate: --ca FILE; or fewer agents",
-            )
-        })?;
-        Ok(Self {
-            household: household.name.clone(),
-            file,
-            line,
-        })
-    }
-}
-
 const EXAMPLE: &str = "\
 Each household gets a file NAME.line (0600) with one line: the hub's address, the household's name, its agents, its password and the
 authority's certificate. Whoever has the line reads the mail of that household at the hub and sends as it: hand it over in a way that
-nobody else reads, such as a stick or an encrypted mail, and remove the file. The configuration holds all passwords; --again
-NAME writes a line once more.
+nobody else reads, such as a stick or an encrypted mail, and remove the file. There, signet up --join @NAME.line uses it. The
+configuration holds all passwords; --again NAME writes a line once more.
 
 The hub knows its households by the configuration alone. After --add or --remove it has to be started again, since a reload leaves
 connections with the lists that they began with; households connect by themselves within seconds, and no mail is lost.

@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use super::address::HubAddress;
 use super::household::HubHousehold;
 use crate::cli::setup::nats::conf::is_quotable;
+use crate::config::ReplyPrefix;
 
 /// The settings in the configuration of a hub. Names of files stand in it as they were given.
 pub(super) struct HubSettings {
@@ -15,6 +16,8 @@ pub(super) struct HubSettings {
     pub(super) address: HubAddress,
     /// The file of its authority's certificate; none where the households' systems trust the authority.
     pub(super) authority: Option<String>,
+    /// The prefix at which the households' servers answer their agents.
+    pub(super) replies: ReplyPrefix,
     /// Where it writes its process id.
     pub(super) pid: String,
     /// Where it listens for households: HOST:PORT.
@@ -32,6 +35,10 @@ impl HubSettings {
         let mut text = Zeroizing::new(String::new());
         let authority = self.authority.as_ref();
         let authority = authority.map_or_else(String::new, |file| format!("{AUTHORITY}{file}\n"));
+        let replies = match self.replies {
+            ReplyPrefix::OneToken => "",
+            ReplyPrefix::TwoTokens => TWO_TOKENS,
+        };
         let Self {
             address,
             pid,
@@ -44,7 +51,7 @@ impl HubSettings {
         // Writing to a String cannot fail.
         let _ = write!(
             text,
-            "{HEAD}{authority}{SERVER}{PID}{pid}\"\n{LEAFNODES}  {listen}\n{WHY}{ADDRESS}{address}\"\n{TLS}\
+            "{HEAD}{authority}{replies}{SERVER}{PID}{pid}\"\n{LEAFNODES}  {listen}\n{WHY}{ADDRESS}{address}\"\n{TLS}\
              {CERTIFICATE}{certificate}{KEY}{key}{USERS}"
         );
         for household in &self.households {
@@ -55,12 +62,16 @@ impl HubSettings {
     }
 
     fn household(&self, household: &HubHousehold, text: &mut String) {
-        let others = self.households.iter();
-        let others = others.filter(|other| other.name != household.name);
-        let others = others.flat_map(|other| &other.agents).map(replies);
-        let publish: Vec<String> = std::iter::once("\"agent.*.inbox\"".to_owned())
-            .chain(others)
-            .collect();
+        let replies = |agent: &AgentId| format!("\"{}.>\"", self.replies.of(agent));
+        let mut publish = vec!["\"agent.*.inbox\"".to_owned()];
+        match self.replies {
+            ReplyPrefix::OneToken => {
+                let others = self.households.iter();
+                let others = others.filter(|other| other.name != household.name);
+                publish.extend(others.flat_map(|other| &other.agents).map(replies));
+            }
+            ReplyPrefix::TwoTokens => publish.push("\"_INBOX.*.>\"".to_owned()),
+        }
         let own = &household.agents;
         let subscribe: Vec<String> = own
             .iter()
@@ -100,6 +111,10 @@ impl HubSettings {
                 Some(name) => Some(file(name)?),
                 None => None,
             },
+            replies: match line(TWO_TOKENS.trim_end()) {
+                Some(_) => ReplyPrefix::TwoTokens,
+                None => ReplyPrefix::OneToken,
+            },
             pid: file(line(PID)?.strip_suffix('"')?)?,
             listen: listen.parse().ok()?,
             certificate: file(certificate)?,
@@ -131,15 +146,13 @@ fn inbox(agent: &AgentId) -> String {
     format!("\"agent.{agent}.inbox\"")
 }
 
-fn replies(agent: &AgentId) -> String {
-    format!("\"_INBOX_{agent}.>\"")
-}
-
 const HEAD: &str = "\
 # The hub between the servers of households, by signet nats hub. It carries messages and keeps none. Readable by nats-server
 # alone (0600).
 ";
 const AUTHORITY: &str = "# Households know it by: ";
+const TWO_TOKENS: &str =
+    "# Each agent has this in the [nats] of its config.toml: reply-prefix = \"two-tokens\"\n";
 const SERVER: &str = "\
 server_name: hub
 listen: \"127.0.0.1:-1\"             # no agent connects here: any free port
@@ -160,7 +173,7 @@ const KEY: &str = "\", key_file: \"";
 const USERS: &str = "\", timeout: 5 }
 }
 # One user for each household. A household sends to the inbox of any agent, and confirms to its senders what its mailboxes hold
-# (_INBOX_…). It gets what is for its own agents, and nobody else does. Allow-lists only, no deny rules.
+# (_INBOX…). It gets what is for its own agents, and nobody else does. Allow-lists only, no deny rules.
 accounts {
   CROSSING: {
     users: [
@@ -184,6 +197,31 @@ mod tests {
         assert_eq!(settings.address.to_string(), "hub.example:7422");
         let agents = settings.households.iter().map(|one| one.agents.len());
         assert_eq!(agents.collect::<Vec<_>>(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn with_two_tokens_the_lists_name_no_other_household_and_stay_so_when_they_are_read_back() {
+        let mut settings = HubSettings::parse(PAGE).unwrap();
+        settings.replies = ReplyPrefix::TwoTokens;
+        let text = settings.render();
+        let lines = PAGE.lines().map(|line| match line.contains("publish: ") {
+            true => {
+                "          publish: { allow: [ \"agent.*.inbox\", \"_INBOX.*.>\" ] }".to_owned()
+            }
+            false => line.replace("\"_INBOX_", "\"_INBOX."),
+        });
+        let mut wanted: Vec<String> = lines.collect();
+        wanted.insert(3, TWO_TOKENS.trim_end().to_owned());
+        assert_eq!(text.lines().collect::<Vec<_>>(), wanted);
+        let read = HubSettings::parse(&text).unwrap();
+        assert_eq!(*read.render(), *text);
+        // The two kinds of lists do not mix.
+        for edited in [
+            text.replace(TWO_TOKENS, ""),
+            PAGE.replace("server_name", &format!("{TWO_TOKENS}server_name")),
+        ] {
+            assert!(HubSettings::parse(&edited).is_none(), "{edited}");
+        }
     }
 
     #[test]
