@@ -1,10 +1,11 @@
 //! What waits for our agent: keyed (agent-id, message-id), delivered at least once.
 
 mod leases;
+mod mail;
 mod quarantine;
 mod rows;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use super::turn::InboxDoor;
 
 use leases::Leases;
 pub use leases::{HandedOut, LeaseId, Supply, Wanted};
+use mail::WaitingMail;
 use quarantine::Tries;
 pub use quarantine::{Quarantine, Shelved, TRIES};
 
@@ -92,9 +94,7 @@ impl Gone {
 /// The inbox.
 #[derive(Debug, Default, Clone)]
 pub struct Inbox {
-    items: BTreeMap<u64, Arc<Message>>,
-    /// Ids with the numbers of the messages that have them: each sender chooses its own ids, so two may have chosen one.
-    names: BTreeSet<(MessageId, u64)>,
+    mail: WaitingMail,
     total: Share,
     shares: BTreeMap<AgentId, Share>,
     arrivals: u64,
@@ -108,44 +108,22 @@ pub struct Inbox {
 impl Inbox {
     /// Everything that waits, oldest first, from the arrival after `number` on.
     pub fn after(&self, number: u64) -> impl Iterator<Item = Item> {
-        let later = self.items.range(number + 1..);
-        later.map(|(number, message)| Item {
-            number: *number,
+        self.mail.after(number).map(|(number, message)| Item {
+            number,
             message: Arc::clone(message),
         })
     }
 
     /// The message that `peer` sent under `message_id`.
     pub fn find(&self, peer: &AgentId, message_id: MessageId) -> Option<&Arc<Message>> {
-        self.items.get(&self.number_of(peer, message_id)?)
+        let (_, message) = self.mail.find(peer, message_id)?;
+        Some(message)
     }
 
     /// The messages of that name: ids are each sender's own, so there may be more than one.
     pub fn named(&self, message_id: MessageId) -> Vec<&Arc<Message>> {
-        let numbers = self.numbers_of(message_id);
-        numbers
-            .filter_map(|number| self.items.get(&number))
-            .collect()
-    }
-
-    fn numbers_of(&self, message_id: MessageId) -> impl Iterator<Item = u64> {
-        let named = self.names.range((message_id, 0)..=(message_id, u64::MAX));
-        named.map(|(_, number)| *number)
-    }
-
-    fn number_of(&self, peer: &AgentId, message_id: MessageId) -> Option<u64> {
-        let is_theirs = |number: &u64| {
-            let message = self.items.get(number);
-            message.is_some_and(|message| message.headers.agent_id == *peer)
-        };
-        self.numbers_of(message_id).find(is_theirs)
-    }
-
-    /// Takes the message out of those that wait; it keeps its sender's share of the room.
-    fn take_waiting(&mut self, peer: &AgentId, message_id: MessageId) -> Option<Arc<Message>> {
-        let number = self.number_of(peer, message_id)?;
-        self.names.remove(&(message_id, number));
-        self.items.remove(&number)
+        let named = self.mail.named(message_id);
+        named.map(|(_, message)| message).collect()
     }
 
     /// The request of that name that waits for an answer.
@@ -193,12 +171,12 @@ impl Inbox {
 
     /// How many wait.
     pub fn len(&self) -> usize {
-        self.items.len()
+        self.mail.len()
     }
 
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.mail.len() == 0
     }
 
     /// What could not be handled, and waits for a person. It keeps its sender's share of the room.
@@ -215,7 +193,7 @@ impl Inbox {
     /// What a line says of a message that came.
     pub(super) fn apply(&mut self, now: Timestamp, line: &OutcomeLine) {
         let name = (line.peer.clone(), line.message_id);
-        let waits = |inbox: &Self| inbox.number_of(&line.peer, line.message_id).is_some();
+        let waits = |inbox: &Self| inbox.find(&line.peer, line.message_id).is_some();
         match line.what {
             // Note tries only for a message in the inbox: `tries` loses an entry together with its message, so an entry for any
             // other message would stay for ever.
@@ -254,7 +232,7 @@ impl Inbox {
 
     fn shelve(&mut self, now: Timestamp, line: &OutcomeLine) {
         self.tries.remove(&(line.peer.clone(), line.message_id));
-        if let Some(message) = self.take_waiting(&line.peer, line.message_id) {
+        if let Some(message) = self.mail.take(&line.peer, line.message_id) {
             self.quarantine.put(Shelved {
                 message,
                 reason: line.reason.clone(),
@@ -281,7 +259,7 @@ impl Inbox {
         // Include the quarantine: a person must not be able to let a message be tried again whose sender is no longer trusted,
         // or whose key was revoked.
         let shelved = self.quarantine.iter().map(|shelved| &shelved.message);
-        let theirs = self.items.values().chain(shelved);
+        let theirs = self.mail.all().chain(shelved);
         let theirs = theirs.filter(|message| goes(message));
         let theirs: Vec<_> = theirs.map(Arc::clone).collect();
         for message in theirs {
@@ -301,13 +279,12 @@ impl Inbox {
         self.total.add(bytes);
         let share = self.shares.entry(headers.agent_id.clone());
         share.or_default().add(bytes);
-        self.names.insert((headers.message_id, self.arrivals));
-        self.items.insert(self.arrivals, Arc::clone(message));
+        self.mail.add(self.arrivals, message);
     }
 
     pub(super) fn remove(&mut self, peer: &AgentId, message_id: MessageId) {
         self.tries.remove(&(peer.clone(), message_id));
-        let item = self.take_waiting(peer, message_id);
+        let item = self.mail.take(peer, message_id);
         let shelved = || {
             self.quarantine
                 .take(peer, message_id)
