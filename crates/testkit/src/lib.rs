@@ -31,6 +31,7 @@ mod home;
 mod house;
 mod leaves;
 pub mod log;
+mod operator;
 pub mod pen;
 mod port;
 mod post;
@@ -52,6 +53,7 @@ pub use help::{LISTS, listed_commands};
 pub use home::{Home, receive};
 pub use house::House;
 pub use leaves::{HOUSEHOLDS, Leaves, certified};
+pub use operator::Operator;
 pub use port::free_port;
 pub use process::{
     Loose, fed, gateway, kill, processor_time, proportional_kib, reading_room, resident_kib, says,

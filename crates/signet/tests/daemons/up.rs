@@ -1,5 +1,6 @@
 //! `signet up`, `down`, `invite` and `accept`: from nothing to agents that talk.
 
+mod access;
 mod hub;
 mod interrupt;
 mod mishaps;

@@ -1,5 +1,6 @@
 //! `signet up`: a running agent from nothing, or from what is there; and `signet down`.
 
+mod access;
 mod begin;
 mod broker;
 pub(crate) mod config;
@@ -305,7 +306,7 @@ fn connected(home: &Home, config: &Config) -> Result<(), CliError> {
         Err(BrokerFault::Server(error)) if !matches!(error, Error::Unreachable { .. }) => {
             let what = format!("the daemon runs, and the NATS server does not let it in: {error}");
             let next = match &error {
-                Error::LoginRefused { .. } => {
+                Error::LoginRefused { .. } if doctor::keeper::is_by_nkey(config) => {
                     "ask whoever keeps the server for another login, which `invite --login ID` makes there; then here: signet up \
                      --login LINE; or have it let this one in, whose name signet nats key prints"
                 }

@@ -1,13 +1,11 @@
 //! Who may enter, and what the server lets them do.
 
-mod operator;
-
 use std::fs;
 use std::time::Duration;
 
 use bytes::Bytes;
 use nkeys::KeyPair;
-use signet_testkit::{Server, TlsAuthority};
+use signet_testkit::{Operator, Server, TlsAuthority};
 use signet_transport::{Arrival, ConnectionConfig, Error, Login, Nats, Secret};
 use tempfile::TempDir;
 
@@ -114,7 +112,7 @@ async fn a_token_opens_the_door_and_another_does_not() {
 
 #[tokio::test]
 async fn credentials_open_the_door_and_those_of_another_account_do_not() {
-    let operator = operator::Operator::new();
+    let operator = Operator::default();
     let server = Server::start(&operator.server_config());
     let dir = tempfile::tempdir().unwrap();
     let login = |creds: String| {
@@ -125,7 +123,7 @@ async fn credentials_open_the_door_and_those_of_another_account_do_not() {
         config
     };
     up(login(operator.creds())).await;
-    let foreign = operator::Operator::new().creds();
+    let foreign = Operator::default().creds();
     refused(login(foreign), |e| matches!(e, Error::LoginRefused { .. })).await;
 }
 

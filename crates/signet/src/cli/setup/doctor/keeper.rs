@@ -5,7 +5,7 @@ use signet_transport::Error;
 use crate::carrier::nats_config;
 use crate::cli::setup::install;
 use crate::cli::setup::up::server::OwnServer;
-use crate::config::Config;
+use crate::config::{Config, NatsLogin};
 use crate::hint::{DaemonKeeper, as_root, quoted};
 use crate::home::Home;
 
@@ -28,13 +28,28 @@ pub(crate) fn next_for(home: &Home, config: &Config, error: &Error) -> String {
         (Error::Unreachable { .. }, _) => {
             "start the server, or correct `servers` in [nats] of config.toml or the variable NATS_URL"
         }
-        (Error::LoginRefused { .. }, _) => {
-            "signet nats key  # prints the name that the server's configuration has to hold: signet nats config"
+        (Error::LoginRefused { .. }, _) => match config.nats.login {
+            NatsLogin::Creds(_) => {
+                "ask the keeper of the account for a new credentials file (nsc generate creds), and put it in the place of the one that \
+                 `creds` in [nats] of config.toml names"
+            }
+            NatsLogin::User { .. } => "correct `user` and `password-file` in [nats] of config.toml",
+            NatsLogin::None | NatsLogin::Nkey(_) => {
+                "signet nats key  # prints the name that the server's configuration has to hold: signet nats config"
+            }
+        },
+        (Error::Tls { .. }, _) if config.nats.tls_client.is_none() => {
+            "correct `ca` in [nats.tls] of config.toml; where the server asks for a certificate, name the agent's as `cert` and `key` there"
         }
-        (Error::Tls { .. }, _) => "correct `ca` in [nats.tls] of config.toml",
+        (Error::Tls { .. }, _) => "correct `ca`, `cert` and `key` in [nats.tls] of config.toml",
         (error, _) => nats_config::next(error),
     };
     next.to_owned()
+}
+
+/// Whether the home logs in as `signet up --login` and `signet nats key` have it.
+pub(crate) fn is_by_nkey(config: &Config) -> bool {
+    matches!(config.nats.login, NatsLogin::None | NatsLogin::Nkey(_))
 }
 
 /// The command that makes the missing mailbox of the agent.

@@ -14,11 +14,12 @@ use crate::cli::setup::invite::{read_pasted, said_yes};
 use crate::cli::setup::nats::key;
 use crate::cli::setup::nats::mailboxes::{self, BrokerFault, MailboxOptions};
 use crate::cli::{CliError, print};
-use crate::config::Config;
+use crate::config::{Config, NatsLogin};
 use crate::files::private;
 use crate::hint;
 use crate::home::Home;
 
+use super::access::AccessArgs;
 use super::config::{load, servers_of, set_servers};
 use super::interrupt::Interrupts;
 use super::lock::UpLock;
@@ -37,13 +38,15 @@ pub(super) struct BrokerArgs {
     /// Where a server of the home's own listens [default: 127.0.0.1:4222, or a free port there]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 impl BrokerArgs {
-    /// Whether they name another server than these, or a login that is perhaps another.
+    /// Whether they name another server than these, or a login or certificate that is perhaps another.
     pub(super) fn names_another(&self, servers: &[String]) -> bool {
         let named = self.nats.as_deref().map(list_of);
-        self.login.is_some() || named.is_some_and(|named| named != servers)
+        self.login.is_some() || self.access.is_some() || named.is_some_and(|named| named != servers)
     }
 
     /// Where a server of the home's own is to listen.
@@ -73,6 +76,7 @@ impl FoundServer<'_> {
             return self.with_login(line);
         }
         if let Some(url) = &args.nats {
+            args.access.write(home)?;
             return self.named(url, "");
         }
         let own = OwnServer::of(home);
@@ -194,7 +198,8 @@ impl FoundServer<'_> {
     fn mailbox(&self) -> Result<(), CliError> {
         let config = load(self.home)?;
         let agent = config.agent.agent.clone();
-        if self.home.nats_seed().exists() && has_mailbox(&config) {
+        let has_login = config.nats.login != NatsLogin::None || config.nats.tls_client.is_some();
+        if has_login && has_mailbox(&config) {
             // The agent's own login may look at the mailbox but not make it, so an existing mailbox is enough.
             return print("mailbox  it is there\n");
         }

@@ -41,6 +41,18 @@ pub(super) fn set_offers(home: &Home, patterns: &[NamePattern]) -> Result<(), Cl
     set(home, &OFFERS, &names, |_| true)
 }
 
+/// Writes the paths of files, in the place of what stands there.
+pub(super) fn set_files(home: &Home, files: &[(Setting, String)]) -> Result<(), CliError> {
+    let mut text = read(home)?;
+    for (setting, path) in files {
+        let value = toml::Value::from(path.as_str()).to_string();
+        text = edited(&text, setting, &value).ok_or_else(|| by_hand(home, setting, &value))?;
+    }
+    // Parse the whole only when all stand in it: some settings need another one beside them, and two logins are refused.
+    Config::parse(&text, home, None)?;
+    Ok(private::replace(&home.config_file(), text.as_bytes())?)
+}
+
 /// Writes a list of texts in the place of the setting, also where that is a comment. `took` says whether the
 /// configuration has it then.
 fn set(
@@ -49,20 +61,9 @@ fn set(
     values: &[String],
     took: impl Fn(&Config) -> bool,
 ) -> Result<(), CliError> {
-    let Setting { section, name } = *setting;
-    let text = read(home)?;
-    let by_hand = || {
-        let what = format!(
-            "{}: no place was found for `{name}` in {section}",
-            home.config_file().display()
-        );
-        let next = format!("write it by hand: {name} = {values:?}, then signet up again");
-        CliError::usage(what, next)
-    };
-    let at = place_of(&text, setting).ok_or_else(by_hand)?;
-    let (before, rest) = text.split_at_checked(at).ok_or_else(by_hand)?;
-    let after = rest.split_once('\n').map_or("", |(_, after)| after);
-    let text = format!("{before}{name} = {values:?}\n{after}");
+    let value = format!("{values:?}");
+    let by_hand = || by_hand(home, setting, &value);
+    let text = edited(&read(home)?, setting, &value).ok_or_else(by_hand)?;
     // Parse the new text before it is written: a person may have edited the lines around the setting, and a
     // configuration that cannot be read would keep the daemon from starting.
     let parsed = Config::parse(&text, home, None);
@@ -70,6 +71,23 @@ fn set(
         return Ok(private::replace(&home.config_file(), text.as_bytes())?);
     }
     Err(by_hand())
+}
+
+/// The text with that value of the setting; `None` where it has no place for it.
+fn edited(text: &str, setting: &Setting, value: &str) -> Option<String> {
+    let (before, rest) = text.split_at_checked(place_of(text, setting)?)?;
+    let after = rest.split_once('\n').map_or("", |(_, after)| after);
+    Some(format!("{before}{} = {value}\n{after}", setting.name))
+}
+
+fn by_hand(home: &Home, setting: &Setting, value: &str) -> CliError {
+    let Setting { section, name } = *setting;
+    let what = format!(
+        "{}: no place was found for `{name}` in {section}",
+        home.config_file().display()
+    );
+    let next = format!("write it by hand: {name} = {value}, then signet up again");
+    CliError::usage(what, next)
 }
 
 /// Whether these are addresses of NATS servers, without a login. What is refused is not repeated: it may hold a
@@ -124,10 +142,10 @@ fn place_of(text: &str, setting: &Setting) -> Option<usize> {
 }
 
 /// A setting that is written.
-struct Setting {
+pub(super) struct Setting {
     /// The line that begins its section.
-    section: &'static str,
-    name: &'static str,
+    pub(super) section: &'static str,
+    pub(super) name: &'static str,
 }
 
 const SERVERS: Setting = Setting {
