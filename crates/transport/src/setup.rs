@@ -7,7 +7,7 @@ use async_nats::client::Client;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{FromConsumer as _, pull};
 use async_nats::jetstream::context::{CreateStreamError, GetStreamErrorKind};
-use async_nats::jetstream::stream::{Config as Stream, ConsumerErrorKind};
+use async_nats::jetstream::stream::{Config as Stream, ConsumerError, ConsumerErrorKind};
 use futures_util::TryStreamExt;
 
 use crate::link::connect;
@@ -256,10 +256,12 @@ async fn no_room(
 async fn make_consumer(context: &Context, place: &AgentPlace) -> Result<Made, Error> {
     let (name, stream) = (&place.mailbox.consumer, &place.mailbox.stream);
     let what = format!("consumer {name}");
-    let found = match context
-        .get_consumer_from_stream::<pull::Config, _, _>(name, stream)
-        .await
-    {
+    let look = async || {
+        context
+            .get_consumer_from_stream::<pull::Config, _, _>(name, stream)
+            .await
+    };
+    let found = match answered(look).await {
         Ok(consumer) => consumer_config(&consumer),
         Err(error) if is_no_consumer(&error.kind()) => None,
         Err(error) => return Err(refused(&what, 1, &error.kind(), error.to_string())),
@@ -275,10 +277,14 @@ async fn make_consumer(context: &Context, place: &AgentPlace) -> Result<Made, Er
     {
         return Ok(made(SetupStep::Kept, is));
     }
-    let created = context
-        .create_consumer_on_stream(asked.clone(), stream)
-        .await;
-    let created = created.map_err(|error| refused(&what, 1, &error.kind(), error.to_string()))?;
+    let create = async || {
+        context
+            .create_consumer_on_stream(asked.clone(), stream)
+            .await
+    };
+    let created = answered(create)
+        .await
+        .map_err(|error| refused(&what, 1, &error.kind(), error.to_string()))?;
     let is = consumer_config(&created)
         .ok_or_else(|| failed(&what, "the server echoed a push consumer"))?;
     let done = if found.is_some() {
@@ -287,6 +293,18 @@ async fn make_consumer(context: &Context, place: &AgentPlace) -> Result<Made, Er
         SetupStep::Created
     };
     Ok(made(done, &is))
+}
+
+/// Asks again where nobody answered: behind a change of a stream's replicas, nats-server 2.9 leaves questions about its
+/// consumers without an answer until the servers have agreed anew.
+async fn answered<T>(ask: impl AsyncFn() -> Result<T, ConsumerError>) -> Result<T, ConsumerError> {
+    for _ in 1..ASKED {
+        match ask().await {
+            Err(error) if error.kind() == ConsumerErrorKind::TimedOut => {}
+            answer => return answer,
+        }
+    }
+    ask().await
 }
 
 fn consumer_config(
@@ -311,3 +329,5 @@ fn failed(what: &str, reason: &str) -> Error {
 }
 
 const LIMIT: Duration = Duration::from_secs(10);
+/// How often a question about a consumer is asked, for [`LIMIT`] each time.
+const ASKED: u32 = 3;
