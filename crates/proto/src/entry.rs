@@ -262,9 +262,9 @@ impl Entry {
         })
     }
 
-    /// What a line of this kind says, of which `members` is the rest behind its kind, with the brace at the end, where these are
-    /// the very bytes that [`Entry::write_as`] writes for it. Of kinds of which a log has many lines some are read; all others
-    /// are `None`.
+    /// The entry of a line of this kind, where `members`, the bytes behind the kind with the brace at the end, are the very
+    /// bytes that [`Entry::write_as`] writes for it. Of kinds of which a log has many lines some are read; all others are
+    /// `None`.
     ///
     /// The words are taken as they stand, and what they say is written anew to compare it: no two lines are written alike.
     pub fn skim(version: LineVersion, kind: &str, members: &[u8]) -> Option<Self> {

@@ -134,7 +134,7 @@ impl Verdict {
         let (before, message) = braces
             .find_map(|(before, from)| Some((before.strip_suffix(",\"message\":")?, from)))?;
         let above = members.get(..members.len() - rest.len() + before.len())?;
-        // What is read in canonical form is written as it stood: only what is above it has to be compared.
+        // A message that is read in canonical form is written as it stood: compare only the members beside it.
         let message = Unverified::parse_canonical(message.strip_suffix('}')?.as_bytes())?;
         let (before, hash) = before.strip_suffix('"')?.rsplit_once('"')?;
         let before = before.strip_suffix(",\"sha256\":")?;

@@ -17,7 +17,7 @@ pub(super) fn leaf(seen: &Inspection) -> CheckResult {
     }
 }
 
-/// What came back from the inboxes of the peers that NATS carries to.
+/// The answers from the inboxes of the peers that NATS carries to.
 pub(super) fn crossing(seen: &Inspection) -> CheckResult {
     let check = DoctorCheck::of(
         "crossing",
@@ -72,7 +72,7 @@ pub(super) fn crossing(seen: &Inspection) -> CheckResult {
     }
 }
 
-/// What the persons of these peers do about it.
+/// The step for the persons of these peers.
 fn told_to(agents: &[&str]) -> String {
     let agents = agents.iter().take(NAMED).copied().collect::<Vec<_>>();
     format!(

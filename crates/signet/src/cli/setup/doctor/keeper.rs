@@ -1,4 +1,5 @@
-//! Who keeps the NATS server of a home, and what they type when it does not let the agent in or has no mailbox for it.
+//! The keeper of a home's NATS server, and the command to type when the server does not let the agent in or has no mailbox
+//! for it.
 
 use signet_transport::Error;
 
@@ -9,7 +10,7 @@ use crate::config::{Config, NatsLogin};
 use crate::hint::{DaemonKeeper, as_root, quoted};
 use crate::home::Home;
 
-/// What to do about a server that does not let this agent in.
+/// The next step where a server does not let this agent in.
 pub(crate) fn next_for(home: &Home, config: &Config, error: &Error) -> String {
     let keeper = ServerKeeper::of(home, config);
     let next = match (error, &keeper) {
@@ -57,7 +58,7 @@ pub(crate) fn next_for_mailbox(home: &Home, config: &Config) -> String {
     ServerKeeper::of(home, config).mailbox(config)
 }
 
-/// Who keeps the NATS server of a home, and what they type.
+/// The keeper of a home's NATS server, with the command to type.
 pub(super) enum ServerKeeper {
     /// `signet up`, in this home.
     Home(&'static str),

@@ -169,7 +169,7 @@ pub(super) fn domain(scene: &Scene, seen: &Inspection) -> CheckResult {
     }
 }
 
-/// What to say of a mailbox that is not there.
+/// The finding about a mailbox that is not there, and the next step.
 pub(super) fn none(
     scene: &Scene,
     seen: &Inspection,

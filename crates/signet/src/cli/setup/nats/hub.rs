@@ -171,7 +171,7 @@ fn all_of(texts: &[String]) -> Result<Vec<HubHousehold>, CliError> {
     texts.iter().map(|text| HubHousehold::new(text)).collect()
 }
 
-/// What the households' agents need for the lists of the hub.
+/// The setting that the households' agents need for the lists of the hub.
 const fn needed(settings: &HubSettings) -> &'static str {
     match settings.replies {
         ReplyPrefix::OneToken => "",

@@ -26,7 +26,7 @@ pub(super) struct JoinArgs {
     leave: bool,
 }
 
-/// What is asked, with the line read.
+/// The change that is asked for, with the line read.
 pub(super) enum HubChange {
     None,
     Join(Box<HubAccess>),
