@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::house::{House, free_port};
+use crate::house::{House, eventually, free_port};
 
 /// The memory that a daemon without peers may hold, in KiB; 22 to 30 MiB were seen.
 const MEMORY: u64 = 64 * 1024;
@@ -46,6 +46,9 @@ fn a_websocket_server_that_hangs_or_sends_a_huge_frame_or_broken_text_neither_fi
         alice.served_at(format!("ws://127.0.0.1:{}", front.port));
         let run = alice.command(&["run"]);
         alice.spawn(run);
+        eventually("the daemon answers", || {
+            alice.call("status", &json!({})).ok()
+        });
         let (start, mut slowest) = (Instant::now(), Duration::ZERO);
         while start.elapsed() < Duration::from_secs(8) {
             std::thread::sleep(Duration::from_millis(200));
