@@ -1133,7 +1133,7 @@ export type Waiting = {
 };
 
 /** What keeps a message of ours here. */
-export type WaitsFor = "approval" | "introduction" | "resume" | "clock" | "alarm" | "session" | "connection";
+export type WaitsFor = "approval" | "introduction" | "resume" | "clock" | "alarm" | "session" | "peer" | "connection";
 
 /** Which way a message goes. */
 export type Way = "send" | "receive";

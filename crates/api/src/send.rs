@@ -193,6 +193,9 @@ words! {
         Alarm "alarm",
         /// A session with the peer.
         Session "session",
+        /// A sign of life of the peer: nobody has confirmed what went to it before. Until then it goes out in its turn, as one of
+        /// few.
+        Peer "peer",
         /// A connection to the server.
         Connection "connection",
     }

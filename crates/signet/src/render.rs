@@ -146,6 +146,7 @@ pub const fn waits_for(waits_for: WaitsFor) -> api::WaitsFor {
         WaitsFor::Clock => api::WaitsFor::Clock,
         WaitsFor::Alarm => api::WaitsFor::Alarm,
         WaitsFor::Session => api::WaitsFor::Session,
+        WaitsFor::Peer => api::WaitsFor::Peer,
     }
 }
 

@@ -357,6 +357,11 @@ impl AwaitingReceipt {
         &self.message
     }
 
+    /// Whether it has not gone out yet, because the peer is silent.
+    pub const fn is_held_back(&self) -> bool {
+        self.is_held
+    }
+
     /// Who has it, of all that its carriers said the most.
     pub fn handed(&self) -> Handed {
         let said = self.handed.iter().map(|(_, handed)| *handed);

@@ -8,7 +8,7 @@ use signet_proto::entry::Did;
 use signet_proto::entry::Entry;
 use signet_proto::envelope::Method;
 use signet_proto::ids::MessageId;
-use signet_proto::node::{Content, Lost, Sending, State};
+use signet_proto::node::{Content, Lost, Sending, State, WaitsFor};
 use signet_proto::policy::Policy;
 
 use crate::household::forger::talking;
@@ -186,6 +186,20 @@ fn held_back(life: u64) -> (Net, [MessageId; 2], usize) {
 
 fn state(net: &Net, name: MessageId) -> State {
     net.agents[0].node.sent().status(name).unwrap().state
+}
+
+/// A program and a person are told why it is still here: the one that went out is not held back, and neither is once Bob is heard.
+#[test]
+fn what_is_held_back_waits_for_a_sign_of_life_of_its_peer_and_says_so() {
+    let (mut net, [went, held], _) = held_back(600);
+    let waits_for = |net: &Net, name| net.agents[0].node.sent().status(name).unwrap().waits_for;
+    assert_eq!(waits_for(&net, went), None);
+    assert_eq!(waits_for(&net, held), Some(WaitsFor::Peer));
+    assert_eq!(state(&net, held), State::Queued);
+    remembered(&net);
+    net.cut = None;
+    net.run_for(MINUTE);
+    assert_eq!(waits_for(&net, held), None);
 }
 
 /// Bob's log is put back to an older copy, and the receipt that he sends at his start shows it.

@@ -258,15 +258,16 @@ impl World {
     }
 }
 
-/// What the network said of a message is not in the log, nor what the clock says of our certificate.
+/// What the network said of a message is not in the log, nor what the clock says of our certificate, nor who is silent.
 fn lasting(out: Outgoing) -> Outgoing {
     let state = match out.state {
         State::Published => State::Queued,
         state => state,
     };
-    let waits_for = out.waits_for.map(|waits_for| match waits_for {
-        WaitsFor::Clock => WaitsFor::Session,
-        known => known,
+    let waits_for = out.waits_for.and_then(|waits_for| match waits_for {
+        WaitsFor::Clock => Some(WaitsFor::Session),
+        WaitsFor::Peer => None,
+        known => Some(known),
     });
     Outgoing {
         state,

@@ -57,7 +57,8 @@ impl<'n> SentView<'n> {
             | WaitsFor::Introduction
             | WaitsFor::Resume
             | WaitsFor::Clock
-            | WaitsFor::Session => Vec::new(),
+            | WaitsFor::Session
+            | WaitsFor::Peer => Vec::new(),
         }
     }
 }

@@ -108,4 +108,6 @@ pub enum WaitsFor {
     Alarm,
     /// A session, or room in it.
     Session,
+    /// A sign of life of the peer: nobody has confirmed what went to it before. It is signed, and no draft any more.
+    Peer,
 }

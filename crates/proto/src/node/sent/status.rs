@@ -29,7 +29,7 @@ pub struct Outgoing {
     pub message_type: Option<MessageType>,
     /// Where it stands, once it is signed and while it is not settled.
     pub place: Option<(SessionId, u64)>,
-    /// What a draft waits for.
+    /// What a draft waits for, or a signed message that is held back.
     pub waits_for: Option<WaitsFor>,
     /// Whether a carrier has said that it holds it for the peer.
     pub stored: bool,
@@ -145,10 +145,12 @@ fn sent(peer: &AgentId, session: SessionId, number: u64, waiting: &AwaitingRecei
         Handed::No => State::Queued,
         Handed::Unconfirmed | Handed::Stored(_) => State::Published,
     };
+    let held = state == State::Queued && waiting.is_held_back();
     Outgoing {
         expires: Some(headers.expires_at),
         message_type: Some(headers.message_type),
         place: Some((session, number)),
+        waits_for: held.then_some(WaitsFor::Peer),
         stored: matches!(waiting.handed(), Handed::Stored(_)),
         tier: Some(headers.data_tier),
         ..Outgoing::at(peer, headers.message_id, headers.timestamp, state)

@@ -144,7 +144,8 @@ impl<'a> MessageReport<'a> {
 
     /// Whether people have to decide before it leaves.
     pub(crate) fn waits_for_people(&self) -> bool {
-        self.waits_for.is_some_and(|what| what != WaitsFor::Session)
+        self.waits_for
+            .is_some_and(|what| !matches!(what, WaitsFor::Session | WaitsFor::Peer))
     }
 
     /// The one sentence.
@@ -243,6 +244,9 @@ impl<'a> MessageReport<'a> {
             WaitsFor::Connection => {
                 "start the NATS server, or correct [nats] in config.toml".to_owned()
             }
+            WaitsFor::Peer => format!(
+                "signet doctor  # says whether the mailbox of {peer} answers; if not, ask {peer}'s person"
+            ),
             WaitsFor::Session => return None,
         })
     }
@@ -255,6 +259,10 @@ impl<'a> MessageReport<'a> {
         match what {
             WaitsFor::Session => format!(
                 "it waits for a session with {peer}, and leaves by itself when {peer} is reached"
+            ),
+            WaitsFor::Peer => format!(
+                "nobody has confirmed what went to {peer} before; this one leaves as soon as anything is heard of {peer}, and is \
+                 tried in its turn until then"
             ),
             WaitsFor::Approval => "it waits for your approval, and never leaves without".to_owned(),
             WaitsFor::Introduction => {
@@ -375,6 +383,7 @@ mod tests {
             json!({"state": "queued", "waits-for": "clock"}),
             json!({"state": "queued", "waits-for": "alarm", "held-by": ["agent-bob"]}),
             json!({"state": "queued", "waits-for": "connection"}),
+            json!({"state": "queued", "waits-for": "peer"}),
             json!({"state": "published", "stored": true}),
             json!({"state": "published", "stored": false}),
             json!({"state": "received"}),

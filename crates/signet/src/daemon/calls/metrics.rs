@@ -67,7 +67,7 @@ fn standing(state: &DaemonState) -> StandingNumbers {
 /// person likes: it is counted as a draft, or stands for a stranger.
 fn is_on_its_way(out: &Outgoing) -> bool {
     match out.waits_for {
-        None | Some(WaitsFor::Session | WaitsFor::Clock) => true,
+        None | Some(WaitsFor::Session | WaitsFor::Peer | WaitsFor::Clock) => true,
         Some(WaitsFor::Approval | WaitsFor::Introduction | WaitsFor::Resume | WaitsFor::Alarm) => {
             false
         }

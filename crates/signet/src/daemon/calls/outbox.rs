@@ -120,10 +120,13 @@ fn outgoing(node: &Node, connected: bool, reach: &Reach, out: &Outgoing) -> sign
 fn obstacle(node: &Node, connected: bool, out: &Outgoing) -> Option<signet_api::WaitsFor> {
     use signet_api::WaitsFor::{Connection, Resume};
     match (&out.state, out.waits_for) {
-        (State::Queued, Some(WaitsFor::Session)) if !connected => Some(Connection),
+        (State::Queued, None | Some(WaitsFor::Peer)) if node.people().pausing().is_paused() => {
+            Some(Resume)
+        }
+        (State::Queued, None | Some(WaitsFor::Session | WaitsFor::Peer)) if !connected => {
+            Some(Connection)
+        }
         (State::Queued, Some(waits_for)) => Some(render::waits_for(waits_for)),
-        (State::Queued, None) if node.people().pausing().is_paused() => Some(Resume),
-        (State::Queued, None) if !connected => Some(Connection),
         _ => None,
     }
 }

@@ -107,7 +107,7 @@ fn waiting(waits_for: WaitsFor) -> Option<&'static str> {
         WaitsFor::Resume => Some("it waits: the person has told this side's agents to pause"),
         WaitsFor::Clock => Some("it waits until this side's clock is right"),
         WaitsFor::Alarm => Some("it waits until a person has seen to an alarm"),
-        WaitsFor::Session | WaitsFor::Connection => {
+        WaitsFor::Session | WaitsFor::Peer | WaitsFor::Connection => {
             Some("it waits until the other side can be reached")
         }
     }
@@ -115,7 +115,7 @@ fn waiting(waits_for: WaitsFor) -> Option<&'static str> {
 
 /// Whether a message waits for what no client can wait for at its end of a connection.
 const fn is_for_people(waits_for: WaitsFor) -> bool {
-    !matches!(waits_for, WaitsFor::Session | WaitsFor::Connection)
+    !matches!(waits_for, WaitsFor::Session | WaitsFor::Peer | WaitsFor::Connection)
 }
 
 pub(super) const EXPIRED: &str =
