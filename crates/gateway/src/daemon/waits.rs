@@ -198,7 +198,10 @@ fn is_awaited(answer: &Value) -> bool {
 
 const fn is_under_way(sent: &Sent) -> bool {
     matches!(sent.state, State::Queued | State::Published)
-        && matches!(sent.waits_for, None | Some(WaitsFor::Session | WaitsFor::Peer))
+        && matches!(
+            sent.waits_for,
+            None | Some(WaitsFor::Session | WaitsFor::Peer)
+        )
 }
 
 fn seconds(wait: f64) -> Duration {

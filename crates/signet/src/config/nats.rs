@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use signet_proto::ids::AgentId;
 use signet_transport::SCHEMES;
 
@@ -46,7 +46,7 @@ pub enum MailboxMode {
 }
 
 /// How the subjects begin at which answers to an agent come back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplyPrefix {
     /// `_INBOX_<agent-id>`, which the servers permit that any release has configured.
@@ -57,6 +57,11 @@ pub enum ReplyPrefix {
 }
 
 impl ReplyPrefix {
+    /// Whether it is that of an agent whose configuration says nothing of it.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// That of this agent, without the dot behind it. Each agent has its own: under a shared `_INBOX` one agent could read the
     /// answers to another.
     pub(crate) fn of(self, agent: &AgentId) -> String {

@@ -98,6 +98,16 @@ impl Machine {
         fed(self.command(name, args), input)
     }
 
+    /// What `signet` printed for somebody to type, in that home.
+    fn types(&self, name: &str, line: &str) -> Output {
+        let like = self.command(name, &[]);
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", line]).env_clear();
+        let set = like.get_envs();
+        shell.envs(set.filter_map(|(name, value)| Some((name, value?))));
+        shell.stdin(Stdio::null()).output().unwrap()
+    }
+
     fn words(&self, name: &str) -> String {
         let status: Value = serde_json::from_str(&self.done(name, &["status", "--json"])).unwrap();
         status["fingerprint"].as_str().unwrap().to_owned()

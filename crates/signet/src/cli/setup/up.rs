@@ -173,11 +173,13 @@ fn start_service(
 /// Uses the server of the home beside this one, or the one that the arguments and this machine give.
 fn find_server(args: &UpArgs, home: &Home, broker: &FoundServer<'_>) -> Result<(), CliError> {
     let Some(other) = args.beside.as_ref().map(Home::at) else {
-        return broker.find(&args.broker);
+        broker.find(&args.broker)?;
+        return hub::take_reply_prefix(home, home);
     };
     begin::refuse_itself(home, &other)?;
     begin::need_control_keys(home, &other)?;
-    broker.beside(&other)
+    broker.beside(&other)?;
+    hub::take_reply_prefix(home, &other)
 }
 
 /// Starts the daemon as a process that outlives this one, and waits until it answers.

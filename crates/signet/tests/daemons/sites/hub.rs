@@ -74,6 +74,13 @@ impl Hub {
         self.start(start.split_once(". ").unwrap().0);
     }
 
+    /// The hub dies.
+    pub fn dies(&mut self) {
+        let mut process = self.process.take().unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+
     fn start(&mut self, typed: &str) {
         assert!(typed.starts_with("nats-server -c hub.conf"), "{typed}");
         let mut command = self.shell(&format!("exec {typed}"));
@@ -204,4 +211,75 @@ fn a_household_that_was_turned_out_reaches_and_hears_nobody_once_the_hub_was_sta
     let heard = [&mut one, &mut two, &mut three].map(|house| house.hears(soon, &runtime));
     assert_eq!(heard, [None; 3]);
     one.reaches(carol, &mut three, &runtime);
+}
+
+/// The file of `signet nats hub --two-tokens`, as the command wrote it.
+#[test]
+fn with_lists_of_two_tokens_a_household_hears_the_answers_to_its_own_agents_and_nothing_of_others()
+{
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let (alice, bob, carol) = ("agent-alice-001", "agent-bob-001", "agent-carol-001");
+    let households = [alice, bob, carol].map(|agent| format!("house-{agent}={agent}"));
+    let [one, two, three] = households.each_ref().map(String::as_str);
+    let hub = Hub::of(&["--two-tokens", one, two, three]);
+    let said = hub.said_to("house-agent-alice-001");
+    assert_eq!(said["reply-prefix"], "two-tokens");
+    let mut one = House::of(&hub, "house-agent-alice-001", &runtime);
+    let mut two = House::of(&hub, "house-agent-bob-001", &runtime);
+    let mut three = House::of(&hub, "house-agent-carol-001", &runtime);
+    // Carol's household listens to everything that it can name; what is for Carol comes, so it does listen.
+    let own = format!("agent.{carol}.inbox");
+    let others = [
+        format!("_INBOX.{alice}.>"),
+        format!("_INBOX.{bob}.1"),
+        format!("agent.{bob}.inbox"),
+        "_INBOX.*.>".to_owned(),
+        "_INBOX.>".to_owned(),
+        "agent.*.inbox".to_owned(),
+        ">".to_owned(),
+    ];
+    let mut spies = futures_util::stream::select_all(others.map(|subject| {
+        let spy = runtime.block_on(three.client.subscribe(subject));
+        spy.unwrap()
+    }));
+    runtime.block_on(three.client.flush()).unwrap();
+    one.reaches(carol, &mut three, &runtime);
+    one.reaches(bob, &mut two, &runtime);
+    two.reaches(alice, &mut one, &runtime);
+    // Bob answers where Alice's agent listens for answers.
+    let answers = |prefix: &str| {
+        let to = format!("{prefix}{alice}.1");
+        let mut heard = runtime.block_on(async {
+            let heard = one.client.subscribe(to.clone()).await.unwrap();
+            one.client.flush().await.unwrap();
+            heard
+        });
+        let mut tries = 0..30;
+        tries.any(|_| {
+            runtime.block_on(async {
+                two.client
+                    .publish(to.clone(), "stored".into())
+                    .await
+                    .unwrap();
+                two.client.flush().await.unwrap();
+                let wait = Duration::from_millis(100);
+                timeout(wait, heard.next()).await.is_ok()
+            })
+        })
+    };
+    assert!(answers("_INBOX."));
+    assert!(
+        !answers("_INBOX_"),
+        "docs/scale.md says that the usual prefix does not cross"
+    );
+    let mut seen = Vec::new();
+    let soon = Duration::from_millis(500);
+    while let Ok(Some(message)) = runtime.block_on(async { timeout(soon, spies.next()).await }) {
+        seen.push(message.subject.to_string());
+    }
+    assert!(seen.contains(&own), "{seen:?}");
+    assert!(seen.iter().all(|subject| *subject == own), "{seen:?}");
 }

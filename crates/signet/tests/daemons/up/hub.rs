@@ -1,6 +1,7 @@
 //! `signet up --join` and `--leave`: households behind a hub that signet made.
 
 mod servers;
+mod told;
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,6 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 use signet_testkit::{says, signet};
@@ -280,14 +279,7 @@ fn a_mailbox_of_a_home_that_up_made_was_deleted_and_doctors_hint_run_as_printed_
             "{next}"
         );
         let line = if by_doctor { &next } else { &by_hand };
-        let like = machine.command("alice", &[]);
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", line]).env_clear();
-        shell.envs(
-            like.get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        );
-        let output = shell.output().unwrap();
+        let output = machine.types("alice", line);
         assert!(output.status.success(), "{line}: {}", says(&output));
         assert!(mailbox(&machine, "alice").0, "{line}: {output:?}");
     }

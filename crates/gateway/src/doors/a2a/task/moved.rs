@@ -115,7 +115,10 @@ fn waiting(waits_for: WaitsFor) -> Option<&'static str> {
 
 /// Whether a message waits for what no client can wait for at its end of a connection.
 const fn is_for_people(waits_for: WaitsFor) -> bool {
-    !matches!(waits_for, WaitsFor::Session | WaitsFor::Peer | WaitsFor::Connection)
+    !matches!(
+        waits_for,
+        WaitsFor::Session | WaitsFor::Peer | WaitsFor::Connection
+    )
 }
 
 pub(super) const EXPIRED: &str =

@@ -42,7 +42,7 @@ pub(super) fn all(scene: &mut Scene) -> Vec<CheckResult> {
                 found,
                 encryption(&scene.config.nats, Some(&seen)),
                 servers::cluster(scene, &seen),
-                crossing::leaf(&seen),
+                crossing::leaf(scene, &seen),
                 servers::domain(scene, &seen),
                 permissions(&seen),
             ];

@@ -4,10 +4,30 @@ use signet_audit::counted;
 use signet_transport::{InboxAnswer, Inspection};
 
 use super::finding::{CheckResult, DoctorCheck};
+use super::keeper::{ServerKeeper, starts};
+use super::scene::Scene;
+use crate::cli::setup::nats::hub::line::HubAccess;
+use crate::cli::setup::up::server::{HubState, too_old_for_leaf};
 
-/// A login is told that its server is a leaf, and not whether the line to the hub stands.
-pub(super) fn leaf(seen: &Inspection) -> CheckResult {
+/// A login is told that its server is a leaf, and not whether the line to the hub stands. The log of the home's own server says
+/// that.
+pub(super) fn leaf(scene: &Scene, seen: &Inspection) -> CheckResult {
     let check = DoctorCheck::of("leaf", "whether the server is a leaf of a hub");
+    let (home, config) = (&scene.home, &scene.config);
+    let own = ServerKeeper::own(home, config);
+    let hub = own.and_then(|own| Some((own.hub().ok()??, own)));
+    if (seen.facts.is_leaf || hub.is_some())
+        && let Some(found) = too_old_for_leaf(&seen.version)
+    {
+        return check.warning(
+            found,
+            "a message may be given up, and its sender says it again",
+            NEWER,
+        );
+    }
+    if let Some((access, own)) = hub {
+        return of_own(check, scene, &access, own.hub_state_now());
+    }
     match (seen.facts.is_leaf, &seen.facts.cluster) {
         (true, _) => check.well(
             "it is one; whether its line to the hub stands is told to no login: `crossing` asks the peers",
@@ -15,6 +35,49 @@ pub(super) fn leaf(seen: &Inspection) -> CheckResult {
         (false, Some(_)) => check.well("a server of a cluster does not say"),
         (false, None) => check.well("it is none"),
     }
+}
+
+/// The line of the home's own server to its hub, by the server's log.
+fn of_own(check: DoctorCheck, scene: &Scene, access: &HubAccess, state: HubState) -> CheckResult {
+    let config = &scene.config;
+    let of = format!(
+        "of the hub {}, as {}",
+        access.hub.address(),
+        access.household
+    );
+    let (found, next) = match state {
+        HubState::Connected
+            if access.replies != config.nats.reply_prefix && !access.replies.is_default() =>
+        {
+            return check.warning(
+                format!("it is one {of}, whose lists are for the reply prefix of two tokens, which config.toml does not name"),
+                "no mailbox of another household confirms this agent's messages",
+                &format!("write reply-prefix = \"two-tokens\" in [nats] of config.toml; then: signet down --keep-nats && {}", starts(&scene.home)),
+            );
+        }
+        HubState::Connected => return check.well(format!("it is one {of}, and the line stands")),
+        HubState::Refused => (
+            "the hub does not let this household in",
+            "ask whoever keeps the hub whether it was started again since the line was made, and for another line",
+        ),
+        HubState::Unproved => (
+            "what answers there does not prove by its certificate to be the hub",
+            "ask whoever keeps the hub for the certificate, and for another line",
+        ),
+        HubState::Closed => (
+            "the hub takes the connection, and it ends again",
+            "look into nats/server.log of this home; a nats-server of another version than the hub's may be the cause",
+        ),
+        HubState::Away => (
+            "the hub does not answer",
+            "wait, or ask whoever keeps the hub; the server goes on trying",
+        ),
+    };
+    check.warning(
+        format!("it is one {of}, and {found}"),
+        "messages between this household and others wait; mail within it goes on",
+        next,
+    )
 }
 
 /// The answers from the inboxes of the peers that NATS carries to.
@@ -95,5 +158,7 @@ fn listed(agents: &[&str]) -> String {
     }
 }
 
+const NEWER: &str =
+    "install nats-server 2.10 or newer on the machine of that server, and start it anew";
 /// So many peers are named.
 const NAMED: usize = 8;

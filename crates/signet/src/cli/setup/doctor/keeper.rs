@@ -58,6 +58,17 @@ pub(crate) fn next_for_mailbox(home: &Home, config: &Config) -> String {
     ServerKeeper::of(home, config).mailbox(config)
 }
 
+/// The command that starts the daemon and the own NATS server of a home, where one of them does not run.
+pub(crate) fn starts(home: &Home) -> &'static str {
+    match DaemonKeeper::of(home.path()) {
+        DaemonKeeper::UserUnit(_) => "signet up",
+        DaemonKeeper::ByHand
+        | DaemonKeeper::Up
+        | DaemonKeeper::Background(_)
+        | DaemonKeeper::SystemUnit(_) => "signet up --background",
+    }
+}
+
 /// The keeper of a home's NATS server, with the command to type.
 pub(super) enum ServerKeeper {
     /// `signet up`, in this home.
@@ -71,17 +82,8 @@ pub(super) enum ServerKeeper {
 impl ServerKeeper {
     fn of(home: &Home, config: &Config) -> Self {
         let servers = &config.nats.servers;
-        let own = OwnServer::of(home).and_then(|own| own.url().ok());
-        // The NATS server is this home's own only if the configuration names that server
-        // alone: otherwise somebody else may have to mend it.
-        if own.is_some_and(|own| *servers == [own]) {
-            return Self::Home(match DaemonKeeper::of(home.path()) {
-                DaemonKeeper::UserUnit(_) => "signet up",
-                DaemonKeeper::ByHand
-                | DaemonKeeper::Up
-                | DaemonKeeper::Background(_)
-                | DaemonKeeper::SystemUnit(_) => "signet up --background",
-            });
+        if Self::own(home, config).is_some() {
+            return Self::Home(starts(home));
         }
         let is_ours = servers
             .iter()
@@ -96,6 +98,12 @@ impl ServerKeeper {
             }
             _ => Self::Other,
         }
+    }
+
+    /// The home's own server, if the configuration names that one alone: otherwise somebody else may have to mend what is wrong.
+    pub(super) fn own(home: &Home, config: &Config) -> Option<OwnServer> {
+        let own = OwnServer::of(home)?;
+        (config.nats.servers == [own.url().ok()?]).then_some(own)
     }
 
     /// The command that makes the mailbox of the agent on these servers.

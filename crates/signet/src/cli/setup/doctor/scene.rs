@@ -116,7 +116,11 @@ fn listed(client: &mut Client) -> Result<Vec<Unconfirmed>, ClientError> {
         all.extend(page.into_iter().filter_map(|out| {
             let is_under_way = matches!(
                 (out.state, out.waits_for),
-                (State::Published, _) | (State::Queued, None | Some(WaitsFor::Session | WaitsFor::Peer))
+                (State::Published, _)
+                    | (
+                        State::Queued,
+                        None | Some(WaitsFor::Session | WaitsFor::Peer)
+                    )
             );
             let since = out.since.parse().ok().filter(|_| is_under_way)?;
             let peer = out.peer;
@@ -128,7 +132,11 @@ fn listed(client: &mut Client) -> Result<Vec<Unconfirmed>, ClientError> {
 fn left(out: &node::Outgoing) -> Option<Unconfirmed> {
     let is_under_way = matches!(
         (&out.state, out.waits_for),
-        (node::State::Published, _) | (node::State::Queued, None | Some(node::WaitsFor::Session | node::WaitsFor::Peer))
+        (node::State::Published, _)
+            | (
+                node::State::Queued,
+                None | Some(node::WaitsFor::Session | node::WaitsFor::Peer)
+            )
     );
     is_under_way.then(|| Unconfirmed {
         peer: out.peer.to_string(),

@@ -5,7 +5,7 @@ use signet_proto::policy::NamePattern;
 use signet_transport::SCHEMES;
 
 use crate::cli::CliError;
-use crate::config::Config;
+use crate::config::{Config, ReplyPrefix};
 use crate::files::private;
 use crate::home::Home;
 
@@ -30,7 +30,7 @@ pub(crate) fn servers_of(home: &Home) -> Result<Option<Vec<String>>, CliError> {
 /// Writes `servers` into the configuration, in the place of what stands there.
 pub(super) fn set_servers(home: &Home, servers: &[String]) -> Result<(), CliError> {
     check(servers)?;
-    set(home, &SERVERS, servers, |config| {
+    set(home, &SERVERS, &format!("{servers:?}"), |config| {
         config.nats.servers == servers
     })
 }
@@ -38,7 +38,14 @@ pub(super) fn set_servers(home: &Home, servers: &[String]) -> Result<(), CliErro
 /// Writes into the configuration what programs of the agent may offer, in the place of what stands there.
 pub(super) fn set_offers(home: &Home, patterns: &[NamePattern]) -> Result<(), CliError> {
     let names: Vec<String> = patterns.iter().map(ToString::to_string).collect();
-    set(home, &OFFERS, &names, |_| true)
+    set(home, &OFFERS, &format!("{names:?}"), |_| true)
+}
+
+/// Writes the reply prefix for which the lists of a hub are written.
+pub(super) fn set_two_tokens(home: &Home) -> Result<(), CliError> {
+    set(home, &REPLY_PREFIX, "\"two-tokens\"", |config| {
+        config.nats.reply_prefix == ReplyPrefix::TwoTokens
+    })
 }
 
 /// Writes the paths of files, in the place of what stands there.
@@ -53,17 +60,16 @@ pub(super) fn set_files(home: &Home, files: &[(Setting, String)]) -> Result<(), 
     Ok(private::replace(&home.config_file(), text.as_bytes())?)
 }
 
-/// Writes a list of texts in the place of the setting, also where that is a comment. `took` says whether the
+/// Writes the value in the place of the setting, also where that is a comment. `took` says whether the
 /// configuration has it then.
 fn set(
     home: &Home,
     setting: &Setting,
-    values: &[String],
+    value: &str,
     took: impl Fn(&Config) -> bool,
 ) -> Result<(), CliError> {
-    let value = format!("{values:?}");
-    let by_hand = || by_hand(home, setting, &value);
-    let text = edited(&read(home)?, setting, &value).ok_or_else(by_hand)?;
+    let by_hand = || by_hand(home, setting, value);
+    let text = edited(&read(home)?, setting, value).ok_or_else(by_hand)?;
     // Parse the new text before it is written: a person may have edited the lines around the setting, and a
     // configuration that cannot be read would keep the daemon from starting.
     let parsed = Config::parse(&text, home, None);
@@ -151,6 +157,10 @@ pub(super) struct Setting {
 const SERVERS: Setting = Setting {
     section: "[nats]",
     name: "servers",
+};
+const REPLY_PREFIX: Setting = Setting {
+    section: "[nats]",
+    name: "reply-prefix",
 };
 const OFFERS: Setting = Setting {
     section: "[offer]",

@@ -5,11 +5,13 @@ use signet_proto::ids::AgentId;
 use zeroize::Zeroizing;
 
 use super::broker::{BrokerArgs, FoundServer};
-use super::config::servers_of;
+use super::config::{load, servers_of, set_two_tokens};
+use super::daemon::status_of;
 use super::interrupt::Interrupts;
 use super::server::{HubState, OwnServer};
 use super::units::Units;
 use crate::cli::input::CommandInput;
+use crate::cli::setup::doctor::keeper::starts;
 use crate::cli::setup::nats::hub::line::HubAccess;
 use crate::cli::{CliError, print};
 use crate::hint;
@@ -104,6 +106,33 @@ pub(super) fn refuse_foreign_server(args: &JoinArgs, home: &Home) -> Result<(), 
     let next = "whoever keeps that server joins: the same option in the home whose server it is; or by hand, as docs/scale.md \
                 shows";
     Err(CliError::refused(what, next))
+}
+
+/// Writes the reply prefix into the configuration of `home` that the lists of the hub want, where the server of `keeper`, which
+/// it uses, is a leaf of one.
+pub(super) fn take_reply_prefix(home: &Home, keeper: &Home) -> Result<(), CliError> {
+    let config = load(home)?;
+    let Some(own) = OwnServer::of(keeper) else {
+        return Ok(());
+    };
+    let replies = own.hub()?.map(|hub| hub.replies).unwrap_or_default();
+    if replies.is_default()
+        || replies == config.nats.reply_prefix
+        || config.nats.servers != [own.url()?]
+    {
+        return Ok(());
+    }
+    set_two_tokens(home)?;
+    print(
+        "replies  reply-prefix = \"two-tokens\" in config.toml, as the lists of the hub have it\n",
+    )?;
+    if status_of(&config).is_some() {
+        let what = "the daemon runs with the usual prefix, and no mailbox of another household confirms its messages until it \
+                    starts anew";
+        let next = format!("signet down --keep-nats && {}", starts(home));
+        anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(&next));
+    }
+    Ok(())
 }
 
 /// A home whose server is to be changed.

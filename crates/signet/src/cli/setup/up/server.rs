@@ -29,9 +29,10 @@ use crate::home::Home;
 pub(super) use address::USUAL;
 use address::free;
 pub(in crate::cli) use address::speaks_nats;
-pub(super) use leaf::HubState;
+pub(in crate::cli::setup) use leaf::HubState;
 pub(in crate::cli) use logins::LoginResult;
 pub(super) use process::ServerStart;
+pub(in crate::cli::setup) use version::too_old_for_leaf;
 
 /// The server of one home.
 pub(in crate::cli) struct OwnServer {
@@ -143,7 +144,10 @@ impl OwnServer {
     /// Removes its configuration, logins, log and mailboxes; it does not run. Files that others have put beside them stay.
     pub(super) fn remove(&self) -> Result<(), CliError> {
         let named = |name: &str| self.directory.join(name);
-        for name in ["store", PID, "server.log", "server.log.1"] {
+        for log in self.full_logs() {
+            remove(&log)?;
+        }
+        for name in ["store", PID, "server.log"] {
             remove(&named(name))?;
         }
         remove(&self.conf_file())?;
@@ -190,6 +194,19 @@ impl OwnServer {
 
     fn log_file(&self) -> PathBuf {
         self.directory.join("server.log")
+    }
+
+    /// The log files that were full, oldest first: the server puts the date behind their name.
+    fn full_logs(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten();
+        let paths = entries.flatten().map(|entry| entry.path());
+        let is_full = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with("server.log."))
+        };
+        let mut logs: Vec<PathBuf> = paths.filter(is_full).collect();
+        logs.sort_unstable();
+        logs
     }
 
     fn facts(&self) -> Result<Facts, CliError> {

@@ -9,7 +9,7 @@ use super::Machine;
 use crate::sites::hub::Hub;
 
 /// That program, where `.tools` has it.
-fn server_of(name: &str) -> Option<PathBuf> {
+pub(super) fn server_of(name: &str) -> Option<PathBuf> {
     let tools = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.tools"));
     let server = tools.join(name);
     if !server.exists() {

@@ -9,6 +9,7 @@ use super::authority::HubAuthority;
 use super::household::{HouseholdName, HubPassword};
 use crate::cli::CliError;
 use crate::cli::setup::invite::read_pasted;
+use crate::config::ReplyPrefix;
 
 /// The facts that a household needs of its hub. The type of each field checks it: whoever made the line may be hostile.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +20,13 @@ pub(crate) struct HubAccess {
     pub(crate) password: HubPassword,
     /// The agents of the household.
     pub(crate) agents: Vec<AgentId>,
+    /// The reply prefix for which the hub's lists are written.
+    #[serde(
+        default,
+        rename = "reply-prefix",
+        skip_serializing_if = "ReplyPrefix::is_default"
+    )]
+    pub(crate) replies: ReplyPrefix,
     /// Absent where the household's system trusts the authority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) authority: Option<HubAuthority>,

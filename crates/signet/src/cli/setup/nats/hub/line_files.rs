@@ -85,6 +85,7 @@ impl NewLine {
             household: household.name.clone(),
             password: household.password.clone(),
             agents: household.agents.clone(),
+            replies: settings.replies,
             authority,
         };
         let line = access.to_line().ok_or_else(|| {

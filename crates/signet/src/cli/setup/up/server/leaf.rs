@@ -16,7 +16,7 @@ use crate::files::private;
 
 /// How the server's connection to its hub does, by the server's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli::setup::up) enum HubState {
+pub(in crate::cli::setup) enum HubState {
     Connected,
     /// The hub does not take the household or its password.
     Refused,
@@ -139,6 +139,15 @@ impl OwnServer {
         }
     }
 
+    /// What its log says now of the connection to the hub.
+    pub(in crate::cli::setup) fn hub_state_now(&self) -> HubState {
+        // The file begins anew at a certain size, and then what was said of the connection may stand in the one before.
+        let before = self.full_logs().pop().map(std::fs::read_to_string);
+        let said = before.and_then(Result::ok).unwrap_or_default() + &self.said_since(0);
+        let since = said.rfind(STARTED).unwrap_or_default();
+        state_of(said.get(since..).unwrap_or_default())
+    }
+
     /// The length of its log.
     pub(in crate::cli::setup::up) fn log_length(&self) -> usize {
         self.said_since(0).len()
@@ -196,16 +205,19 @@ fn leaf_conf(access: &HubAccess, authority: &str) -> Zeroizing<String> {
     ))
 }
 
+/// The state by the last connection of which the log tells.
 fn state_of(said: &str) -> HubState {
-    if said.contains("Authorization Violation") {
+    let made = said.rfind("Leafnode connection created");
+    let said = said.get(made.unwrap_or_default()..).unwrap_or_default();
+    let has = |words: &str| said.contains(words);
+    if has("Authorization Violation") {
         HubState::Refused
-    } else if let Some(made) = said.rfind("Leafnode connection created") {
-        match said.rfind("Leafnode connection closed") > Some(made) {
-            true => HubState::Closed,
-            false => HubState::Connected,
-        }
-    } else if said.contains("x509: ") || said.contains("TLS leafnode handshake error") {
+    } else if has("x509: ") || has("TLS leafnode handshake error") {
         HubState::Unproved
+    } else if made.is_some() && !has("Leafnode connection closed") {
+        HubState::Connected
+    } else if made.is_some() && !has(AWAY) {
+        HubState::Closed
     } else {
         HubState::Away
     }
@@ -226,6 +238,10 @@ pub(super) const LEAF: &str = "leaf.conf";
 const AUTHORITY: &str = "hub-ca.pem";
 /// How long the hub may take to let the server in.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The first words of a server's log at each start.
+const STARTED: &str = "Starting nats-server";
+/// What it says of a hub where nobody takes a connection.
+const AWAY: &str = "Error trying to connect as leafnode";
 const SETTLED: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use super::address::{free, speaks_nats, taken};
+use super::version::refuse_old_leaf;
 use super::{OwnServer, PID, program};
 use crate::cli::CliError;
 use crate::cli::setup::up::interrupt::Interrupts;
@@ -42,13 +43,16 @@ impl OwnServer {
             }
             return self.wait_for(pid, &facts.listen);
         }
+        let program = program()?;
+        if facts.hub.is_some() {
+            refuse_old_leaf(&program)?;
+        }
         free(&facts.listen).map_err(|failure| match speaks_nats(&facts.listen) {
             true => taken(&facts.listen),
             false => failure,
         })?;
         // Write the server's configuration anew: its paths lead into the home, which may have been moved since.
         self.write(&facts)?;
-        let program = program()?;
         let mut command = Command::new(program);
         command.arg("-c").arg(self.conf_file());
         command

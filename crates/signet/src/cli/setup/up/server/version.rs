@@ -14,19 +14,23 @@ pub(super) fn refuse_old_leaf(program: &Path) -> Result<(), CliError> {
     let said = Command::new(program).arg("--version").output();
     let said = said.map(|output| output.stdout).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
-    let Some(version) = version_of(&said).filter(|version| *version < OLDEST_LEAF) else {
+    let Some(what) = too_old_for_leaf(&said) else {
         return Ok(());
     };
-    let [major, minor] = version;
-    let what = format!(
-        "nats-server {major}.{minor} is too old for a household behind a hub: it gives up mail that comes just after its \
-         receiver's daemon was stopped"
-    );
     let next = format!(
         "install nats-server 2.10 or newer, or name one by NATS_SERVER, in the place of {}; then the same command again",
         program.display()
     );
     Err(CliError::refused(what, next))
+}
+
+/// The sentence about a server that is too old for a leaf of a hub; `said` ends with its version.
+pub(in crate::cli::setup) fn too_old_for_leaf(said: &str) -> Option<String> {
+    let [major, minor] = version_of(said).filter(|version| *version < OLDEST_LEAF)?;
+    Some(format!(
+        "nats-server {major}.{minor} is too old for a household behind a hub: it gives up mail that comes just after its \
+         receiver's daemon was stopped"
+    ))
 }
 
 /// The first two numbers in `nats-server: v2.9.10`.
