@@ -1,5 +1,7 @@
 //! Somebody who has the password of one household at the hub tries to read, take, count, block and forge another's mail.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use async_nats::{Client, HeaderMap};
@@ -90,11 +92,12 @@ fn a_stolen_password_of_one_household_reads_takes_counts_blocks_and_forges_nothi
                 .unwrap(),
         );
     }
-    // On nats-server 2.9 a subscription to everything holds mail up for more than a minute.
-    let limit = std::time::Instant::now() + Duration::from_secs(180);
-    while bob.inbox().len() < sent.len() && std::time::Instant::now() < limit {
+    let (begun, longest) = (std::time::Instant::now(), longest());
+    while bob.inbox().len() < sent.len() {
+        assert!(begun.elapsed() < longest, "{longest:?} and no end");
         std::thread::sleep(Duration::from_millis(200));
     }
+    println!("Bob's mail was held up for {:.1?}", begun.elapsed());
     all_arrive_once(&alice, &bob, &sent);
     bob.ping(&alice);
     seen.extend(runtime.block_on(attacker.heard(Duration::from_secs(2))));
@@ -114,6 +117,15 @@ fn a_stolen_password_of_one_household_reads_takes_counts_blocks_and_forges_nothi
             home.said()
         );
     }
+}
+
+/// The mail of a household is held up for at most so long. Servers of 2.9, which are no leaves that signet sets up, deliver to a
+/// reader that is gone for as long as anybody beyond the hub listens to everything.
+fn longest() -> Duration {
+    let server = signet_driver::find_nats_server(Path::new("/nowhere")).unwrap();
+    let said = Command::new(server).arg("--version").output().unwrap();
+    let is_old = String::from_utf8_lossy(&said.stdout).contains(" v2.9.");
+    Duration::from_secs(if is_old { 180 } else { 60 })
 }
 
 /// Everything that was seen is for this home: its mail, and what its peers' mailboxes confirm to it.
