@@ -92,12 +92,10 @@ mod tests {
     fn standing(deliveries: u64, delivered: u64) -> ConsumerInfo {
         ConsumerInfo {
             created: 1,
-            fresh: 0,
             unsettled: 5,
-            pulls: 0,
             deliveries,
             delivered,
-            settled: 0,
+            ..ConsumerInfo::default()
         }
     }
 

@@ -61,7 +61,7 @@ impl Connection {
         let why = match ask_patiently(&live.client, &mailbox).await {
             Ok(standing) => {
                 live.has_mailbox = true;
-                let lost = store.is_lost_by(standing.created);
+                let lost = store.is_lost_by(&standing);
                 let session =
                     MailboxSession::open(live, mailbox, &standing, signals, outlet, listener);
                 return Ok(Self::Mailbox(Box::new(session.await?), lost));

@@ -93,10 +93,10 @@ mod tests {
             created: 1,
             fresh,
             unsettled,
-            pulls: 0,
             deliveries: delivered,
             delivered,
             settled,
+            ..ConsumerInfo::default()
         }
     }
 

@@ -11,10 +11,12 @@ use tokio::time::{Instant, sleep};
 use crate::Mailbox;
 
 /// A consumer's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConsumerInfo {
     /// When it was made, in nanoseconds since 1970.
     pub(crate) created: i128,
+    /// Whether it lies on several servers.
+    pub(crate) is_replicated: bool,
     /// How many messages were never delivered.
     pub(crate) fresh: u64,
     /// How many were delivered and not settled.
@@ -100,6 +102,8 @@ async fn ask_once(
     let info = found.cached_info();
     Ok(ConsumerInfo {
         created: info.created.unix_timestamp_nanos(),
+        is_replicated: { info.cluster.as_ref() }
+            .is_some_and(|cluster| !cluster.replicas.is_empty()),
         fresh: info.num_pending,
         unsettled: info.num_ack_pending,
         pulls: info.num_waiting,

@@ -8,6 +8,7 @@ use async_nats::client::Client;
 
 use crate::caution::Caution;
 use crate::readers::ReaderWatch;
+use crate::standing::ConsumerInfo;
 
 /// The stream that confirmed a message, as far as its confirmation names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -57,11 +58,16 @@ impl MailboxStore {
     }
 
     /// Whether the consumer is another one than before.
-    pub(crate) fn is_lost_by(&self, created: i128) -> bool {
+    pub(crate) fn is_lost_by(&self, standing: &ConsumerInfo) -> bool {
         let mut known = self.created.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = known
-            .replace(created)
-            .is_some_and(|before| before != created);
+        // Each server of a cluster made its copy of the consumer at its own time, and one of 2.10 or older that was started since
+        // tells that time where it leads.
+        let spread = if standing.is_replicated { COPIES } else { 0 };
+        let is_other = |before: &i128| before.abs_diff(standing.created) > spread;
+        let lost = known.as_ref().is_some_and(is_other);
+        if lost || known.is_none() {
+            *known = Some(standing.created);
+        }
         if lost {
             // Forget the numbers of the old store: otherwise the lower numbers of the new store would be reported as a
             // second loss.
@@ -96,6 +102,9 @@ impl MailboxStore {
     }
 }
 
+/// Within how many nanoseconds the servers of a cluster make their copies of a consumer, by clocks of their own. One that was made
+/// anew so soon is noticed by its numbers.
+const COPIES: u128 = 10_000_000_000;
 /// How many streams and inboxes are counted. Whoever may publish to the reply subject of a message can make up names
 /// of streams; when there are more, all are forgotten, and the next number of each is taken as it comes.
 const COUNTERS: usize = 1_000;
@@ -108,13 +117,29 @@ mod tests {
     fn a_new_consumer_or_a_falling_number_is_a_loss_told_once() {
         let store = MailboxStore::default();
         let behind = |sequence| store.is_behind(hub(), "agent.bob.inbox", sequence);
-        assert!(!store.is_lost_by(5) && !store.is_lost_by(5));
+        assert!(!store.is_lost_by(&made(5)) && !store.is_lost_by(&made(5)));
         assert!(!behind(7) && !behind(9));
-        assert!(store.is_lost_by(6), "made anew");
+        assert!(store.is_lost_by(&made(6)), "made anew");
         assert!(!behind(1), "the loss was told already");
         assert_eq!(store.era(), 1);
         assert!(behind(1) && !behind(2));
         assert_eq!(store.era(), 2);
+    }
+
+    /// nats-server 2.10.25 told three times within 8 ms of one consumer, by which server led.
+    #[test]
+    fn copies_of_a_consumer_that_were_made_at_slightly_different_times_are_no_loss() {
+        let store = MailboxStore::default();
+        let copy = |milliseconds: i128| ConsumerInfo {
+            is_replicated: true,
+            ..made(milliseconds * 1_000_000)
+        };
+        for told in [39_272, 39_280, 39_272, 39_290, 49_272, 29_272] {
+            assert!(!store.is_lost_by(&copy(told)), "{told}");
+        }
+        assert!(store.is_lost_by(&copy(60_000)), "made anew");
+        assert!(!store.is_lost_by(&copy(60_008)));
+        assert_eq!(store.era(), 1);
     }
 
     #[test]
@@ -168,6 +193,13 @@ mod tests {
             assert!(store.confirmed().len() <= COUNTERS);
         }
         assert_eq!(store.era(), 0);
+    }
+
+    fn made(created: i128) -> ConsumerInfo {
+        ConsumerInfo {
+            created,
+            ..ConsumerInfo::default()
+        }
     }
 
     fn hub() -> Counter {

@@ -23,14 +23,14 @@ pub fn tells(net: &mut Net, who: usize, to: usize) -> MessageId {
     net.send(who, to, Sending::Notification(Content::default()))
 }
 
-fn disconnects(net: &mut Net, who: usize) {
+pub fn disconnects(net: &mut Net, who: usize) {
     let elapsed = net.at(who).elapsed;
     net.agents[who]
         .node
         .handle_disconnected(&CarrierId::NATS, elapsed);
 }
 
-fn connects(net: &mut Net, who: usize) {
+pub fn connects(net: &mut Net, who: usize) {
     does(net, who, |node, at| {
         node.turn(at).carriers().connected(&CarrierId::NATS)
     });

@@ -15,7 +15,7 @@ use crate::household::forger::talking;
 use crate::household::net::{Net, message_of};
 use crate::household::people::{remembered, states};
 use crate::household::{Agent, identity_with};
-use crate::reopened::{HOUR, MINUTE, is_away, starts, tells};
+use crate::reopened::{HOUR, MINUTE, connects, disconnects, is_away, starts, tells};
 
 const DAY: i64 = 24 * HOUR;
 
@@ -197,6 +197,24 @@ fn what_is_held_back_waits_for_a_sign_of_life_of_its_peer_and_says_so() {
     assert_eq!(waits_for(&net, held), Some(WaitsFor::Peer));
     assert_eq!(state(&net, held), State::Queued);
     remembered(&net);
+    // The call that sends one says so as well.
+    let (to, at) = (net.agents[1].id(), net.at(0));
+    let mut turn = net.agents[0].node.turn(at);
+    let sent = turn.sent().send(&to, Sending::Request(Content::default()));
+    let sent = sent.unwrap();
+    assert_eq!(
+        (sent.waits_for, sent.state),
+        (Some(WaitsFor::Peer), State::Queued)
+    );
+    net.agents[0].keep(at, sent.outcome);
+    // Behind a start nobody knows which of them went, and one alone is tried at a time.
+    net.restart(0);
+    disconnects(&mut net, 0);
+    net.run_for(1_000);
+    connects(&mut net, 0);
+    net.run_for(100);
+    let waiting = [went, held].map(|name| waits_for(&net, name));
+    assert!(waiting.contains(&Some(WaitsFor::Peer)), "{waiting:?}");
     net.cut = None;
     net.run_for(MINUTE);
     assert_eq!(waits_for(&net, held), None);

@@ -57,6 +57,14 @@ pub enum ReplyPrefix {
 }
 
 impl ReplyPrefix {
+    /// Its name in the configuration.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::OneToken => "one-token",
+            Self::TwoTokens => "two-tokens",
+        }
+    }
+
     /// Whether it is that of an agent whose configuration says nothing of it.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()

@@ -3,12 +3,11 @@ use super::*;
 fn standing(pulls: usize, deliveries: u64) -> ConsumerInfo {
     ConsumerInfo {
         created: 1,
-        fresh: 0,
-        unsettled: 0,
         pulls,
         deliveries,
         delivered: deliveries,
         settled: deliveries,
+        ..ConsumerInfo::default()
     }
 }
 

@@ -123,7 +123,10 @@ impl<'n> SentView<'n> {
     fn unsettled(self, name: &'n AgentId, peer: &'n Peer) -> impl Iterator<Item = Outgoing> {
         let sent = peer.sessions().iter().flat_map(move |session| {
             let waiting = session.ledger.waiting();
-            waiting.map(move |(number, waiting)| sent(name, session.id, number, waiting))
+            waiting.map(move |(number, waiting)| Outgoing {
+                waits_for: session.ledger.holds(waiting).then_some(WaitsFor::Peer),
+                ..sent(name, session.id, number, waiting)
+            })
         });
         let drafts = self.drafts_for(name);
         sent.chain(drafts.map(|waiter| {
@@ -145,12 +148,10 @@ fn sent(peer: &AgentId, session: SessionId, number: u64, waiting: &AwaitingRecei
         Handed::No => State::Queued,
         Handed::Unconfirmed | Handed::Stored(_) => State::Published,
     };
-    let held = state == State::Queued && waiting.is_held_back();
     Outgoing {
         expires: Some(headers.expires_at),
         message_type: Some(headers.message_type),
         place: Some((session, number)),
-        waits_for: held.then_some(WaitsFor::Peer),
         stored: matches!(waiting.handed(), Handed::Stored(_)),
         tier: Some(headers.data_tier),
         ..Outgoing::at(peer, headers.message_id, headers.timestamp, state)

@@ -187,8 +187,12 @@ impl<'n> SentView<'n> {
     /// What a message that has not left waits for.
     pub(super) fn waits_for(self, peer: &AgentId, name: MessageId) -> Option<WaitsFor> {
         let mut drafts = self.node.sent.drafts.of(peer);
-        let waiting = drafts.find(|waiting| waiting.draft.message_id == name)?;
-        Some(self.what_holds(peer, waiting))
+        if let Some(waiting) = drafts.find(|waiting| waiting.draft.message_id == name) {
+            return Some(self.what_holds(peer, waiting));
+        }
+        let mut sessions = self.node.peers.get(peer)?.sessions().iter();
+        let holds = sessions.any(|session| session.ledger.holds_named(name));
+        holds.then_some(WaitsFor::Peer)
     }
 
     /// What has to happen before a draft leaves.

@@ -75,6 +75,11 @@ impl Silence {
         Some(is_time)
     }
 
+    /// Whether the peer is silent.
+    pub(super) const fn lasts(&self) -> bool {
+        self.lasts.is_some()
+    }
+
     /// When the next probe goes out, while the peer is silent.
     pub(super) fn probes_at(&self) -> Option<Timestamp> {
         self.lasts.map(|(_, probe)| probe)

@@ -107,7 +107,7 @@ pub(super) fn send(
     // and no caller waits for so long.
     let for_people = report
         .waits_for
-        .is_some_and(|waits_for| waits_for != WaitsFor::Session);
+        .is_some_and(|waits_for| !matches!(waits_for, WaitsFor::Session | WaitsFor::Peer));
     let at_once = match end.flatten() {
         // The answer to this message was taken from the inbox earlier: read it from the log again. This call has no lines to
         // write.

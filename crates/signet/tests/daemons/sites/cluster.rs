@@ -60,6 +60,15 @@ fn a_cluster_whose_servers_die_freeze_and_are_replaced_loses_nothing_and_doubles
     let outages = pairs.talk(|talk| happen(&plan, &mut cluster, &admin, talk));
     let told = pairs.account();
     println!("{told}");
+    // A server that was started again leads with a copy of each consumer that it made at another time than the others.
+    for home in pairs.all() {
+        let said = home.said();
+        assert!(
+            !said.contains("lost its mailboxes"),
+            "{}: {said}",
+            home.agent
+        );
+    }
     assert!(
         told.sent > 20,
         "a test in which nobody talked proves nothing: {told}"

@@ -7,7 +7,8 @@ use super::finding::{CheckResult, DoctorCheck};
 use super::keeper::{ServerKeeper, starts};
 use super::scene::Scene;
 use crate::cli::setup::nats::hub::line::HubAccess;
-use crate::cli::setup::up::server::{HubState, too_old_for_leaf};
+use crate::cli::setup::up::server::{HubState, OwnServer, too_old_for_leaf};
+use crate::hint;
 
 /// A login is told that its server is a leaf, and not whether the line to the hub stands. The log of the home's own server says
 /// that.
@@ -16,68 +17,83 @@ pub(super) fn leaf(scene: &Scene, seen: &Inspection) -> CheckResult {
     let (home, config) = (&scene.home, &scene.config);
     let own = ServerKeeper::own(home, config);
     let hub = own.and_then(|own| Some((own.hub().ok()??, own)));
+    let ill = hub.as_ref().and_then(|(hub, own)| of_own(scene, hub, own));
+    if let Some((found, means, next)) = ill {
+        return check.warning(found, means, &next);
+    }
     if (seen.facts.is_leaf || hub.is_some())
         && let Some(found) = too_old_for_leaf(&seen.version)
     {
         return check.warning(
             found,
             "a message may be given up, and its sender says it again",
-            NEWER,
+            "install nats-server 2.10 or newer on the machine of that server, and start it anew",
         );
     }
-    if let Some((access, own)) = hub {
-        return of_own(check, scene, &access, own.hub_state_now());
-    }
-    match (seen.facts.is_leaf, &seen.facts.cluster) {
-        (true, _) => check.well(
+    match (hub, seen.facts.is_leaf, &seen.facts.cluster) {
+        (Some((hub, own)), ..) if own.hub_state_now().is_some() => {
+            check.well(format!("it is one {}, and the line stands", named(&hub)))
+        }
+        (Some(_), ..) | (None, true, _) => check.well(
             "it is one; whether its line to the hub stands is told to no login: `crossing` asks the peers",
         ),
-        (false, Some(_)) => check.well("a server of a cluster does not say"),
-        (false, None) => check.well("it is none"),
+        (None, false, Some(_)) => check.well("a server of a cluster does not say"),
+        (None, false, None) => check.well("it is none"),
     }
 }
 
-/// The line of the home's own server to its hub, by the server's log.
-fn of_own(check: DoctorCheck, scene: &Scene, access: &HubAccess, state: HubState) -> CheckResult {
+fn named(hub: &HubAccess) -> String {
+    format!("of the hub {}, as {}", hub.hub.address(), hub.household)
+}
+
+/// The fault of the line from the home's own server to its hub, by the server's log: what is found, what it means, what is next.
+fn of_own(
+    scene: &Scene,
+    hub: &HubAccess,
+    own: &OwnServer,
+) -> Option<(String, &'static str, String)> {
     let config = &scene.config;
-    let of = format!(
-        "of the hub {}, as {}",
-        access.hub.address(),
-        access.household
-    );
-    let (found, next) = match state {
-        HubState::Connected
-            if access.replies != config.nats.reply_prefix && !access.replies.is_default() =>
-        {
-            return check.warning(
-                format!("it is one {of}, whose lists are for the reply prefix of two tokens, which config.toml does not name"),
+    let (found, next) = match own.hub_state_now()? {
+        HubState::Connected if hub.replies == config.nats.reply_prefix => return None,
+        HubState::Connected => {
+            let wanted = hub.replies.as_str();
+            return Some((
+                format!(
+                    "it is one {}, whose lists are for reply-prefix = \"{wanted}\", which config.toml does not have",
+                    named(hub)
+                ),
                 "no mailbox of another household confirms this agent's messages",
-                &format!("write reply-prefix = \"two-tokens\" in [nats] of config.toml; then: signet down --keep-nats && {}", starts(&scene.home)),
-            );
+                format!(
+                    "write reply-prefix = \"{wanted}\" in [nats] of config.toml; then: signet down --keep-nats && {}",
+                    starts(&scene.home)
+                ),
+            ));
         }
-        HubState::Connected => return check.well(format!("it is one {of}, and the line stands")),
         HubState::Refused => (
             "the hub does not let this household in",
-            "ask whoever keeps the hub whether it was started again since the line was made, and for another line",
+            "ask whoever keeps the hub whether it was started again since the line was made, and for another line".to_owned(),
         ),
         HubState::Unproved => (
             "what answers there does not prove by its certificate to be the hub",
-            "ask whoever keeps the hub for the certificate, and for another line",
+            "ask whoever keeps the hub for the certificate, and for another line".to_owned(),
         ),
         HubState::Closed => (
             "the hub takes the connection, and it ends again",
-            "look into nats/server.log of this home; a nats-server of another version than the hub's may be the cause",
+            format!(
+                "tail -n 20 {}  # says more; a nats-server of another version than the hub's may be the cause",
+                hint::word(&own.log_file())
+            ),
         ),
         HubState::Away => (
             "the hub does not answer",
-            "wait, or ask whoever keeps the hub; the server goes on trying",
+            "wait, or ask whoever keeps the hub; the server goes on trying".to_owned(),
         ),
     };
-    check.warning(
-        format!("it is one {of}, and {found}"),
+    Some((
+        format!("it is one {}, and {found}", named(hub)),
         "messages between this household and others wait; mail within it goes on",
         next,
-    )
+    ))
 }
 
 /// The answers from the inboxes of the peers that NATS carries to.
@@ -158,7 +174,5 @@ fn listed(agents: &[&str]) -> String {
     }
 }
 
-const NEWER: &str =
-    "install nats-server 2.10 or newer on the machine of that server, and start it anew";
 /// So many peers are named.
 const NAMED: usize = 8;

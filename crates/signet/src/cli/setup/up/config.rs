@@ -41,10 +41,11 @@ pub(super) fn set_offers(home: &Home, patterns: &[NamePattern]) -> Result<(), Cl
     set(home, &OFFERS, &format!("{names:?}"), |_| true)
 }
 
-/// Writes the reply prefix for which the lists of a hub are written.
-pub(super) fn set_two_tokens(home: &Home) -> Result<(), CliError> {
-    set(home, &REPLY_PREFIX, "\"two-tokens\"", |config| {
-        config.nats.reply_prefix == ReplyPrefix::TwoTokens
+/// Writes the reply prefix.
+pub(super) fn set_reply_prefix(home: &Home, prefix: ReplyPrefix) -> Result<(), CliError> {
+    let value = format!("\"{}\"", prefix.as_str());
+    set(home, &REPLY_PREFIX, &value, |config| {
+        config.nats.reply_prefix == prefix
     })
 }
 
@@ -79,11 +80,28 @@ fn set(
     Err(by_hand())
 }
 
-/// The text with that value of the setting; `None` where it has no place for it.
+/// The text with that value of the setting: in the place of what stands there, or else at the head of its section. `None`
+/// where it has no such section.
 fn edited(text: &str, setting: &Setting, value: &str) -> Option<String> {
-    let (before, rest) = text.split_at_checked(place_of(text, setting)?)?;
-    let after = rest.split_once('\n').map_or("", |(_, after)| after);
+    let (before, after) = match place_of(text, setting) {
+        Some(place) => {
+            let (before, rest) = text.split_at_checked(place)?;
+            (before, rest.split_once('\n').map_or("", |(_, after)| after))
+        }
+        None => text.split_at_checked(head_of(text, setting)?)?,
+    };
     Some(format!("{before}{} = {value}\n{after}", setting.name))
+}
+
+/// Where the first line behind the one that begins the section of a setting begins.
+fn head_of(text: &str, setting: &Setting) -> Option<usize> {
+    let mut at = 0;
+    let mut lines = text.split_inclusive('\n').map(|line| {
+        at += line.len();
+        (line, at)
+    });
+    let found = lines.find(|(line, _)| line.ends_with('\n') && line.trim() == setting.section);
+    found.map(|(_, end)| end)
 }
 
 fn by_hand(home: &Home, setting: &Setting, value: &str) -> CliError {

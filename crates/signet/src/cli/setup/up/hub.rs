@@ -5,7 +5,7 @@ use signet_proto::ids::AgentId;
 use zeroize::Zeroizing;
 
 use super::broker::{BrokerArgs, FoundServer};
-use super::config::{load, servers_of, set_two_tokens};
+use super::config::{load, servers_of, set_reply_prefix};
 use super::daemon::status_of;
 use super::interrupt::Interrupts;
 use super::server::{HubState, OwnServer};
@@ -108,29 +108,37 @@ pub(super) fn refuse_foreign_server(args: &JoinArgs, home: &Home) -> Result<(), 
     Err(CliError::refused(what, next))
 }
 
-/// Writes the reply prefix into the configuration of `home` that the lists of the hub want, where the server of `keeper`, which
-/// it uses, is a leaf of one.
+/// Writes the reply prefix into the configuration of `home` that the lists of the hub are for, where the server of `keeper`,
+/// which it uses, is a leaf of one.
 pub(super) fn take_reply_prefix(home: &Home, keeper: &Home) -> Result<(), CliError> {
     let config = load(home)?;
-    let Some(own) = OwnServer::of(keeper) else {
+    let own = OwnServer::of(keeper);
+    let hub = own.as_ref().map(OwnServer::hub).transpose()?.flatten();
+    let (Some(own), Some(hub)) = (own, hub) else {
         return Ok(());
     };
-    let replies = own.hub()?.map(|hub| hub.replies).unwrap_or_default();
-    if replies.is_default()
-        || replies == config.nats.reply_prefix
-        || config.nats.servers != [own.url()?]
-    {
+    if hub.replies == config.nats.reply_prefix || config.nats.servers != [own.url()?] {
         return Ok(());
     }
-    set_two_tokens(home)?;
-    print(
-        "replies  reply-prefix = \"two-tokens\" in config.toml, as the lists of the hub have it\n",
-    )?;
+    set_reply_prefix(home, hub.replies)?;
+    let setting = format!("reply-prefix = \"{}\"", hub.replies.as_str());
+    print(&format!(
+        "replies  {setting} in config.toml, as the lists of the hub have it\n"
+    ))?;
     if status_of(&config).is_some() {
-        let what = "the daemon runs with the usual prefix, and no mailbox of another household confirms its messages until it \
+        let what = "the daemon runs with the prefix of before, and no mailbox of another household confirms its messages until it \
                     starts anew";
         let next = format!("signet down --keep-nats && {}", starts(home));
         anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(&next));
+    }
+    let others = own.others(&config.agent.agent)?;
+    if home.path() == keeper.path() && !others.is_empty() {
+        let others: Vec<&str> = others.iter().map(AgentId::as_str).collect();
+        anstream::eprintln!(
+            "warning: {} log in to the same server, and each needs {setting} in [nats] of its config.toml\n  next: {}",
+            others.join(", "),
+            "write it there, and start the daemon anew; on this machine signet up --beside this home, in the other's, does both"
+        );
     }
     Ok(())
 }
@@ -252,6 +260,10 @@ impl HubTold {
         let HubAccess { hub, household, .. } = &self.access;
         let (address, agents) = (hub.address(), &self.access.agents);
         let agents: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+        let look = format!(
+            "tail -n 20 {}  # says more; a nats-server of another version than the hub's may be the cause",
+            hint::word(&self.own.log_file())
+        );
         let (what, next) = match self.own.hub_state(self.since) {
             HubState::Connected => {
                 let agents = agents.join(", ");
@@ -272,7 +284,7 @@ impl HubTold {
             ),
             HubState::Closed => (
                 format!("the hub at {address} takes the connection, and it ends again"),
-                "look into nats/server.log of this home; a nats-server of another version than the hub's may be the cause",
+                look.as_str(),
             ),
             HubState::Away => (
                 format!("the hub at {address} does not answer yet"),

@@ -2,6 +2,7 @@
 //! starts and `signet down` ends.
 
 mod address;
+mod hub_log;
 mod leaf;
 mod logins;
 mod process;
@@ -29,7 +30,7 @@ use crate::home::Home;
 pub(super) use address::USUAL;
 use address::free;
 pub(in crate::cli) use address::speaks_nats;
-pub(in crate::cli::setup) use leaf::HubState;
+pub(in crate::cli::setup) use hub_log::HubState;
 pub(in crate::cli) use logins::LoginResult;
 pub(super) use process::ServerStart;
 pub(in crate::cli::setup) use version::too_old_for_leaf;
@@ -192,7 +193,8 @@ impl OwnServer {
         self.directory.join("admin.nk")
     }
 
-    fn log_file(&self) -> PathBuf {
+    /// What the server says.
+    pub(in crate::cli::setup) fn log_file(&self) -> PathBuf {
         self.directory.join("server.log")
     }
 
@@ -202,7 +204,12 @@ impl OwnServer {
         let paths = entries.flatten().map(|entry| entry.path());
         let is_full = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| name.starts_with("server.log."))
+            let date = name.and_then(|name| name.strip_prefix("server.log."));
+            let is_date = |date: &str| {
+                date.bytes()
+                    .all(|byte| byte == b'.' || byte.is_ascii_digit())
+            };
+            date.is_some_and(is_date) && path.symlink_metadata().is_ok_and(|facts| facts.is_file())
         };
         let mut logs: Vec<PathBuf> = paths.filter(is_full).collect();
         logs.sort_unstable();

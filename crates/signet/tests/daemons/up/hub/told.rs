@@ -122,6 +122,40 @@ fn a_household_behind_a_hub_whose_server_became_a_2_9_is_not_started_with_it() {
     leaf(&machine, "alice", "it is none");
 }
 
+/// A listener that takes the connection and says nothing: a dead proxy, or the wrong port.
+#[test]
+fn a_hub_that_takes_connections_and_says_nothing_does_not_count_as_one_that_lets_the_household_in()
+{
+    let mut hub = Hub::of(&["house-one=alice"]);
+    let line = hub.line("house-one");
+    hub.dies();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", hub.port)).unwrap();
+    std::thread::spawn(move || {
+        let mut taken: Vec<_> = Vec::new();
+        for connection in listener.incoming() {
+            taken.push(connection);
+        }
+    });
+    let machine = Machine::new();
+    let args = [
+        "up",
+        "--agent",
+        "alice",
+        "--principal",
+        "alice",
+        "--background",
+    ];
+    let more = ["--listen", "127.0.0.1:0", "--join", "-"];
+    let output = machine.with_input("alice", &[&args[..], &more].concat(), &line);
+    let said = says(&output);
+    assert!(
+        output.status.success() && said.contains("warning: the hub at"),
+        "{said}"
+    );
+    let found = leaf(&machine, "alice", "it is one of the hub");
+    assert_eq!(found["health"], "warning", "{found}");
+}
+
 /// The lists of the hub name the replies of all agents by one entry, so the agents' confirmations cross by that prefix alone.
 #[test]
 fn households_behind_a_hub_with_lists_of_two_tokens_take_that_prefix_and_talk() {
@@ -130,8 +164,18 @@ fn households_behind_a_hub_with_lists_of_two_tokens_take_that_prefix_and_talk() 
     let config =
         |name: &str| std::fs::read_to_string(machine.home(name).join("config.toml")).unwrap();
     let is_set = |name: &str| config(name).contains("\nreply-prefix = \"two-tokens\"\n");
-    // The daemon of the first runs already, and is started anew by the command that is printed for it.
+    // The daemon of the first runs already, and is started anew by the command that is printed for it. An agent that came before
+    // is named, and takes the prefix when it comes again; a configuration of an earlier release has no line for it.
     machine.up("alice");
+    let beside = machine.beside("al", "alice");
+    let beside: Vec<&str> = beside.iter().map(String::as_str).collect();
+    machine.done("al", &beside);
+    let config_of_al = config("al");
+    let older = config_of_al
+        .lines()
+        .filter(|line| !line.contains("reply-prefix"));
+    let older = older.fold(String::new(), |all, line| all + line + "\n");
+    std::fs::write(machine.home("al").join("config.toml"), older).unwrap();
     let output = machine.with_input(
         "alice",
         &["up", "--background", "--join", "-"],
@@ -139,14 +183,16 @@ fn households_behind_a_hub_with_lists_of_two_tokens_take_that_prefix_and_talk() 
     );
     let said = says(&output);
     assert!(output.status.success() && is_set("alice"), "{said}");
-    assert!(said.contains("runs with the usual prefix"), "{said}");
+    assert!(said.contains("runs with the prefix of before"), "{said}");
+    assert!(
+        said.contains("warning: al log in to the same server"),
+        "{said}"
+    );
     let again = machine.types("alice", &next(&said));
     assert!(again.status.success(), "{}", says(&again));
     let said = machine.joins("bob", &hub.line("house-two"));
     assert!(said.contains("reply-prefix = \"two-tokens\""), "{said}");
-    assert!(is_set("bob"));
-    let beside = machine.beside("al", "alice");
-    let beside: Vec<&str> = beside.iter().map(String::as_str).collect();
+    assert!(is_set("bob") && !is_set("al"));
     machine.done("al", &beside);
     assert!(is_set("al"));
     machine.acquaint("alice", "bob");
@@ -165,7 +211,18 @@ fn households_behind_a_hub_with_lists_of_two_tokens_take_that_prefix_and_talk() 
     let found = leaf(
         &machine,
         "alice",
-        "whose lists are for the reply prefix of two tokens",
+        "whose lists are for reply-prefix = \"two-tokens\"",
     );
     assert_eq!(found["health"], "warning", "{found}");
+    // A hub with lists of the usual kind wants the usual prefix again.
+    machine.done("bob", &["up", "--background", "--leave"]);
+    let other = Hub::of(&["house-nine=bob"]);
+    let output = machine.with_input(
+        "bob",
+        &["up", "--background", "--join", "-"],
+        &other.line("house-nine"),
+    );
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("reply-prefix = \"one-token\""), "{said}");
+    assert!(!is_set("bob"));
 }

@@ -7,26 +7,13 @@ use std::time::{Duration, Instant};
 use signet_proto::ids::AgentId;
 use zeroize::Zeroizing;
 
+use super::hub_log::{HubState, state_of};
 use super::{Facts, OwnServer, program, version};
 use crate::cli::CliError;
 use crate::cli::setup::nats::hub::line::HubAccess;
 use crate::cli::setup::up::interrupt::Interrupts;
 use crate::cli::setup::up::removal::remove;
 use crate::files::private;
-
-/// How the server's connection to its hub does, by the server's log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli::setup) enum HubState {
-    Connected,
-    /// The hub does not take the household or its password.
-    Refused,
-    /// The hub's certificate is not of the authority that the line names, or not for its address.
-    Unproved,
-    /// The connection was made, and ended: the server's log says why.
-    Closed,
-    /// Nothing was heard of it yet.
-    Away,
-}
 
 impl Facts {
     /// Refuses a login for an agent that the line does not name: mail to it could leave the household, and at the hub it is
@@ -125,13 +112,7 @@ impl OwnServer {
     pub(in crate::cli::setup::up) fn hub_state(&self, since: usize) -> HubState {
         let start = Instant::now();
         loop {
-            let said = self.said_since(since);
-            let state = state_of(&said);
-            if matches!(state, HubState::Connected | HubState::Closed) {
-                // The server calls the connection made before the hub has looked at the password.
-                std::thread::sleep(SETTLED);
-                return state_of(&self.said_since(since));
-            }
+            let state = state_of(&self.said_since(since)).unwrap_or(HubState::Away);
             if state != HubState::Away || start.elapsed() > PATIENCE {
                 return state;
             }
@@ -139,13 +120,12 @@ impl OwnServer {
         }
     }
 
-    /// What its log says now of the connection to the hub.
-    pub(in crate::cli::setup) fn hub_state_now(&self) -> HubState {
-        // The file begins anew at a certain size, and then what was said of the connection may stand in the one before.
-        let before = self.full_logs().pop().map(std::fs::read_to_string);
-        let said = before.and_then(Result::ok).unwrap_or_default() + &self.said_since(0);
-        let since = said.rfind(STARTED).unwrap_or_default();
-        state_of(said.get(since..).unwrap_or_default())
+    /// What its log says now of the connection to the hub; `None` where it says nothing.
+    pub(in crate::cli::setup) fn hub_state_now(&self) -> Option<HubState> {
+        // The file begins anew at a certain size, and then what was said of the connection stands in one before.
+        let before = self.full_logs().into_iter().rev();
+        let mut logs = std::iter::once(self.log_file()).chain(before);
+        logs.find_map(|log| state_of(&std::fs::read_to_string(log).ok()?))
     }
 
     /// The length of its log.
@@ -205,24 +185,6 @@ fn leaf_conf(access: &HubAccess, authority: &str) -> Zeroizing<String> {
     ))
 }
 
-/// The state by the last connection of which the log tells.
-fn state_of(said: &str) -> HubState {
-    let made = said.rfind("Leafnode connection created");
-    let said = said.get(made.unwrap_or_default()..).unwrap_or_default();
-    let has = |words: &str| said.contains(words);
-    if has("Authorization Violation") {
-        HubState::Refused
-    } else if has("x509: ") || has("TLS leafnode handshake error") {
-        HubState::Unproved
-    } else if made.is_some() && !has("Leafnode connection closed") {
-        HubState::Connected
-    } else if made.is_some() && !has(AWAY) {
-        HubState::Closed
-    } else {
-        HubState::Away
-    }
-}
-
 const HEAD: &str = "\
 # A household's server is a leaf of the hub: beside its nats.conf, and readable by nats-server alone (0600).
 leafnodes {
@@ -238,11 +200,6 @@ pub(super) const LEAF: &str = "leaf.conf";
 const AUTHORITY: &str = "hub-ca.pem";
 /// How long the hub may take to let the server in.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The first words of a server's log at each start.
-const STARTED: &str = "Starting nats-server";
-/// What it says of a hub where nobody takes a connection.
-const AWAY: &str = "Error trying to connect as leafnode";
-const SETTLED: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {
