@@ -32,7 +32,7 @@ enum HubEvent {
 /// The state behind the last event; `None` where the log tells of none.
 pub(super) fn state_of(log: &str) -> Option<HubState> {
     let events = log.lines().filter_map(event);
-    let (state, _) = events.fold((None, true), |(state, is_judged), event| match event {
+    let (state, _) = events.fold((None, false), |(state, is_judged), event| match event {
         HubEvent::Start => (Some(HubState::Away), true),
         HubEvent::Made => (state.or(Some(HubState::Away)), false),
         HubEvent::Judged(state) => (Some(state), true),
