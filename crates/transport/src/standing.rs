@@ -31,6 +31,17 @@ pub(crate) struct ConsumerInfo {
     pub(crate) settled: u64,
 }
 
+impl ConsumerInfo {
+    /// Whether it tells of the consumer that was made then.
+    ///
+    /// Each server of a cluster makes its copy of a consumer at its own time, and one of 2.10 or older that was started since tells
+    /// that time where it leads.
+    pub(crate) fn is_of(&self, created: i128) -> bool {
+        let spread = if self.is_replicated { COPIES } else { 0 };
+        self.created.abs_diff(created) <= spread
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Absent {
@@ -113,6 +124,9 @@ async fn ask_once(
     })
 }
 
+/// Within how many nanoseconds the servers of a cluster make their copies of a consumer, by clocks of their own. One that was made
+/// anew so soon is noticed by its numbers.
+const COPIES: u128 = 10_000_000_000;
 /// For how long no server need know the mailbox: a cluster may be moving it to another server.
 pub(crate) const DOUBT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(250);

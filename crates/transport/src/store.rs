@@ -60,11 +60,7 @@ impl MailboxStore {
     /// Whether the consumer is another one than before.
     pub(crate) fn is_lost_by(&self, standing: &ConsumerInfo) -> bool {
         let mut known = self.created.lock().unwrap_or_else(PoisonError::into_inner);
-        // Each server of a cluster made its copy of the consumer at its own time, and one of 2.10 or older that was started since
-        // tells that time where it leads.
-        let spread = if standing.is_replicated { COPIES } else { 0 };
-        let is_other = |before: &i128| before.abs_diff(standing.created) > spread;
-        let lost = known.as_ref().is_some_and(is_other);
+        let lost = known.is_some_and(|before| !standing.is_of(before));
         if lost || known.is_none() {
             *known = Some(standing.created);
         }
@@ -102,9 +98,6 @@ impl MailboxStore {
     }
 }
 
-/// Within how many nanoseconds the servers of a cluster make their copies of a consumer, by clocks of their own. One that was made
-/// anew so soon is noticed by its numbers.
-const COPIES: u128 = 10_000_000_000;
 /// How many streams and inboxes are counted. Whoever may publish to the reply subject of a message can make up names
 /// of streams; when there are more, all are forgotten, and the next number of each is taken as it comes.
 const COUNTERS: usize = 1_000;

@@ -15,7 +15,7 @@ impl MailboxSession {
         match ask(&self.live.client, &self.mailbox).await {
             // Go on only with the same mailbox: another creation time says that it was made anew. Then this connection counts
             // as lost, and the next connect reports the lost store.
-            Ok(standing) if standing.created == self.drained.created() => {
+            Ok(standing) if standing.is_of(self.drained.created()) => {
                 self.certain = Instant::now();
                 Flow::On
             }

@@ -25,7 +25,7 @@ impl MailboxSession {
     pub(super) async fn look_at_readers(&mut self) -> Flow {
         let own = self.pulls.open(EXPIRES, Instant::now());
         let standing = match ask(&self.live.client, &self.mailbox).await {
-            Ok(standing) if standing.created == self.drained.created() => standing,
+            Ok(standing) if standing.is_of(self.drained.created()) => standing,
             Err(Absent::Silent) => {
                 self.live.store.readers().postpone(Instant::now());
                 return self.doubt();
