@@ -34,8 +34,10 @@ interop: ## install, upgrade and remove as make and dpkg do it (needs root and D
 		&& scripts/try-mcp "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-a2a "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway" \
-		&& NATS_SERVER=$$(scripts/nats-server) SIGNET_SITES=all \
-			cargo test --workspace --locked --test daemons -- sites:: --nocapture \
+		&& for version in newest 2.10; do \
+			NATS_SERVER=$$(env -u NATS_SERVER scripts/nats-server $$version) SIGNET_SITES=all \
+				cargo test --workspace --locked --test daemons -- sites:: --nocapture || exit 1; \
+		done \
 		&& { scripts/try-proof "$${CARGO_TARGET_DIR:-target}/debug/signet" || [ $$? = 3 ]; } \
 		&& { scripts/try-view "$${CARGO_TARGET_DIR:-target}/debug/signet" || [ $$? = 3 ]; } \
 		&& { scripts/try-metrics || [ $$? = 3 ]; } \

@@ -166,17 +166,6 @@ impl Ledger {
             .map(|(number, waiting)| (*number, waiting))
     }
 
-    /// Whether the message that waits under that number has not gone out since the start, and waits for a sign of life of the peer.
-    pub fn holds(&self, waiting: &AwaitingReceipt) -> bool {
-        self.silence.lasts() && waiting.last.is_none()
-    }
-
-    /// The same of a message by its name.
-    pub(crate) fn holds_named(&self, name: MessageId) -> bool {
-        let waiting = { self.names.get(&name) }.and_then(|number| self.waiting.get(number));
-        waiting.is_some_and(|waiting| self.holds(waiting))
-    }
-
     /// Remembers a message that went out under `sequence`.
     pub fn record(&mut self, sequence: u64, message: Arc<Message>, at: Timestamp) {
         // A start records waiting messages after it has read `next`: if they lowered `next`, a number would come twice.

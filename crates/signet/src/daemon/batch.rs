@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use signet_proto::entry::{Direction, Entry};
 use signet_proto::node::{Node, Outcome};
@@ -18,6 +19,10 @@ use super::watchdog::Probe;
 /// How many lines lie between two snapshots of the state; as many as the state has rows, where that is more. At 10,000 the
 /// snapshots took an eighth of the processor time of a daemon that takes in mail as fast as it can.
 const SNAPSHOT: u64 = 20_000;
+/// So many lines are worth a snapshot where nothing was written for [`QUIET`]; a sixteenth of the state's rows, where that is
+/// more. Otherwise a start behind a kill would read for seconds what was written hours before.
+const QUIET_LINES: u64 = 1_000;
+const QUIET: Duration = Duration::from_secs(30);
 
 /// What the node made at one time, and what is to be done besides when its lines are durable.
 pub(super) struct Batch {
@@ -91,11 +96,40 @@ impl Batch {
 /// The way into the journal, which the event loop alone has.
 pub(super) struct Appender {
     groups: mpsc::Sender<JournalGroup>,
+    pace: SnapshotPace,
+    meters: Arc<Meters>,
+}
+
+/// When the state is written anew.
+struct SnapshotPace {
     /// Lines since the last snapshot.
     since: u64,
     /// How many rows that one had: a large state is written more rarely.
     rows: Arc<AtomicU64>,
-    meters: Arc<Meters>,
+    /// When the last lines were written.
+    written: Timestamp,
+}
+
+impl SnapshotPace {
+    /// So many lines are written at `now`, or none. True where a snapshot belongs to them.
+    fn is_due(&mut self, now: Timestamp, lines: usize) -> bool {
+        // Add with saturation: `write_state_next` sets this count to the greatest number, and a plain addition to that would overflow.
+        self.since = self.since.saturating_add(lines as u64);
+        let rows = self.rows.load(Ordering::Relaxed);
+        let is_quiet = lines == 0 && now.since(self.written) >= QUIET;
+        let most = match is_quiet {
+            true => QUIET_LINES.max(rows / 16),
+            false => SNAPSHOT.max(rows),
+        };
+        if lines > 0 {
+            self.written = now;
+        }
+        let is_due = self.since >= most;
+        if is_due {
+            self.since = 0;
+        }
+        is_due
+    }
 }
 
 /// The journal's thread has ended: the log cannot be written any more.
@@ -109,10 +143,15 @@ impl Appender {
         rows: Arc<AtomicU64>,
         meters: Arc<Meters>,
     ) -> Self {
-        Self {
-            groups,
+        let written = clock::now();
+        let pace = SnapshotPace {
             since,
             rows,
+            written,
+        };
+        Self {
+            groups,
+            pace,
             meters,
         }
     }
@@ -123,11 +162,7 @@ impl Appender {
             self.meters.note_outcome(batch.now, outcome);
         }
         let mut group = batch.into_group(node);
-        // Add with saturation: `write_state_next` sets this count to the greatest number, and a plain addition to that would
-        // overflow.
-        self.since = self.since.saturating_add(group.entries.len() as u64);
-        if self.since >= SNAPSHOT.max(self.rows.load(Ordering::Relaxed)) {
-            self.since = 0;
+        if self.pace.is_due(group.now, group.entries.len()) {
             // The node has applied this group's lines already, so its snapshot contains them. Send the
             // snapshot with this very group: the journal stores it with the log's position behind the group's
             // lines, and the two have to fit.
@@ -149,7 +184,7 @@ impl Appender {
 
     /// With the next batch the state is written whole: the next start has no line to read behind it.
     pub(super) const fn write_state_next(&mut self) {
-        self.since = u64::MAX;
+        self.pace.since = u64::MAX;
     }
 
     /// Resolves when the journal's thread has ended.
@@ -165,4 +200,55 @@ impl Appender {
 /// Whether a line is of a message that came.
 fn is_arrival(entry: &Entry) -> bool {
     matches!(entry, Entry::Message(verdict) if verdict.direction == Direction::In)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(rows: u64) -> SnapshotPace {
+        SnapshotPace {
+            since: 0,
+            rows: Arc::new(AtomicU64::new(rows)),
+            written: at(0),
+        }
+    }
+
+    const fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1_000)
+    }
+
+    #[test]
+    fn a_daemon_that_writes_without_a_pause_writes_its_state_every_twenty_thousand_lines() {
+        let mut pace = pace(0);
+        let due = (0..100).filter(|second| pace.is_due(at(*second), 1_000));
+        assert_eq!(due.collect::<Vec<_>>(), [19, 39, 59, 79, 99]);
+        let mut large = super::tests::pace(50_000);
+        let due = (0..100).filter(|second| large.is_due(at(*second), 1_000));
+        assert_eq!(due.collect::<Vec<_>>(), [49, 99]);
+    }
+
+    /// A kill behind hours of silence leaves a start little to read.
+    #[test]
+    fn behind_a_burst_the_state_is_written_once_when_it_is_quiet() {
+        let mut pace = pace(0);
+        assert!(!pace.is_due(at(0), 5_000));
+        let due = (1..1_000).filter(|second| pace.is_due(at(*second), 0));
+        assert_eq!(due.collect::<Vec<_>>(), [30]);
+        // A few lines are read faster than a state is written, and a large state waits for more of them.
+        assert!(!pace.is_due(at(1_000), 999) && !pace.is_due(at(2_000), 0));
+        assert!(!pace.is_due(at(2_000), 1) && pace.is_due(at(2_030), 0));
+        let mut large = super::tests::pace(160_000);
+        assert!(!large.is_due(at(0), 9_999) && !large.is_due(at(60), 0));
+        assert!(!large.is_due(at(60), 1) && large.is_due(at(90), 0));
+    }
+
+    /// The state is what it was, only older: a clock that was put back delays a snapshot, and brings none.
+    #[test]
+    fn a_clock_that_is_put_back_makes_no_snapshot() {
+        let mut pace = pace(0);
+        assert!(!pace.is_due(at(1_000), 5_000));
+        assert!(!(0..1_030).any(|second| pace.is_due(at(second), 0)));
+        assert!(pace.is_due(at(1_030), 0));
+    }
 }

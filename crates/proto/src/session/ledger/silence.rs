@@ -75,11 +75,6 @@ impl Silence {
         Some(is_time)
     }
 
-    /// Whether the peer is silent.
-    pub(super) const fn lasts(&self) -> bool {
-        self.lasts.is_some()
-    }
-
     /// When the next probe goes out, while the peer is silent.
     pub(super) fn probes_at(&self) -> Option<Timestamp> {
         self.lasts.map(|(_, probe)| probe)
@@ -87,6 +82,17 @@ impl Silence {
 }
 
 impl Ledger {
+    /// Whether the message that waits under that number has not gone out since the start, and waits for a sign of life of the peer.
+    pub fn holds(&self, waiting: &AwaitingReceipt) -> bool {
+        self.silence.lasts.is_some() && waiting.last.is_none()
+    }
+
+    /// The same of a message by its name.
+    pub(crate) fn holds_named(&self, name: MessageId) -> bool {
+        let waiting = { self.names.get(&name) }.and_then(|number| self.waiting.get(number));
+        waiting.is_some_and(|waiting| self.holds(waiting))
+    }
+
     /// Whether a message that is new is held back, because the peer is silent and others went out to it in vain, by the `ways`
     /// that it could take. What a mailbox holds did not go out in vain, although the next way has to be tried for it.
     pub(crate) fn holds_back(&mut self, name: MessageId, now: Timestamp, ways: &Ways) -> bool {
