@@ -116,7 +116,8 @@ fn an_administrator_of_one_household_sees_takes_and_deletes_nothing_of_the_other
         let consumer = stream.get_consumer::<jetstream::consumer::pull::Config>(&bob.agent);
         assert!(consumer.await.is_err());
         assert!(stream.delete_consumer(&bob.agent).await.is_err());
-        assert!(stream.purge().filter(bob.subject()).await.unwrap().purged == 0);
+        let purged = stream.purge().filter(bob.subject()).await;
+        assert!(purged.map_or(true, |done| done.purged == 0));
     });
     bob.start();
     all_arrive_once(alice, bob, &[kept]);
