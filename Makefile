@@ -35,7 +35,8 @@ interop: ## install, upgrade and remove as make and dpkg do it (needs root and D
 		&& scripts/try-a2a "$${CARGO_TARGET_DIR:-target}/debug/signet" \
 		&& scripts/try-handlers "$${CARGO_TARGET_DIR:-target}/debug/signet-gateway" \
 		&& for version in newest 2.10; do \
-			NATS_SERVER=$$(env -u NATS_SERVER scripts/nats-server $$version) SIGNET_SITES=all \
+			server=$$(env -u NATS_SERVER scripts/nats-server $$version) || exit 1; \
+			NATS_SERVER=$$server SIGNET_SITES=all \
 				cargo test --workspace --locked --test daemons -- sites:: --nocapture || exit 1; \
 		done \
 		&& { scripts/try-proof "$${CARGO_TARGET_DIR:-target}/debug/signet" || [ $$? = 3 ]; } \

@@ -258,7 +258,7 @@ impl World {
     }
 }
 
-/// What the network said of a message is not in the log, nor what the clock says of our certificate, nor who is silent.
+/// The log holds neither the network's word on a message, nor the clock's on our certificate, nor which peers are silent.
 fn lasting(out: Outgoing) -> Outgoing {
     let state = match out.state {
         State::Published => State::Queued,

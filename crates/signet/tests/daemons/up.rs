@@ -98,7 +98,7 @@ impl Machine {
         fed(self.command(name, args), input)
     }
 
-    /// What `signet` printed for somebody to type, in that home.
+    /// A shell runs a line that `signet` printed for somebody to type, as the user of that home.
     fn types(&self, name: &str, line: &str) -> Output {
         let like = self.command(name, &[]);
         let mut shell = Command::new("/bin/sh");

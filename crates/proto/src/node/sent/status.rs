@@ -29,7 +29,7 @@ pub struct Outgoing {
     pub message_type: Option<MessageType>,
     /// Where it stands, once it is signed and while it is not settled.
     pub place: Option<(SessionId, u64)>,
-    /// What a draft waits for, or a signed message that is held back.
+    /// The thing that a draft waits for, or a signed message that is held back.
     pub waits_for: Option<WaitsFor>,
     /// Whether a carrier has said that it holds it for the peer.
     pub stored: bool,

@@ -82,7 +82,7 @@ impl Silence {
 }
 
 impl Ledger {
-    /// Whether the message that waits under that number has not gone out since the start, and waits for a sign of life of the peer.
+    /// Whether a message of this ledger has not gone out since the start, and waits for a sign of life of the peer.
     pub fn holds(&self, waiting: &AwaitingReceipt) -> bool {
         self.silence.lasts.is_some() && waiting.last.is_none()
     }

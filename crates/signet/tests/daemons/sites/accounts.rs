@@ -80,7 +80,7 @@ fn two_households_with_accounts_of_one_server_talk_and_their_mailboxes_confirm_a
     });
     bob.start();
     all_arrive_once(alice, bob, &sent);
-    // What the word of the mailbox is for: nothing came once more.
+    // Because the mailbox confirmed them, no message was sent once more.
     let copies = bob.log();
     let copies = copies.iter().filter(|line| line["reason"] == "duplicate");
     assert_eq!(copies.count(), 0);
@@ -121,4 +121,25 @@ fn an_administrator_of_one_household_sees_takes_and_deletes_nothing_of_the_other
     });
     bob.start();
     all_arrive_once(alice, bob, &[kept]);
+}
+
+/// The page says so of its users.
+#[test]
+fn the_users_of_the_page_may_what_signet_nats_config_lets_them() {
+    let house = House::new();
+    let home = house.home("alice");
+    let key = home.done(&["nats", "key"]);
+    let file = house.path("admin.nk");
+    let admin = home.done(&["nats", "key", "--file", file.to_str().unwrap()]);
+    let agent = format!("agent-alice-001={}", key.trim());
+    let printed = home.done(&["nats", "config", "--admin", admin.trim(), &agent]);
+    let lists = printed
+        .lines()
+        .filter(|line| line.contains('"') && line.contains("agent-alice-001"));
+    let subjects = lists.flat_map(|line| line.split('"').skip(1).step_by(2));
+    let subjects: Vec<_> = subjects.collect();
+    assert!(subjects.len() >= 7, "{printed}");
+    for subject in subjects {
+        assert!(CONF.contains(&format!("\"{subject}\"")), "{subject}");
+    }
 }

@@ -16,12 +16,29 @@ use crate::sites::hub::Hub;
 impl Machine {
     /// `signet up` in the background, by the line of a household.
     fn joins(&self, name: &str, line: &str) -> String {
-        let args = ["up", "--agent", name, "--principal", name, "--background"];
-        let more = ["--listen", "127.0.0.1:0", "--join", "-"];
-        let output = self.with_input(name, &[&args[..], &more].concat(), line);
+        let (out, warnings) = self.begins_by(name, line);
+        assert!(warnings.is_empty(), "{warnings}");
+        out
+    }
+
+    /// The same, with what it says on standard error.
+    fn begins_by(&self, name: &str, line: &str) -> (String, String) {
+        let args = ["--agent", name, "--principal", name];
+        let more = ["--listen", "127.0.0.1:0"];
+        self.joined_by(name, &[&args[..], &more].concat(), line)
+    }
+
+    /// `signet up` in a home that is there already, by the line of a household.
+    fn goes_on_by(&self, name: &str, line: &str) -> (String, String) {
+        self.joined_by(name, &[], line)
+    }
+
+    fn joined_by(&self, name: &str, args: &[&str], line: &str) -> (String, String) {
+        let join = ["up", "--background", "--join", "-"];
+        let output = self.with_input(name, &[&join[..], args].concat(), line);
         let said = says(&output);
-        assert!(output.status.success() && said.is_empty(), "{said}");
-        String::from_utf8(output.stdout).unwrap()
+        assert!(output.status.success(), "{said}");
+        (String::from_utf8(output.stdout).unwrap(), said)
     }
 
     fn beside(&self, name: &str, other: &str) -> Vec<String> {
@@ -115,12 +132,7 @@ fn two_households_that_joined_by_their_lines_talk_both_ways_until_one_is_turned_
     let said = machine.fails("eve", 1, &args);
     assert!(said.contains("eve is no agent of house-one"), "{said}");
     // The same line again changes nothing; another household's is none of this home's.
-    let again = machine.with_input(
-        "alice",
-        &["up", "--background", "--join", "-"],
-        &hub.line("house-one"),
-    );
-    let again = String::from_utf8(again.stdout).unwrap();
+    let (again, _) = machine.goes_on_by("alice", &hub.line("house-one"));
     assert!(again.contains("which it is a leaf of"), "{again}");
     let said = machine.refuses("alice", 1, &hub.line("house-two"));
     assert!(said.contains("this home is that of alice"), "{said}");

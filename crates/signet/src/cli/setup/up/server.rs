@@ -193,7 +193,7 @@ impl OwnServer {
         self.directory.join("admin.nk")
     }
 
-    /// What the server says.
+    /// The server's log.
     pub(in crate::cli::setup) fn log_file(&self) -> PathBuf {
         self.directory.join("server.log")
     }

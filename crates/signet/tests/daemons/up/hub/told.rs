@@ -1,4 +1,4 @@
-//! What a home is told of its hub: by `signet up` and by `signet doctor`, with commands that are run as printed.
+//! A home is told of its hub by `signet up` and by `signet doctor`; the commands that they print are run as printed.
 
 use serde_json::Value;
 use signet_testkit::says;
@@ -48,21 +48,11 @@ fn a_hub_that_turns_a_household_out_takes_it_back_and_dies_is_told_of_by_doctor(
     let said = hub.keep(&["--add", "house-one=alice"]);
     hub.restart_as(&said);
     // The line has another password, and takes the place of the one before.
-    let output = machine.with_input(
-        "alice",
-        &["up", "--background", "--join", "-"],
-        &hub.line("house-one"),
-    );
-    assert!(output.status.success(), "{}", says(&output));
+    machine.goes_on_by("alice", &hub.line("house-one"));
     leaf(&machine, "alice", "and the line stands");
     std::fs::remove_file(hub.dir.path().join("house-one.line")).unwrap();
     hub.keep(&["--again", "house-one"]);
-    let same = machine.with_input(
-        "alice",
-        &["up", "--background", "--join", "-"],
-        &hub.line("house-one"),
-    );
-    let same = String::from_utf8(same.stdout).unwrap();
+    let (same, _) = machine.goes_on_by("alice", &hub.line("house-one"));
     assert!(same.contains("which it is a leaf of"), "{same}");
     hub.dies();
     let found = leaf(&machine, "alice", "the hub does not answer");
@@ -84,21 +74,8 @@ fn a_hub_that_never_answers_is_a_warning_and_the_home_leaves_it_as_printed() {
     let line = hub.line("house-one");
     hub.dies();
     let machine = Machine::new();
-    let args = [
-        "up",
-        "--agent",
-        "alice",
-        "--principal",
-        "alice",
-        "--background",
-    ];
-    let more = ["--listen", "127.0.0.1:0", "--join", "-"];
-    let output = machine.with_input("alice", &[&args[..], &more].concat(), &line);
-    let said = says(&output);
-    assert!(
-        output.status.success() && said.contains("does not answer yet"),
-        "{said}"
-    );
+    let (_, said) = machine.begins_by("alice", &line);
+    assert!(said.contains("does not answer yet"), "{said}");
     leaf(&machine, "alice", "the hub does not answer");
     let left = machine.done("alice", &["up", "--background", "--leave"]);
     assert!(left.contains("as house-one: left"), "{left}");
@@ -137,21 +114,8 @@ fn a_hub_that_takes_connections_and_says_nothing_does_not_count_as_one_that_lets
         }
     });
     let machine = Machine::new();
-    let args = [
-        "up",
-        "--agent",
-        "alice",
-        "--principal",
-        "alice",
-        "--background",
-    ];
-    let more = ["--listen", "127.0.0.1:0", "--join", "-"];
-    let output = machine.with_input("alice", &[&args[..], &more].concat(), &line);
-    let said = says(&output);
-    assert!(
-        output.status.success() && said.contains("warning: the hub at"),
-        "{said}"
-    );
+    let (_, said) = machine.begins_by("alice", &line);
+    assert!(said.contains("warning: the hub at"), "{said}");
     let found = leaf(&machine, "alice", "it is one of the hub");
     assert_eq!(found["health"], "warning", "{found}");
 }
@@ -176,13 +140,8 @@ fn households_behind_a_hub_with_lists_of_two_tokens_take_that_prefix_and_talk() 
         .filter(|line| !line.contains("reply-prefix"));
     let older = older.fold(String::new(), |all, line| all + line + "\n");
     std::fs::write(machine.home("al").join("config.toml"), older).unwrap();
-    let output = machine.with_input(
-        "alice",
-        &["up", "--background", "--join", "-"],
-        &hub.line("house-one"),
-    );
-    let said = says(&output);
-    assert!(output.status.success() && is_set("alice"), "{said}");
+    let (_, said) = machine.goes_on_by("alice", &hub.line("house-one"));
+    assert!(is_set("alice"), "{said}");
     assert!(said.contains("runs with the prefix of before"), "{said}");
     assert!(
         said.contains("warning: al log in to the same server"),
@@ -205,7 +164,7 @@ fn households_behind_a_hub_with_lists_of_two_tokens_take_that_prefix_and_talk() 
     let sent: Value = serde_json::from_str(sent.lines().next().unwrap()).unwrap();
     assert_eq!(sent["stored"], true, "{sent}");
     leaf(&machine, "alice", "and the line stands");
-    // Whoever takes the setting out again is told.
+    // A person who takes the setting out again is told.
     let without = config("alice").replace("reply-prefix = \"two-tokens\"", "");
     std::fs::write(machine.home("alice").join("config.toml"), without).unwrap();
     let found = leaf(
@@ -217,12 +176,7 @@ fn households_behind_a_hub_with_lists_of_two_tokens_take_that_prefix_and_talk() 
     // A hub with lists of the usual kind wants the usual prefix again.
     machine.done("bob", &["up", "--background", "--leave"]);
     let other = Hub::of(&["house-nine=bob"]);
-    let output = machine.with_input(
-        "bob",
-        &["up", "--background", "--join", "-"],
-        &other.line("house-nine"),
-    );
-    let said = String::from_utf8(output.stdout).unwrap();
+    let (said, _) = machine.goes_on_by("bob", &other.line("house-nine"));
     assert!(said.contains("reply-prefix = \"one-token\""), "{said}");
     assert!(!is_set("bob"));
 }

@@ -120,7 +120,7 @@ impl OwnServer {
         }
     }
 
-    /// What its log says now of the connection to the hub; `None` where it says nothing.
+    /// The present state of the connection to the hub, by the server's log; `None` where that says nothing of it.
     pub(in crate::cli::setup) fn hub_state_now(&self) -> Option<HubState> {
         // The file begins anew at a certain size, and then what was said of the connection stands in one before.
         let before = self.full_logs().into_iter().rev();
