@@ -26,20 +26,31 @@ fn uses(home: &mut Home, url: &str) {
 /// Until the doctor says so of that check.
 #[track_caller]
 fn says_of(home: &Home, check: &str, health: &str, words: &[&str]) -> Value {
+    let says_all = |one: &Value| words.iter().all(|word| found(one).contains(word));
+    until(home, check, |one| one["health"] == health && says_all(one))
+}
+
+#[track_caller]
+fn until(home: &Home, check: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let limit = Instant::now() + PATIENCE;
     loop {
         let all = findings(home);
         let of_check = all.iter().find(|one| one["check"] == check);
-        let is_said = |one: &Value| words.iter().all(|word| found(one).contains(word));
-        if let Some(one) = of_check.filter(|one| one["health"] == health && is_said(one)) {
+        if let Some(one) = of_check.filter(|one| is_so(one)) {
             return one.clone();
         }
-        assert!(
-            Instant::now() < limit,
-            "{check}, {health}, {words:?}: {all:#?}"
-        );
+        assert!(Instant::now() < limit, "{check}: {of_check:#?}");
         std::thread::sleep(Duration::from_millis(200));
     }
+}
+
+#[track_caller]
+fn all_copies_are_back(home: &Home) {
+    until(home, "replicas", |one| {
+        // 2.9 may tell of a copy that it is behind until something is stored again, and here nobody stores.
+        let is_back = is_2_9() && !found(one).contains("away") || one["health"] == "well";
+        found(one).contains("leads") && is_back
+    });
 }
 
 /// The command that a finding prints, typed in a shell by somebody who has the administrator's login at hand.
@@ -121,7 +132,7 @@ fn a_mailbox_on_one_server_of_a_cluster_a_copy_that_is_away_and_a_lonely_address
     cluster.servers[1].kill();
     cluster.servers[1].configure(&config);
     cluster.servers[1].restart();
-    says_of(&alice, "replicas", "well", &["leads"]);
+    all_copies_are_back(&alice);
 
     cluster.servers[2].kill();
     let away = says_of(&alice, "replicas", "warning", &["n3 is away, "]);
@@ -140,7 +151,7 @@ fn a_mailbox_on_one_server_of_a_cluster_a_copy_that_is_away_and_a_lonely_address
     for server in &mut cluster.servers[1..] {
         server.restart();
     }
-    says_of(&alice, "replicas", "well", &["leads"]);
+    all_copies_are_back(&alice);
     ill(&alice, "cluster", "well");
 }
 
