@@ -209,7 +209,7 @@ VALUES = (
         "needed": "agent principal fingerprint version connected mailbox inbox revoked paused",
         "lists": "versions",
         # They are for the person alone.
-        "without": "alarms drafts log log-fault notify pending pid quarantine ringing root-alarms set-aside",
+        "without": "alarms config-waits drafts log log-fault notify pending pid quarantine ringing root-alarms set-aside",
     },
 )
 

@@ -127,6 +127,14 @@ export type Clock = {
     now: string;
 };
 
+/** The sections in which the configuration is written otherwise than the daemon runs by it. */
+export type ConfigWaits = {
+    /** Those that `reload` takes over. */
+    reload: string[];
+    /** Those that stay as they are until the daemon is started again. */
+    restart: string[];
+};
+
 /** A task as it stands after our word, and the message that says it to the giver. */
 export type DecidedTask = {
     /** What its holder may. */
@@ -927,6 +935,8 @@ export type Status = {
     alarms?: number;
     /** What the clock says, where it stands outside the dates of the certificate. */
     clock?: Clock | null;
+    /** What of the configuration as it is written is not in force. */
+    "config-waits"?: ConfigWaits;
     /** Whether it is connected to a server. */
     connected: boolean;
     /** How many drafts wait. */

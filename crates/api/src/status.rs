@@ -92,6 +92,20 @@ pub struct Private {
     /// The command that tells the person, where the configuration names one.
     #[serde(default)]
     pub notify: Option<NotifyState>,
+    /// What of the configuration as it is written is not in force.
+    #[serde(default)]
+    pub config_waits: ConfigWaits,
+}
+
+/// The sections in which the configuration is written otherwise than the daemon runs by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct ConfigWaits {
+    /// Those that `reload` takes over.
+    pub reload: Vec<String>,
+    /// Those that stay as they are until the daemon is started again.
+    pub restart: Vec<String>,
 }
 
 /// How the command of `[notify]` does.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use signet_api::{ApiError, MailboxReaders, Reloaded, Request};
+use signet_api::{ApiError, ConfigWaits, MailboxReaders, Reloaded, Request};
 use signet_proto::node::{At, Node, Outcome};
 use signet_proto::time::Timestamp;
 use tracing::{info, warn};
@@ -25,7 +25,7 @@ use super::keys::OwnKeys;
 use super::log_view::LogView;
 use super::meters::Meters;
 use super::person::Person;
-use super::settings::LiveConfig;
+use super::settings::{LiveConfig, owned};
 
 /// The node and the parts beside it.
 pub(super) struct DaemonState {
@@ -132,6 +132,11 @@ impl DaemonState {
         }
     }
 
+    /// What of the configuration as it is written now is not in force.
+    pub(super) fn config_waits(&mut self) -> ConfigWaits {
+        self.settings.waits(self.keys.home())
+    }
+
     /// Reads the configuration anew, by SIGHUP or by a call of the person's: what changed is told to peers, what a
     /// start alone can change stays and is named.
     ///
@@ -161,10 +166,9 @@ impl DaemonState {
                 "these changed as well, and stay as they were until the daemon is started again"
             );
         }
-        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
         let reloaded = Reloaded {
-            changed: owned(changes.live),
-            restart: owned(changes.fixed),
+            changed: owned(&changes.live),
+            restart: owned(&changes.fixed),
             told,
         };
         Ok((reloaded, outcome))

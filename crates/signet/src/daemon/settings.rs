@@ -1,7 +1,9 @@
 //! The configuration that is in force, and what became of the one that was read last.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
+use signet_api::ConfigWaits;
 use signet_proto::carrier::Routes;
 use tracing::error;
 
@@ -13,6 +15,24 @@ pub(super) struct LiveConfig {
     config: Config,
     /// Why the one that was read last is not in force.
     fault: Option<String>,
+    /// What is not in force of the file with this stamp.
+    waits: Option<(ConfigStamp, ConfigWaits)>,
+}
+
+/// When a file was written (seconds and nanoseconds), its length and its inode: with all of them as before, it was not written since.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ConfigStamp(i64, i64, u64, u64);
+
+impl ConfigStamp {
+    fn of(path: &Path) -> Option<Self> {
+        let facts = path.metadata().ok()?;
+        Some(Self(
+            facts.mtime(),
+            facts.mtime_nsec(),
+            facts.len(),
+            facts.ino(),
+        ))
+    }
 }
 
 impl LiveConfig {
@@ -20,6 +40,7 @@ impl LiveConfig {
         Self {
             config,
             fault: None,
+            waits: None,
         }
     }
 
@@ -48,11 +69,34 @@ impl LiveConfig {
     /// # Errors
     /// What is wrong with it; what is in force stays.
     pub(super) fn read(&mut self, home: &Home) -> Result<(Config, Changes), ConfigError> {
-        let read = Config::load(home);
+        let read = self.compare(home);
         self.fault = read.as_ref().err().map(ToString::to_string);
-        let mut new = read.inspect_err(|error| {
+        read.inspect_err(|error| {
             error!(%error, next = error.next(), "the configuration before it stays in force");
-        })?;
+        })
+    }
+
+    /// What of the file of `home`, as it is written now, is not in force; nothing of a file that has a fault.
+    pub(super) fn waits(&mut self, home: &Home) -> ConfigWaits {
+        // Read the file and its schemas only when they can be others: the status is asked for again and again.
+        let stamp = ConfigStamp::of(&home.config_file());
+        if let (Some(stamp), Some((of, waits))) = (stamp, &self.waits)
+            && stamp == *of
+        {
+            return waits.clone();
+        }
+        let changes = self.compare(home).map(|(_, changes)| changes);
+        let Changes { live, fixed } = changes.unwrap_or_default();
+        let waits = ConfigWaits {
+            reload: owned(&live),
+            restart: owned(&fixed),
+        };
+        self.waits = stamp.map(|stamp| (stamp, waits.clone()));
+        waits
+    }
+
+    fn compare(&self, home: &Home) -> Result<(Config, Changes), ConfigError> {
+        let mut new = Config::load(home)?;
         let mut changes = Changes::between(&self.config, &new);
         // Only a start may lift the demand for the person's signature: otherwise the right to
         // write the configuration would be enough to lift it in a daemon that runs.
@@ -82,6 +126,12 @@ impl LiveConfig {
         self.config.notify = new.notify;
         self.config.policy = new.policy;
         self.config.carriers = new.carriers;
+        self.waits = None;
         self.config.card = new.card;
     }
+}
+
+/// The names of sections as an answer to a caller has them.
+pub(super) fn owned(sections: &[&str]) -> Vec<String> {
+    sections.iter().map(|&name| name.to_owned()).collect()
 }

@@ -347,6 +347,7 @@ fn the_status_that_an_agent_sees_has_nothing_that_is_the_persons_alone() {
         "drafts",
         "log-fault",
         "log",
+        "config-waits",
     ];
     for name in private {
         assert!(

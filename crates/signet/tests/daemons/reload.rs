@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::doctor::{ill, says_next};
 use crate::house::{Ear, Home, House, eventually, says};
 
 const DOOR: &str = "[[capability]]\nname = \"door.open\"\ntier = 1\n";
@@ -84,6 +85,39 @@ fn the_command_says_what_is_in_force_who_is_told_and_what_waits_for_a_start() {
     assert_eq!(again["restart"], json!(["[agent]", "[agent-socket]"]));
     assert!(bob.said().contains("stay as they were"), "{}", bob.said());
     alice.ping(&bob);
+}
+
+#[test]
+fn a_change_that_no_daemon_has_read_is_told_with_the_command_that_takes_it_over() {
+    let house = House::new();
+    let mut bob = house.home("bob");
+    bob.start();
+    let check = "config-in-force";
+    let note = "config.toml was changed";
+    ill(&bob, check, "well");
+    assert!(!bob.done(&["status"]).contains(note));
+
+    write(&bob, DOOR);
+    let unread = ill(&bob, check, "warning");
+    assert_eq!(unread["found"], "not in [[capability]]");
+    assert!(bob.done(&["status"]).contains(note));
+    says_next(&unread, "signet reload");
+    bob.done(&["reload"]);
+    ill(&bob, check, "well");
+
+    // A reload reads it, and cannot take it over.
+    bob.configure(
+        "# reply-prefix = \"one-token\" ",
+        "reply-prefix = \"two-tokens\" ",
+    );
+    bob.done(&["reload"]);
+    let unread = ill(&bob, check, "warning");
+    assert_eq!(unread["found"], "not in [nats]");
+    says_next(&unread, "signet down");
+    says_next(&unread, "&& signet run");
+    bob.stop();
+    bob.start();
+    ill(&bob, check, "well");
 }
 
 #[test]

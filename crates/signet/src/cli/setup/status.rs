@@ -190,6 +190,11 @@ fn notes(status: &Status) -> Vec<StatusNote> {
         "signet quarantine list",
         "messages could not be handled",
     );
+    note(
+        some(|of| of.config_waits.reload.len() + of.config_waits.restart.len()),
+        "signet doctor",
+        "config.toml was changed, and the daemon runs by what stood there before",
+    );
     notes
 }
 

@@ -21,10 +21,11 @@ impl AnswerCall for ShowStatus {
 }
 
 /// The status of the daemon; a caller other than the person does not get what is for the person alone.
-pub(super) fn status(state: &DaemonState, caller: &SocketCaller) -> Status {
+pub(super) fn status(state: &mut DaemonState, caller: &SocketCaller) -> Status {
+    let is_person = caller.role == Role::Person;
+    let private = is_person.then(|| of_person(state, caller));
     let (now, node) = (state.at().now, &state.node);
     let certificate = &node.identity().certificate;
-    let private = caller.role == Role::Person;
     Status {
         agent: certificate.agent.to_string(),
         principal: certificate.principal.to_string(),
@@ -47,12 +48,13 @@ pub(super) fn status(state: &DaemonState, caller: &SocketCaller) -> Status {
         clock: clock_outside(node, now),
         paused: node.people().pausing().is_paused(),
         peers: peers(node, now, &caller.reach),
-        private: private.then(|| of_person(state, now, caller)),
+        private,
     }
 }
 
-fn of_person(state: &DaemonState, now: Timestamp, caller: &SocketCaller) -> Private {
-    let node = &state.node;
+fn of_person(state: &mut DaemonState, caller: &SocketCaller) -> Private {
+    let config_waits = state.config_waits();
+    let (now, node) = (state.at().now, &state.node);
     let stands = StandingCounts::of(node, now);
     Private {
         pid: std::process::id(),
@@ -70,6 +72,7 @@ fn of_person(state: &DaemonState, now: Timestamp, caller: &SocketCaller) -> Priv
         }),
         // The `[notify]` command is a path on the person's machine: do not show it on a connection that only looks.
         notify: state.person.notify().filter(|_| !caller.looks),
+        config_waits,
     }
 }
 

@@ -15,7 +15,11 @@ pub(super) fn all(scene: &Scene) -> Vec<CheckResult> {
             "nothing is taken in and nothing is sent; mail waits in the mailbox, or at its senders",
             &DaemonKeeper::of(scene.home.path()).start(),
         )],
-        Ok(status) => vec![works(check, status, scene), release(status, scene)],
+        Ok(status) => vec![
+            works(check, status, scene),
+            release(status, scene),
+            config_in_force(status, scene),
+        ],
     }
 }
 
@@ -72,4 +76,28 @@ fn release(status: &Status, scene: &Scene) -> CheckResult {
             &DaemonKeeper::of(scene.home.path()).restart(),
         ),
     }
+}
+
+/// Whether the daemon runs by the configuration as it is written.
+fn config_in_force(status: &Status, scene: &Scene) -> CheckResult {
+    let check = DoctorCheck::of(
+        "config-in-force",
+        "whether the daemon runs by config.toml as it is written",
+    );
+    let waits = { status.private.as_ref() }
+        .map_or_else(Default::default, |private| private.config_waits.clone());
+    let (sections, next) = match (waits.restart.is_empty(), waits.reload.is_empty()) {
+        (true, true) => return check.well("it does"),
+        (true, false) => (waits.reload, "signet reload".to_owned()),
+        // A start takes over what a reload would.
+        (false, _) => (
+            [waits.restart, waits.reload].concat(),
+            DaemonKeeper::of(scene.home.path()).restart(),
+        ),
+    };
+    check.warning(
+        format!("not in {}", sections.join(", ")),
+        "config.toml was changed there, and the daemon runs by what stood there before",
+        &next,
+    )
 }
