@@ -1,6 +1,8 @@
 //! Makes the mailboxes of a household: one stream that lists exactly the inboxes with a consumer, and one
 //! durable consumer an agent. Run by a person with an administrator's login, never by a daemon.
 
+mod copies;
+
 use std::time::Duration;
 
 use async_nats::client::Client;
@@ -9,6 +11,7 @@ use async_nats::jetstream::consumer::{FromConsumer as _, pull};
 use async_nats::jetstream::context::{CreateStreamError, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config as Stream, ConsumerError, ConsumerErrorKind};
 use futures_util::TryStreamExt;
+use tokio::time::timeout;
 
 use crate::link::connect;
 use crate::refusal::{is_no_room, refused};
@@ -29,8 +32,10 @@ pub struct SetupReport {
     pub room: Option<u64>,
     /// The room that it would keep if it were made now, in bytes.
     pub usual_room: u64,
-    /// On how many servers each mailbox lies.
+    /// On how many servers each mailbox is to lie.
     pub replicas: usize,
+    /// Whether all of these have what is in it. Behind a change of their number they copy it first.
+    pub is_copied: bool,
     /// Every inbox of the stream, also those of agents that were set up earlier.
     pub inboxes: Vec<String>,
     /// The stream first, then the consumers.
@@ -80,12 +85,15 @@ pub async fn set_up(
     let (context, stream) = (mailbox.context(client, LIMIT), mailbox.stream.clone());
     let (made, is, found) = make_stream(&context, &stream, places, options).await?;
     let usual = room(is.subjects.len(), INBOX_BYTES);
+    let had = found.as_ref().map(|found| found.num_replicas);
+    let is_copying = is.num_replicas > 1 && had != Some(is.num_replicas);
     let mut report = SetupReport {
         address,
         server: version,
         room: u64::try_from(is.max_bytes).ok(),
         usual_room: usual.unsigned_abs(),
         replicas: is.num_replicas,
+        is_copied: true,
         inboxes: is.subjects,
         made: vec![made],
     };
@@ -100,6 +108,10 @@ pub async fn set_up(
                 return Err(error);
             }
         }
+    }
+    if is_copying {
+        let copied = copies::made(&context, &stream, places, report.replicas);
+        report.is_copied = timeout(COPIED, copied).await.is_ok();
     }
     Ok(report)
 }
@@ -126,20 +138,29 @@ async fn make_stream(
     options: StreamOptions,
 ) -> Result<(Made, Stream, Option<Stream>), Error> {
     let what = format!("stream {name}");
-    let (found, holds) = match context.get_stream(name).await {
+    let (found, holds, is_alone) = match context.get_stream(name).await {
         Ok(stream) => {
             let info = stream.cached_info();
-            (Some(info.config.clone()), info.state.bytes)
+            let is_alone = copies::stands_alone(info.cluster.as_ref());
+            (Some(info.config.clone()), info.state.bytes, is_alone)
         }
-        Err(error) if is_no_stream(&error.kind()) => (None, 0),
+        Err(error) if is_no_stream(&error.kind()) => (None, 0, false),
         Err(error) => return Err(refused(&what, 1, &error.kind(), error.to_string())),
     };
-    let asked = stream(
+    let mut asked = stream(
         name,
         inboxes(found.as_ref(), places),
         options,
         found.as_ref(),
     );
+    // A server that stands alone and is older than 2.11 promises replicas to a stream that is there, and at its next start throws
+    // that stream away, since it cannot have them. So refuse them here, and take back those of a stream that was promised some.
+    if is_alone {
+        match options.replicas {
+            Some(replicas) if replicas > 1 => return Err(Error::NoCluster { what, replicas }),
+            _ => asked.num_replicas = 1,
+        }
+    }
     if options.mailbox_bytes.is_some()
         && u64::try_from(asked.max_bytes).is_ok_and(|room| room < holds)
     {
@@ -329,5 +350,7 @@ fn failed(what: &str, reason: &str) -> Error {
 }
 
 const LIMIT: Duration = Duration::from_secs(10);
+/// How long the servers of a cluster may take to copy what is in the mailboxes before the report says that they still do.
+const COPIED: Duration = Duration::from_secs(60);
 /// How often a question about a consumer is asked, for [`LIMIT`] each time.
 const ASKED: u32 = 3;

@@ -67,6 +67,38 @@ async fn a_server_that_stands_alone_says_so_in_a_sentence_of_ours_and_makes_noth
     assert!(context.get_stream("AGENT_INBOX").await.is_err());
 }
 
+/// Servers before 2.11 take such a promise for a stream that is there, and throw the stream away at their next start.
+#[tokio::test]
+async fn mailboxes_that_are_there_on_a_server_that_stands_alone_survive_who_asks_for_replicas() {
+    let mut server = Server::start(MAILBOXES);
+    made(&server, &["alpha"], StreamOptions::default()).await;
+    let error = try_set_up(&server, &[place(&"alpha")], THREE).await;
+    assert!(matches!(error, Err(Error::NoCluster { replicas: 3, .. })));
+
+    // A release of before asked the server for it, and the server promised.
+    let client = async_nats::connect(server.url()).await.unwrap();
+    let context = async_nats::jetstream::new(client);
+    let stream = context.get_stream("AGENT_INBOX").await.unwrap();
+    let mut asked = stream.cached_info().config.clone();
+    asked.num_replicas = 3;
+    // From 2.11 on the server refuses.
+    let _ = context.update_stream(&asked).await;
+    let again = made(&server, &["alpha"], StreamOptions::default()).await;
+    assert_eq!(again.replicas, 1);
+    context
+        .publish(ALPHA, number(7))
+        .await
+        .unwrap()
+        .await
+        .unwrap();
+    server.kill();
+    server.restart();
+    let client = async_nats::connect(server.url()).await.unwrap();
+    let context = async_nats::jetstream::new(client);
+    let kept = context.get_stream("AGENT_INBOX").await.unwrap();
+    assert_eq!(kept.cached_info().state.messages, 1);
+}
+
 #[tokio::test]
 async fn a_server_that_takes_no_more_mailboxes_says_so_in_a_sentence_of_ours() {
     let server = Server::start(

@@ -113,13 +113,16 @@ fn page(report: &SetupReport) -> String {
         ),
         Some(room) => writeln!(page, "room: {} MiB for {count}", room >> 20),
     };
-    if report.replicas > 1 {
-        let _ = writeln!(
+    let replicas = report.replicas;
+    let _ = match (replicas, report.is_copied) {
+        (..=1, _) => Ok(()),
+        (_, true) => writeln!(page, "replicas: each mailbox lies on {replicas} servers"),
+        (_, false) => writeln!(
             page,
-            "replicas: each mailbox lies on {} servers",
-            report.replicas
-        );
-    }
+            "replicas: each mailbox is to lie on {replicas} servers, which copy it still: keep all of them up until signet doctor \
+             says that it does"
+        ),
+    };
     visible_lines(&page)
 }
 
