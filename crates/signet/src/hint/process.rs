@@ -111,7 +111,9 @@ impl ProcessContext {
             let begins = before
                 .chars()
                 .next_back()
-                .is_none_or(|c| c.is_whitespace() || "`'\"(".contains(c));
+                .is_none_or(|c| c.is_whitespace() || "`'\"(".contains(c))
+                // What somebody else is to type, or typed, is typed at another home.
+                && !before.trim_end_matches('`').ends_with(THEIRS);
             let verb = command.get(NAME.len()..).and_then(|rest| self.verb(rest));
             match verb.filter(|_| begins) {
                 Some(length) => {
@@ -200,15 +202,18 @@ fn program() -> String {
 }
 
 const NAME: &str = "signet ";
+/// A command behind this word is not for this home.
+const THEIRS: &str = "their ";
 /// Stands for the words of a command, and in no path.
 const MARK: &str = "\u{1}";
 /// Commands that use no home.
-const HOMELESS: [&str; 7] = [
+const HOMELESS: [&str; 8] = [
     "install",
     "schema",
     "completions",
     "man",
     "demo",
+    "nats hub",
     "audit verify",
     "audit reconcile",
 ];
@@ -271,6 +276,8 @@ mod tests {
             "signet upward",
             "/x/signet status",
             "the signet",
+            "ask what their signet status says",
+            "ask for what their `signet up --join -` said",
         ] {
             assert_eq!(at.typed(words), words);
         }

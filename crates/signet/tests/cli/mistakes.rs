@@ -162,8 +162,10 @@ impl Machine {
                     mistake.what, mistake.code, mistake.step
                 ));
             }
-            if steps
-                .iter()
+            // What somebody else types is not for this machine's shell.
+            let own = steps.iter().map(|step| step.replace("their signet ", ""));
+            if own
+                .into_iter()
                 .any(|step| step.starts_with("signet ") || step.contains(" signet "))
             {
                 faults.push(format!(
@@ -458,7 +460,7 @@ fn ten_mistakes_between_two_homes_and_ten_with_text_out_of_a_mail_name_the_right
             "carol",
             "up --background --login -",
             1,
-            "`invite --login ID`",
+            "their signet invite --login ID",
         )
         .fed(&login),
     ]);

@@ -116,8 +116,16 @@ fn when_the_first_block_of_the_steps_by_hand_has_ended_both_agents_can_be_reache
 #[test]
 fn a_configuration_of_a_server_on_a_page_is_the_file_that_the_tests_use() {
     let page = text("docs/scale.md");
-    let files = ["cluster", "websocket", "hub", "leaf", "accounts"]
-        .map(|name| text(&format!("docs/scale/{name}.conf")));
+    let files = [
+        "cluster",
+        "websocket",
+        "hub",
+        "leaf",
+        "accounts",
+        "thin-hub",
+        "thin-leaf",
+    ]
+    .map(|name| text(&format!("docs/scale/{name}.conf")));
     assert_eq!(page.matches("```conf\n").count(), files.len());
     for file in files {
         assert!(page.contains(&format!("```conf\n{file}```\n")), "{file}");

@@ -144,8 +144,9 @@ fn tell_people(invitation: &Invitation, addresses: &[&str], loopback: bool) {
     );
     if loopback {
         anstream::eprintln!(
-            "Nobody else reaches this machine by {}: for others, name an address with --address, or use a server that they \
-             reach (signet up --nats URL); by HTTP, write an address that they reach into [carrier-socket] of config.toml.",
+            "Nobody else reaches this machine by {}. Behind one hub (signet up --join) nobody has to; for others, name an address with \
+             --address, or use a server that they reach (signet up --nats URL); by HTTP, write an address that they reach into \
+             [carrier-socket] of config.toml.",
             addresses.join(", ")
         );
     }

@@ -42,7 +42,11 @@ pub(crate) fn run(args: StatusArgs, home: Option<PathBuf>) -> Result<(), CliErro
     // the configuration cannot be read, name `signet doctor`, which says what is wrong with it.
     let mailbox = known.map_or_else(
         || "signet doctor".to_owned(),
-        |(home, config)| doctor::keeper::next_for_mailbox(home, config),
+        |(home, config)| match &config.nats.domain {
+            // It lies on servers beyond the one that the daemon is connected to, which may be away themselves.
+            Some(_) => "signet doctor  # says whether the `domain` of [nats] answers".to_owned(),
+            None => doctor::keeper::next_for_mailbox(home, config),
+        },
     );
     let status = ask(home.clone(), &ShowStatus {}).map_err(|failure| why(home, failure))?;
     if args.json {

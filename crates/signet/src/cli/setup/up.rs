@@ -309,7 +309,7 @@ fn connected(home: &Home, config: &Config) -> Result<(), CliError> {
             let what = format!("the daemon runs, and the NATS server does not let it in: {error}");
             let next = match &error {
                 Error::LoginRefused { .. } if doctor::keeper::is_by_nkey(config) => {
-                    "ask whoever keeps the server for another login, which `invite --login ID` makes there; then here: signet up \
+                    "ask whoever keeps the server for another login, made by their signet invite --login ID; then here: signet up \
                      --login LINE; or have it let this one in, whose name signet nats key prints"
                 }
                 error => &doctor::keeper::next_for(home, config, error),

@@ -5,12 +5,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::hostile::is_2_9;
 use super::leaves::set_up;
 use crate::doctor::{findings, ill, says_next};
-use crate::house::{Cluster, Home, House, Leaves, Server, says};
+use crate::house::{
+    Cluster, HOUSEHOLDS, Home, House, Leaves, Server, certified, eventually, free_port, says,
+};
+use crate::mailbox::all_arrive_once;
 
 fn found(finding: &Value) -> &str {
     finding["found"].as_str().unwrap()
@@ -191,7 +194,7 @@ fn peers_beyond_a_hub_whose_household_the_hub_or_the_hubs_list_is_missing_are_na
         found(&one).contains("the mailboxes of 1 peer answer"),
         "{one}"
     );
-    says_next(&one, "by `nats setup agent-bob`");
+    says_next(&one, "by their signet nats setup agent-bob");
     leaves.households[1].line.join();
     leaves.hub.kill();
     let hub = says_of(
@@ -224,17 +227,88 @@ fn peers_beyond_a_hub_whose_household_the_hub_or_the_hubs_list_is_missing_are_na
     says_next(&list, "docs/scale.md");
 }
 
+/// A hub that keeps the mail, and the server of a household without JetStream for each home.
+struct ThinLeaves {
+    hub: Server,
+    leaves: Vec<Server>,
+    authority: String,
+    /// Where the hub listens for households.
+    address: String,
+}
+
+impl ThinLeaves {
+    /// The seed of who makes the mailboxes on the hub is made in `admin`.
+    fn of(homes: &[&Home], admin: &Path) -> Self {
+        let (dir, address) = (certified(), format!("127.0.0.1:{}", free_port()));
+        let authority = std::fs::read_to_string(dir.path().join("hub-ca.pem")).unwrap();
+        let admin = homes[0].done(&["nats", "key", "--file", admin.to_str().unwrap()]);
+        let (before, user) = THIN_HUB.split_at(THIN_HUB.find("      {\n        user: ").unwrap());
+        let (user, after) = user.split_once("    ]\n").unwrap();
+        let households = homes.iter().zip(HOUSEHOLDS);
+        let users = households.map(|(home, household)| of_household(user, household, home));
+        let conf = format!("{before}{}    ]\n{after}", users.collect::<String>());
+        let conf = conf
+            .replace("0.0.0.0:7422", &address)
+            .replace("hub.example:7422", &address)
+            .replace("nkey: ADMIN", &format!("nkey: {}", admin.trim()));
+        let mut thin = Self {
+            hub: Server::start_in(dir, &conf),
+            leaves: Vec::new(),
+            authority,
+            address,
+        };
+        for (home, household) in homes.iter().zip(HOUSEHOLDS) {
+            let leaf = thin.leaf(&of_household(THIN_LEAF, household, home), home);
+            thin.leaves.push(leaf);
+        }
+        thin
+    }
+
+    fn leaf(&self, conf: &str, home: &Home) -> Server {
+        let (dir, key) = (tempfile::tempdir().unwrap(), home.done(&["nats", "key"]));
+        std::fs::write(dir.path().join("hub-ca.pem"), &self.authority).unwrap();
+        let conf = conf
+            .replace("hub.example:7422", &self.address)
+            .replace("nkey: ALICE", &format!("nkey: {}", key.trim()));
+        Server::start_in(dir, &conf)
+    }
+
+    /// A server that logs in to the hub as the household of that home and lets everybody do everything: in the hands of
+    /// somebody who has the household's password.
+    fn hostile(&self, household: &str, home: &Home) -> Server {
+        let conf = of_household(THIN_LEAF, household, home);
+        let (remotes, _) = conf.split_once("accounts {").unwrap();
+        let name = format!("server_name: {household}");
+        let conf = remotes
+            .replace("account: AGENTS", "")
+            .replace(&name, "server_name: hostile");
+        self.leaf(&conf, home)
+    }
+
+    /// `signet nats setup` on the hub, by whoever keeps it.
+    fn set_up(&self, homes: &[&Home], admin: &Path) -> String {
+        let (url, admin) = (self.hub.url(), admin.to_str().unwrap());
+        let args = ["nats", "setup", "--server", &url, "--nkey", admin];
+        let agents = homes.iter().map(|home| home.agent.as_str());
+        let args: Vec<&str> = args.into_iter().chain(agents).collect();
+        homes[0].done(&args)
+    }
+}
+
+/// The same for another household and its agent.
+fn of_household(conf: &str, household: &str, home: &Home) -> String {
+    conf.replace("house-one", household)
+        .replace("PASSWORD-ONE", &format!("PASSWORD-{household}"))
+        .replace("agent-alice-001", &home.agent)
+}
+
 #[test]
 fn a_domain_that_is_missing_wrong_away_or_the_servers_own_is_told_of() {
     let house = House::with_jetstream();
     let mut alice = house.home("alice");
-    let port = crate::house::free_port();
-    let mut hub = Server::start(&format!(
-        "server_name: hub\njetstream {{ store_dir: \"js\", domain: hub }}\nleafnodes {{ listen: \"127.0.0.1:{port}\" }}"
-    ));
-    let remotes = format!("leafnodes {{ remotes: [ {{ url: \"nats://127.0.0.1:{port}\" }} ] }}");
-    let thin = Server::start(&format!("server_name: thin\n{remotes}"));
-    uses(&mut alice, &thin.url());
+    let admin = house.path("admin.nk");
+    let mut thin = ThinLeaves::of(&[&alice], &admin);
+    uses(&mut alice, &thin.leaves[0].url());
     let none = ill(&alice, "domain", "fault");
     assert!(
         found(&none).contains("is a leaf of a hub and has no JetStream"),
@@ -250,27 +324,28 @@ fn a_domain_that_is_missing_wrong_away_or_the_servers_own_is_told_of() {
         "{wrong}"
     );
     alice.configure("domain = \"nowhere\"", "domain = \"hub\"");
-    // Whoever keeps the hub makes the mailbox by what is printed.
-    let missing = says_of(&alice, "mailbox", "fault", &["there is none"]);
+    says_of(&alice, "mailbox", "fault", &["there is none"]);
     ill(&alice, "domain", "well");
-    let unused = house.path("unused.nk");
-    alice.done(&["nats", "key", "--file", unused.to_str().unwrap()]);
-    let made = typed(&alice, &missing, &unused);
+    let made = thin.set_up(&[&alice], &admin);
     assert!(made.contains("agent-alice: created"), "{made}");
     ill(&alice, "mailbox", "well");
     assert!(found(&ill(&alice, "domain", "well")).contains("hub, beyond the server"));
-    hub.kill();
+    thin.hub.kill();
     says_of(
         &alice,
         "domain",
         "fault",
         &["nobody answers for the domain hub"],
     );
-    hub.restart();
+    thin.hub.restart();
     says_of(&alice, "mailbox", "well", &[]);
 
-    // The hub's own agent needs no domain.
+    // An agent that is at home on such a hub needs no domain.
+    let hub = Server::start("server_name: hub\njetstream { store_dir: \"js\", domain: hub }");
     alice.served_by(hub.port());
+    let missing = says_of(&alice, "mailbox", "fault", &["there is none"]);
+    let made = typed(&alice, &missing, &admin);
+    assert!(made.contains("agent-alice: created"), "{made}");
     let own = ill(&alice, "domain", "advice");
     assert!(
         found(&own).contains("the domain of this server itself"),
@@ -287,6 +362,67 @@ fn a_domain_that_is_missing_wrong_away_or_the_servers_own_is_told_of() {
         found(&none).starts_with("the server has no JetStream"),
         "{none}"
     );
+}
+
+#[test]
+fn households_whose_mail_lies_on_a_hub_talk_and_each_reads_its_own_mailboxes_alone() {
+    let house = House::with_jetstream();
+    let mut homes = ["alice", "bob"].map(|name| house.home(name));
+    house.acquaint(&homes.each_ref());
+    let admin = house.path("admin.nk");
+    let thin = ThinLeaves::of(&homes.each_ref(), &admin);
+    thin.set_up(&homes.each_ref(), &admin);
+    for (home, leaf) in homes.iter_mut().zip(&thin.leaves) {
+        home.configure("# domain = \"hub\"", "domain = \"hub\"");
+        home.served_by(leaf.port());
+        home.start();
+        home.has_mailbox(true);
+    }
+    let [alice, bob] = &mut homes;
+    alice.ping(bob);
+    bob.ping(alice);
+    for check in ["domain", "permissions", "mailbox", "reader", "crossing"] {
+        says_of(alice, check, "well", &[]);
+    }
+    bob.stop();
+    let kept = alice.send(bob, "notification", &json!({"for": "bob"}));
+    let kept = kept.unwrap();
+    eventually("the mailbox says that it holds it", || {
+        (alice.standing(&bob.agent, "unconfirmed") == 1).then_some(())
+    });
+    let hostile = thin.hostile(HOUSEHOLDS[0], alice);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let options = async_nats::ConnectOptions::new()
+            .custom_inbox_prefix("_INBOX_agent-alice")
+            .request_timeout(Some(Duration::from_secs(2)));
+        let client = options.connect(hostile.url()).await.unwrap();
+        let asked = async |what: &str| {
+            let subject = format!("$JS.hub.API.{what}");
+            client.request(subject, "".into()).await
+        };
+        // Its own mailbox answers: so a question that nobody answers could have been answered.
+        let limit = Instant::now() + PATIENCE;
+        let own = "CONSUMER.INFO.AGENT_INBOX.agent-alice";
+        while asked(own).await.is_err() {
+            assert!(Instant::now() < limit, "it is let in");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        for what in [
+            "CONSUMER.INFO.AGENT_INBOX.agent-bob",
+            "CONSUMER.MSG.NEXT.AGENT_INBOX.agent-bob",
+            "CONSUMER.DELETE.AGENT_INBOX.agent-alice",
+            "STREAM.INFO.AGENT_INBOX",
+            "STREAM.PURGE.AGENT_INBOX",
+            "STREAM.MSG.GET.AGENT_INBOX",
+        ] {
+            let answer = asked(what).await;
+            assert!(answer.is_err(), "{what}: {answer:?}");
+        }
+    });
+    drop(hostile);
+    bob.start();
+    all_arrive_once(alice, bob, &[kept]);
 }
 
 #[test]
@@ -327,5 +463,8 @@ fn a_server_of_this_machine_that_leads_to_another_in_clear_is_told_of() {
     ill(&alice, "encryption", "well");
 }
 
+/// As they stand on the page.
+const THIN_HUB: &str = include_str!("../../../../../docs/scale/thin-hub.conf");
+const THIN_LEAF: &str = include_str!("../../../../../docs/scale/thin-leaf.conf");
 /// A server that was killed counts as current for some seconds.
 const PATIENCE: Duration = Duration::from_secs(40);

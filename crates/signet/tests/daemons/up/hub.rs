@@ -131,12 +131,19 @@ fn two_households_that_joined_by_their_lines_talk_both_ways_until_one_is_turned_
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let said = machine.fails("eve", 1, &args);
     assert!(said.contains("eve is no agent of house-one"), "{said}");
+    let keeper = format!(" up --home {} --join @FILE; then repeat", home.display());
+    let line = "their signet nats hub --file HUB.CONF --remove house-one --add house-one=…,eve;";
+    assert!(said.contains(&keeper) && said.contains(line), "{said}");
     // The same line again changes nothing; another household's is none of this home's.
     let (again, _) = machine.goes_on_by("alice", &hub.line("house-one"));
-    assert!(again.contains("which it is a leaf of"), "{again}");
+    assert!(again.contains(", as house-one with "), "{again}");
     let said = machine.refuses("alice", 1, &hub.line("house-two"));
     assert!(said.contains("this home is that of alice"), "{said}");
     let said = hub.keep(&["--remove", "house-two"]);
+    assert!(
+        said.contains("house-two.line: of a household that is out; it may go: rm house-two.line\n"),
+        "{said}"
+    );
     hub.restart_as(&said);
     machine.talks("al", "alice");
     machine.fails(

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use serde_json::Value;
-use signet_testkit::{says, signet};
+use signet_testkit::server::MAILBOXES;
+use signet_testkit::{Server, says, signet};
 
 use super::{Machine, mode};
 use crate::house::eventually;
@@ -173,7 +174,10 @@ fn a_login_that_the_server_refuses_is_not_told_as_a_server_that_is_down() {
     login(&machine, &["--replace"]);
     let said = machine.fails("bob", 1, &up);
     assert!(said.contains("refuses the login"), "{said}");
-    assert!(said.contains("`invite --login ID` makes there"), "{said}");
+    assert!(
+        said.contains("made by their signet invite --login ID"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -202,6 +206,25 @@ fn a_second_agent_of_one_person_is_made_with_their_root_key_or_not_at_all() {
         "second",
         &[&beside[..], &["--root", root.to_str().unwrap()]].concat(),
     );
+}
+
+#[test]
+fn an_agent_beside_a_home_that_moved_to_another_server_goes_to_that_and_not_to_the_former() {
+    let machine = Machine::new();
+    machine.up("alice");
+    machine.done("alice", &["down"]);
+    let server = Server::start(MAILBOXES);
+    machine.done("alice", &["up", "--background", "--nats", &server.url()]);
+    let alice = machine.home("alice");
+    let args = ["up", "--agent", "bob", "--principal", "bob", "--background"];
+    let beside = ["--beside", alice.to_str().unwrap()];
+    let said = machine.done("bob", &[&args[..], &beside].concat());
+    assert!(said.contains(&server.url()), "{said}");
+    let former = std::fs::read_to_string(alice.join("nats/server.pid"));
+    assert!(former.is_err() || !runs(&former.unwrap()), "{said}");
+    let config = std::fs::read_to_string(machine.home("bob").join("config.toml")).unwrap();
+    let servers = format!("\nservers = [\"{}\"]", server.url());
+    assert!(config.contains(&servers), "{config}");
 }
 
 /// A login is as long as an invitation, and a mail wraps and quotes it as well.

@@ -225,7 +225,7 @@ fn store(seen: &Inspection) -> CheckResult {
 }
 
 /// Without logins a server lets every program on its network read every mailbox.
-const LOGINS: &str = "signet nats config --help  # logins, with which each agent reads its own mailbox alone; until then stop the other program";
+const LOGINS: &str = "signet nats config --help  # logins, with which each agent reads its own mailbox alone; until then stop the other program; if it is another agent of the same id, one of both needs another id";
 
 /// Above nine tenths.
 fn fills(used: u64, limit: u64) -> bool {

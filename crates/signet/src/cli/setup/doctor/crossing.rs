@@ -84,6 +84,16 @@ fn of_own(
                 hint::word(&own.log_file())
             ),
         ),
+        HubState::Contested => (
+            "the hub throws it out for another server that logs in as this household, and that one for it",
+            "in the other home: their signet up --leave; its agents then come by signet up --beside, or by signet invite --login. If \
+             nobody of the household has another, ask whoever keeps the hub for another line"
+                .to_owned(),
+        ),
+        HubState::Nameless => (
+            "this machine finds no address for the name of the hub",
+            "wait, if this machine is off the network; else ask whoever keeps the hub for a line with another address".to_owned(),
+        ),
         HubState::Away => (
             "the hub does not answer",
             "wait, or ask whoever keeps the hub; the server goes on trying".to_owned(),
@@ -137,12 +147,20 @@ pub(super) fn crossing(seen: &Inspection) -> CheckResult {
             ),
         };
     }
+    if !silent.is_empty() && count == 0 && seen.facts.is_leaf {
+        return check.warning(
+            format!("no mailbox answers for {}, though somebody listens there; {answer}", listed(&silent)),
+            "messages to them wait here: the hub hangs, or the servers of their households do; or a hub between does not let the \
+             word of their mailboxes back to this agent; or their daemons read without a mailbox",
+            "see that the hub runs and answers; the lists of a hub are in docs/scale.md",
+        );
+    }
     if !silent.is_empty() {
         return check.advice(
             format!("no mailbox answers for {}, though somebody listens there; {answer}", listed(&silent)),
             "their daemons read without a mailbox; or a hub between does not let the word of the mailbox back to this agent, which \
              is sent for as _INBOX_… and never comes",
-            "ask their person for: signet doctor  # a hub's lists are in docs/scale.md",
+            "ask their person what their signet doctor says; the lists of a hub are in docs/scale.md",
         );
     }
     match count {
@@ -155,7 +173,7 @@ pub(super) fn crossing(seen: &Inspection) -> CheckResult {
 fn told_to(agents: &[&str]) -> String {
     let agents = agents.iter().take(NAMED).copied().collect::<Vec<_>>();
     format!(
-        "ask their person whether the server there runs, and to make the mailbox if there is none, by `nats setup {}`",
+        "ask their person whether the server there runs, and to make the mailbox if there is none, by their signet nats setup {}",
         agents.join(" ")
     )
 }

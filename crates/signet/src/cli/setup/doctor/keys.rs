@@ -205,7 +205,7 @@ fn persons_keys(home: &Home) -> CheckResult {
     match here.is_empty() {
         true => check.well("they are not on this machine"),
         false => check.advice(
-            format!("{} lies in this home", here.join(" and ")), 
+            format!("{} in this home", here.join(" and ")),
                 "whoever takes over this machine can decide as the person, not only as the agent",
                 "signet key stash DIR  # moves it to a stick; then name it with --key or --root when it is asked for",
         ),

@@ -19,9 +19,15 @@ pub(super) fn cluster(scene: &Scene, seen: &Inspection) -> CheckResult {
     let nats = &scene.config.nats;
     if let Some(error) = seen.closed.first() {
         let next = next_for(&scene.home, &scene.config, error);
+        let all: Vec<String> = seen
+            .closed
+            .iter()
+            .take(NAMED)
+            .map(ToString::to_string)
+            .collect();
         return check.warning(
-            error,
-            "the daemon is connected to another of its servers, and cannot change over to this one",
+            all.join("; "),
+            "a daemon that is connected to another of its servers cannot change over when that one fails",
             &next,
         );
     }
@@ -176,7 +182,7 @@ pub(super) fn none(
     why: &NoMailbox,
     setup: &str,
 ) -> (String, String) {
-    let see = "signet doctor  # the check `domain` says what to do";
+    let see = "do what the check `domain` says";
     match (why, &seen.facts.cluster) {
         (NoMailbox::NotMade(why), _) => (format!("there is none: {why}"), setup.to_owned()),
         (NoMailbox::NoJetStream, _) => (
@@ -199,5 +205,7 @@ pub(super) fn none(
     }
 }
 
+/// So many servers that let nobody in are named.
+const NAMED: usize = 3;
 const NOWHERE: &str =
     "no mail is kept for this agent: senders keep it, and must be up when this daemon is back";

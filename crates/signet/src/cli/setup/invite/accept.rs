@@ -103,11 +103,12 @@ pub(crate) fn accept(args: &AcceptArgs, home: Option<PathBuf>) -> Result<(), Cli
     }
     if !met {
         anstream::eprintln!(
-            "{} is reached at {}, and this agent uses {}: unless these are one NATS network, no message passes. \
-             Use theirs: {}; with the login that they give you: {}",
+            "{} is reached at {}, and this agent uses {}: messages pass if these are one NATS network, as behind one hub or in one \
+             cluster, and {} then shows a session. Otherwise use theirs: {}; with the login that they give you: {}",
             peer.agent,
             nats_of(&invitation).join(", "),
             own.join(", "),
+            hint::typed("signet status"),
             hint::typed("signet up --nats URL"),
             hint::typed("signet up --login -")
         );

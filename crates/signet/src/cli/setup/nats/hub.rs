@@ -110,6 +110,13 @@ pub(super) fn run(args: &HubArgs) -> Result<(), CliError> {
         print(&format!("hub      {}\n", changed(args, &settings)))?;
     }
     lines.write()?;
+    for file in line_files::left_behind(args, &settings) {
+        print(&format!(
+            "line     {}: of a household that is out; it may go: rm {}\n",
+            file.display(),
+            hint::word(&file)
+        ))?;
+    }
     if !args.add.is_empty() {
         print(needed(&settings))?;
     }

@@ -123,7 +123,8 @@ fn refused(error: Error) -> CliError {
             "name the home whose [nats.tls] has `ca`, `cert` and `key`: --home DIR; or a context that names them: --context NAME"
         }
         Error::Setup { .. } => {
-            "is JetStream enabled for the account, and may this login use $JS.API.>? signet nats config"
+            "is JetStream enabled for the account, may this login use $JS.API.> (signet nats config), and are most of a cluster's \
+             servers up? If config.toml names a `domain`, the check `domain` of signet doctor says whether it answers"
         }
         Error::LoginRefused { .. } => "give --nkey or --creds of an administrator of the server",
         Error::Disconnected

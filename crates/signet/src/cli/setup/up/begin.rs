@@ -76,7 +76,7 @@ pub(super) fn refuse_taken(args: &UpArgs, home: &Home) -> Result<(), CliError> {
     let known = known
         .filter(|peer| peer.peer == agent.as_str())
         .find_map(|peer| peer.fingerprint);
-    let login = match OwnServer::of(&other) {
+    let login = match OwnServer::used_by(&other)? {
         Some(server) => server.login_of(agent)?,
         None => None,
     };

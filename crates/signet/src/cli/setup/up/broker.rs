@@ -126,8 +126,8 @@ impl FoundServer<'_> {
     /// Uses the server of another home of this user, which gives a login, and is the other home's to end.
     pub(super) fn beside(&self, other: &Home) -> Result<(), CliError> {
         let config = load(other)?;
-        let Some(own) = OwnServer::of(other) else {
-            // The other home has no server of its own. The server that it uses lets in whom its
+        let Some(own) = OwnServer::used_by(other)? else {
+            // The other home uses no server of its own. The server that it uses lets in whom its
             // administrator chooses: so no login is made here.
             return self.named(&config.nats.servers.join(","), "");
         };
@@ -174,7 +174,7 @@ impl FoundServer<'_> {
                 "this login is for {}, and this home is that of {agent}",
                 login.agent
             );
-            let next = "ask for one for this agent, which `invite --login ID` makes on the server's machine";
+            let next = "ask for one for this agent, made on the server's machine by their signet invite --login ID";
             return Err(CliError::refused(what, next));
         }
         // Write the server addresses first: that fails if the configuration, as a person edited it, has no place for them. The

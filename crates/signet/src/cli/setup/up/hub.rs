@@ -90,11 +90,9 @@ pub(super) fn refuse_foreign_server(args: &JoinArgs, home: &Home) -> Result<(), 
         return Ok(());
     }
     let variable = std::env::var("NATS_URL").is_ok_and(|url| !url.trim().is_empty());
-    let is_foreign = match (OwnServer::of(home), servers_of(home)?) {
-        (Some(own), Some(servers)) => servers != [own.url()?],
-        (Some(_), None) => false,
-        (None, Some(_)) => true,
-        (None, None) => variable,
+    let is_foreign = match OwnServer::of(home) {
+        Some(_) => OwnServer::used_by(home)?.is_none(),
+        None => servers_of(home)?.is_some() || variable,
     };
     if !is_foreign {
         return Ok(());
@@ -135,9 +133,9 @@ pub(super) fn take_reply_prefix(home: &Home, keeper: &Home) -> Result<(), CliErr
     if home.path() == keeper.path() && !others.is_empty() {
         let others: Vec<&str> = others.iter().map(AgentId::as_str).collect();
         anstream::eprintln!(
-            "warning: {} log in to the same server, and each needs {setting} in [nats] of its config.toml\n  next: {}",
+            "warning: the other agents of this server need {setting} in [nats] of their config.toml: {}\n  next: {}",
             others.join(", "),
-            "write it there, and start the daemon anew; on this machine signet up --beside this home, in the other's, does both"
+            "write it there, or on this machine have signet up --beside, with this home, write it; then start each daemon anew"
         );
     }
     Ok(())
@@ -181,26 +179,15 @@ impl HubMember<'_> {
                 (own, access)
             }
         };
-        let since = own.log_length();
-        let told = HubTold {
-            access: (*hub).clone(),
-            own,
-            since,
-        };
-        match told.own.joined(&hub)? {
-            Some(access) => {
-                self.restart(&told.own, Some(access))?;
-                Ok(Some(told))
-            }
-            None => {
-                print(&format!(
-                    "hub      {}, as {}, which it is a leaf of\n",
-                    hub.hub.address(),
-                    hub.household
-                ))?;
-                Ok(None)
-            }
+        let length = own.log_length();
+        let joined = own.joined(&hub)?;
+        // A server that runs, and is a leaf of that hub already, says nothing new.
+        let since = (joined.is_some() || !own.is_running()).then_some(length);
+        if let Some(access) = joined {
+            self.restart(&own, Some(access))?;
         }
+        let access = *hub;
+        Ok(Some(HubTold { access, own, since }))
     }
 
     fn restart(&self, own: &OwnServer, hub: Option<HubAccess>) -> Result<(), CliError> {
@@ -251,7 +238,8 @@ impl HubMember<'_> {
 pub(super) struct HubTold {
     access: HubAccess,
     own: OwnServer,
-    since: usize,
+    /// The length of the server's log before it was started; `None` where it ran on.
+    since: Option<usize>,
 }
 
 impl HubTold {
@@ -264,7 +252,11 @@ impl HubTold {
             "tail -n 20 {}  # says more; a nats-server of another version than the hub's may be the cause",
             hint::word(&self.own.log_file())
         );
-        let (what, next) = match self.own.hub_state(self.since) {
+        let state = match self.since {
+            Some(since) => self.own.hub_state(since),
+            None => self.own.hub_state_now().unwrap_or(HubState::Away),
+        };
+        let (what, next) = match state {
             HubState::Connected => {
                 let agents = agents.join(", ");
                 return print(&format!(
@@ -285,6 +277,18 @@ impl HubTold {
             HubState::Closed => (
                 format!("the hub at {address} takes the connection, and it ends again"),
                 look.as_str(),
+            ),
+            HubState::Contested => (
+                format!(
+                    "the hub at {address} throws this server out for another that logs in as {household}"
+                ),
+                "let one server of the household alone join; in the other home: their signet up --leave; its agents then come by \
+                 signet up --beside, or by signet invite --login",
+            ),
+            HubState::Nameless => (
+                format!("this machine finds no address for the hub at {address}"),
+                "wait, if this machine is off the network: the server goes on trying; else ask whoever keeps the hub for a line \
+                 with another address",
             ),
             HubState::Away => (
                 format!("the hub at {address} does not answer yet"),

@@ -18,6 +18,7 @@ use signet_driver::find_nats_server;
 use signet_proto::ids::AgentId;
 use zeroize::Zeroizing;
 
+use super::config::servers_of;
 use super::removal::remove;
 use crate::cli::CliError;
 use crate::cli::nats::conf::{SERVER_NAME, ServerConf, User, is_quotable};
@@ -60,6 +61,16 @@ impl OwnServer {
     pub(in crate::cli) fn of(home: &Home) -> Option<Self> {
         let server = Self::at(home);
         server.facts_file().exists().then_some(server)
+    }
+
+    /// The server of `home`, if it has one, and its configuration names no other: a home may have moved to another since.
+    pub(super) fn used_by(home: &Home) -> Result<Option<Self>, CliError> {
+        let Some(own) = Self::of(home) else {
+            return Ok(None);
+        };
+        let url = own.url()?;
+        let is_used = servers_of(home)?.is_none_or(|servers| servers == [url]);
+        Ok(is_used.then_some(own))
     }
 
     /// Makes the directory of a new one that listens at `listen`, or at a free port on loopback.

@@ -53,7 +53,7 @@ fn a_hub_that_turns_a_household_out_takes_it_back_and_dies_is_told_of_by_doctor(
     std::fs::remove_file(hub.dir.path().join("house-one.line")).unwrap();
     hub.keep(&["--again", "house-one"]);
     let (same, _) = machine.goes_on_by("alice", &hub.line("house-one"));
-    assert!(same.contains("which it is a leaf of"), "{same}");
+    assert!(same.contains(", as house-one with "), "{same}");
     hub.dies();
     let found = leaf(&machine, "alice", "the hub does not answer");
     assert_eq!(found["health"], "warning", "{found}");
@@ -66,6 +66,26 @@ fn a_hub_that_turns_a_household_out_takes_it_back_and_dies_is_told_of_by_doctor(
     assert_eq!(found["health"], "well", "{found}");
     let said = machine.joins("alice", &other.line("house-nine"));
     assert!(said.contains("as house-nine with alice"), "{said}");
+}
+
+/// The hub takes one connection of a household alone, and the servers of both homes make it anew within a second.
+#[test]
+fn a_second_server_that_joins_by_the_line_of_a_household_is_told_of_in_the_first_until_it_leaves() {
+    let hub = Hub::of(&["house-one=alice,al"]);
+    let machine = Machine::new();
+    machine.joins("alice", &hub.line("house-one"));
+    leaf(&machine, "alice", "and the line stands");
+    machine.begins_by("al", &hub.line("house-one"));
+    let found = leaf(&machine, "alice", "throws it out for another server");
+    assert_eq!(found["health"], "warning", "{found}");
+    let next = found["next"].as_str().unwrap();
+    assert!(next.starts_with("in the other home: "), "{found}");
+    machine.done("al", &["up", "--background", "--leave"]);
+    leaf(&machine, "alice", "and the line stands");
+    machine.done("al", &["down"]);
+    let beside = machine.beside("al", "alice");
+    let beside: Vec<&str> = beside.iter().map(String::as_str).collect();
+    machine.done("al", &beside);
 }
 
 #[test]
@@ -144,7 +164,7 @@ fn households_behind_a_hub_with_lists_of_two_tokens_take_that_prefix_and_talk() 
     assert!(is_set("alice"), "{said}");
     assert!(said.contains("runs with the prefix of before"), "{said}");
     assert!(
-        said.contains("warning: al log in to the same server"),
+        said.contains("in [nats] of their config.toml: al\n"),
         "{said}"
     );
     let again = machine.types("alice", &next(&said));

@@ -128,7 +128,7 @@ impl LineFault {
             ),
             Self::PlainText => CliError::refused(
                 "this line names a hub without TLS, and whoever reads the network would have the household's password",
-                "ask whoever keeps the hub for a line with tls://, as signet nats hub makes it",
+                "ask whoever keeps the hub for a line with tls://, as their signet nats hub makes it",
             ),
         }
     }

@@ -30,8 +30,7 @@ impl Lines {
         settings: &HubSettings,
         households: &[HouseholdName],
     ) -> Result<Self, CliError> {
-        let beside = args.file.parent().unwrap_or(Path::new("")).to_owned();
-        let folder = args.lines.clone().unwrap_or(beside);
+        let folder = folder(args);
         let authority = settings.authority.as_deref();
         let authority = authority.filter(|_| !households.is_empty());
         let authority = authority.map(file::authority).transpose()?;
@@ -64,6 +63,26 @@ impl Lines {
     }
 }
 
+/// The files with the lines of households that were turned out: no hub takes these lines any more.
+pub(super) fn left_behind(args: &HubArgs, settings: &HubSettings) -> Vec<PathBuf> {
+    let is_out = |name: &&HouseholdName| !settings.households.iter().any(|one| one.name == **name);
+    let files = args
+        .remove
+        .iter()
+        .filter(is_out)
+        .map(|name| line_file(&folder(args), name));
+    files.filter(|file| file.is_file()).collect()
+}
+
+fn folder(args: &HubArgs) -> PathBuf {
+    let beside = args.file.parent().unwrap_or(Path::new("")).to_owned();
+    args.lines.clone().unwrap_or(beside)
+}
+
+fn line_file(folder: &Path, household: &HouseholdName) -> PathBuf {
+    folder.join(format!("{household}.line"))
+}
+
 impl NewLine {
     fn of(
         household: &HubHousehold,
@@ -71,7 +90,7 @@ impl NewLine {
         authority: Option<HubAuthority>,
         folder: &Path,
     ) -> Result<Self, CliError> {
-        let file = folder.join(format!("{}.line", household.name));
+        let file = line_file(folder, &household.name);
         if file.symlink_metadata().is_ok() {
             let what = format!("{} is there already", file.display());
             let next = format!(

@@ -2,23 +2,29 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use signet_proto::ids::AgentId;
 use zeroize::Zeroizing;
 
-use super::hub_log::{HubState, state_of};
+use super::hub_log::{HubState, is_contested, since_last_event, state_of};
 use super::{Facts, OwnServer, program, version};
 use crate::cli::CliError;
 use crate::cli::setup::nats::hub::line::HubAccess;
 use crate::cli::setup::up::interrupt::Interrupts;
 use crate::cli::setup::up::removal::remove;
 use crate::files::private;
+use crate::hint;
 
 impl Facts {
     /// Refuses a login for an agent that the line does not name: mail to it could leave the household, and at the hub it is
-    /// nobody. It cannot be told to a server that runs either.
-    pub(super) fn refuse_beyond_the_line(&self, agent: &AgentId) -> Result<(), CliError> {
+    /// nobody. It cannot be told to a server that runs either. `keeper` is the home of this server.
+    pub(super) fn refuse_beyond_the_line(
+        &self,
+        agent: &AgentId,
+        keeper: &Path,
+    ) -> Result<(), CliError> {
         let Some(hub) = self.hub.as_ref().filter(|hub| !hub.agents.contains(agent)) else {
             return Ok(());
         };
@@ -26,9 +32,10 @@ impl Facts {
         let what = format!(
             "{agent} is no agent of {household} at the hub that this NATS server is a leaf of"
         );
+        let home = hint::word(keeper);
         let next = format!(
-            "whoever keeps the hub makes a line that names it (signet nats hub --remove {household} --add {household}=…,{agent}); then: \
-             signet up --join @FILE"
+            "whoever keeps the hub makes a line that names it, by their signet nats hub --file HUB.CONF --remove {household} --add \
+             {household}=…,{agent}; the home of this server takes it: signet up --home {home} --join @FILE; then repeat this command"
         );
         Err(CliError::refused(what, next))
     }
@@ -125,7 +132,20 @@ impl OwnServer {
         // The file begins anew at a certain size, and then what was said of the connection stands in one before.
         let before = self.full_logs().into_iter().rev();
         let mut logs = std::iter::once(self.log_file()).chain(before);
-        logs.find_map(|log| state_of(&std::fs::read_to_string(log).ok()?))
+        logs.find_map(|log| {
+            let said = std::fs::read_to_string(&log).ok()?;
+            let state = state_of(&said)?;
+            // The servers that log in as one household throw each other out within seconds: what stands now may not stand then.
+            let is_new = || {
+                let written = log.metadata().and_then(|facts| facts.modified()).ok()?;
+                let stands_for = since_last_event(&said) + written.elapsed().unwrap_or_default();
+                Some(stands_for < CONTESTED)
+            };
+            match state == HubState::Connected && is_contested(&said) && is_new()? {
+                true => Some(HubState::Contested),
+                false => Some(state),
+            }
+        })
     }
 
     /// The length of its log.
@@ -198,6 +218,8 @@ const DENY: &str = "      \
 /// The configuration names it.
 pub(super) const LEAF: &str = "leaf.conf";
 const AUTHORITY: &str = "hub-ca.pem";
+/// A connection that has stood for so long is no longer thrown out for another.
+const CONTESTED: Duration = Duration::from_secs(10);
 /// How long the hub may take to let the server in.
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -29,7 +29,8 @@ impl OwnServer {
         nkey: &str,
     ) -> Result<LoginResult, CliError> {
         let mut facts = self.facts()?;
-        facts.refuse_beyond_the_line(agent)?;
+        let keeper = self.directory.parent().unwrap_or(&self.directory);
+        facts.refuse_beyond_the_line(agent, keeper)?;
         let before = facts.users.insert(agent.clone(), nkey.to_owned());
         // The store has room for `SHARES` mailboxes of a gigabyte each, which `signet nats setup --mailbox-mib` may give them,
         // and a running server takes over no greater limit.
