@@ -141,7 +141,13 @@ fn mailbox(scene: &Scene, seen: &Inspection) -> Vec<CheckResult> {
     let held = match &seen.mailbox {
         None => return vec![check.well("none is wanted: mailbox = \"core\" in config.toml")],
         Some(Err(why)) => {
-            let setup = next_for_mailbox(&scene.home, &scene.config);
+            let setup = match &scene.config.nats.domain {
+                Some(domain) if seen.facts.domain.as_ref() != Some(domain) => format!(
+                    "whoever keeps the JetStream domain {domain} makes it, by their signet nats setup {}",
+                    scene.config.agent.agent
+                ),
+                _ => next_for_mailbox(&scene.home, &scene.config),
+            };
             let (found, next) = servers::none(scene, seen, why, &setup);
             let means = "senders keep what is sent while this daemon is away, and must be up when it is back";
             return vec![check.fault(found, means, &next)];
