@@ -935,7 +935,7 @@ export type Status = {
     alarms?: number;
     /** What the clock says, where it stands outside the dates of the certificate. */
     clock?: Clock | null;
-    /** What of the configuration as it is written is not in force. */
+    /** The sections of the configuration that were changed and are not in force. */
     "config-waits"?: ConfigWaits;
     /** Whether it is connected to a server. */
     connected: boolean;

@@ -92,7 +92,7 @@ pub struct Private {
     /// The command that tells the person, where the configuration names one.
     #[serde(default)]
     pub notify: Option<NotifyState>,
-    /// What of the configuration as it is written is not in force.
+    /// The sections of the configuration that were changed and are not in force.
     #[serde(default)]
     pub config_waits: ConfigWaits,
 }

@@ -132,7 +132,7 @@ impl DaemonState {
         }
     }
 
-    /// What of the configuration as it is written now is not in force.
+    /// The sections of the configuration that were changed and are not in force.
     pub(super) fn config_waits(&mut self) -> ConfigWaits {
         self.settings.waits(self.keys.home())
     }

@@ -15,7 +15,7 @@ pub(super) struct LiveConfig {
     config: Config,
     /// Why the one that was read last is not in force.
     fault: Option<String>,
-    /// What is not in force of the file with this stamp.
+    /// The sections of the file with this stamp that are not in force.
     waits: Option<(ConfigStamp, ConfigWaits)>,
 }
 
@@ -76,7 +76,7 @@ impl LiveConfig {
         })
     }
 
-    /// What of the file of `home`, as it is written now, is not in force; nothing of a file that has a fault.
+    /// The sections of the file of `home`, as it is written now, that are not in force; none of a file that has a fault.
     pub(super) fn waits(&mut self, home: &Home) -> ConfigWaits {
         // Read the file and its schemas only when they can be others: the status is asked for again and again.
         let stamp = ConfigStamp::of(&home.config_file());
@@ -126,8 +126,8 @@ impl LiveConfig {
         self.config.notify = new.notify;
         self.config.policy = new.policy;
         self.config.carriers = new.carriers;
-        self.waits = None;
         self.config.card = new.card;
+        self.waits = None;
     }
 }
 

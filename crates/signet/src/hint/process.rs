@@ -112,7 +112,7 @@ impl ProcessContext {
                 .chars()
                 .next_back()
                 .is_none_or(|c| c.is_whitespace() || "`'\"(".contains(c))
-                // What somebody else is to type, or typed, is typed at another home.
+                // A command that somebody else is to type, or typed, is typed at another home.
                 && !before.trim_end_matches('`').ends_with(THEIRS);
             let verb = command.get(NAME.len()..).and_then(|rest| self.verb(rest));
             match verb.filter(|_| begins) {

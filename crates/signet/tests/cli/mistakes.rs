@@ -162,7 +162,7 @@ impl Machine {
                     mistake.what, mistake.code, mistake.step
                 ));
             }
-            // What somebody else types is not for this machine's shell.
+            // A command that somebody else types is not for this machine's shell.
             let own = steps.iter().map(|step| step.replace("their signet ", ""));
             if own
                 .into_iter()

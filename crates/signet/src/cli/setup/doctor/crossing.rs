@@ -86,8 +86,8 @@ fn of_own(
         ),
         HubState::Contested => (
             "the hub throws it out for another server that logs in as this household, and that one for it",
-            "in the other home: their signet up --leave; its agents then come by signet up --beside, or by signet invite --login. If \
-             nobody of the household has another, ask whoever keeps the hub for another line"
+            "in the other home: their signet up --leave; its agents then come by their signet up --beside, or by \
+             signet invite --login here. If nobody of the household has another, ask whoever keeps the hub for another line"
                 .to_owned(),
         ),
         HubState::Nameless => (
@@ -147,25 +147,34 @@ pub(super) fn crossing(seen: &Inspection) -> CheckResult {
             ),
         };
     }
-    if !silent.is_empty() && count == 0 && seen.facts.is_leaf {
-        return check.warning(
-            format!("no mailbox answers for {}, though somebody listens there; {answer}", listed(&silent)),
-            "messages to them wait here: the hub hangs, or the servers of their households do; or a hub between does not let the \
-             word of their mailboxes back to this agent; or their daemons read without a mailbox",
-            "see that the hub runs and answers; the lists of a hub are in docs/scale.md",
-        );
-    }
     if !silent.is_empty() {
-        return check.advice(
-            format!("no mailbox answers for {}, though somebody listens there; {answer}", listed(&silent)),
-            "their daemons read without a mailbox; or a hub between does not let the word of the mailbox back to this agent, which \
-             is sent for as _INBOX_… and never comes",
-            "ask their person what their signet doctor says; the lists of a hub are in docs/scale.md",
+        let found = format!(
+            "no mailbox answers for {}, though somebody listens there; {answer}",
+            listed(&silent)
         );
+        return without_answer(check, found, count == 0 && seen.facts.is_leaf);
     }
     match count {
         0 => check.well("no peer was asked"),
         _ => check.well(answer),
+    }
+}
+
+/// Somebody listens, and no mailbox answers; `is_all` says that none does of those beyond the hub.
+fn without_answer(check: DoctorCheck, found: String, is_all: bool) -> CheckResult {
+    match is_all {
+        true => check.warning(
+            found,
+            "messages to them wait here: the hub hangs, or the servers of their households do; or a hub between does not let the \
+             word of their mailboxes back to this agent; or their daemons read without a mailbox",
+            "see that the hub runs and answers; the lists of a hub are in docs/scale.md",
+        ),
+        false => check.advice(
+            found,
+            "their daemons read without a mailbox; or a hub between does not let the word of the mailbox back to this agent, which \
+             is sent for as _INBOX_… and never comes",
+            "ask their person what their signet doctor says; the lists of a hub are in docs/scale.md",
+        ),
     }
 }
 

@@ -283,7 +283,7 @@ impl HubTold {
                     "the hub at {address} throws this server out for another that logs in as {household}"
                 ),
                 "let one server of the household alone join; in the other home: their signet up --leave; its agents then come by \
-                 signet up --beside, or by signet invite --login",
+                 their signet up --beside, or by signet invite --login here",
             ),
             HubState::Nameless => (
                 format!("this machine finds no address for the hub at {address}"),
