@@ -1,5 +1,6 @@
 //! The same agent-id twice on a server without logins, and a daemon that is killed and comes back to its own mailbox.
 
+use std::io::{BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -69,6 +70,9 @@ fn killed_with_9_a_daemon_reads_its_mailbox_again_within_ten_seconds_and_nobody_
     let (alice, mut bob) = house.alice_and_bob_with_mailboxes();
     alice.ping(&bob);
     for n in 0..5 {
+        eventually("the server can be trusted with the next message", || {
+            (!would_pass_over(&house)).then_some(())
+        });
         bob.kill();
         // A message that the server gives to a connection before it has noticed its end comes again after 30 s.
         eventually("the server has noticed", || {
@@ -105,7 +109,7 @@ fn a_thief_at_the_mailbox_of_a_daemon_that_does_not_run_is_found_by_the_doctor()
         "CONNECT {{}}\r\nSUB stolen 1\r\nPUB $JS.API.CONSUMER.MSG.NEXT.AGENT_INBOX.agent-bob stolen {}\r\n{request}\r\n",
         request.len()
     );
-    std::io::Write::write_all(&mut &thief, pull.as_bytes()).unwrap();
+    (&thief).write_all(pull.as_bytes()).unwrap();
     let found = eventually("the doctor sees it", || {
         Some(reader(&bob)).filter(|found| found["health"] == "fault")
     });
@@ -116,6 +120,20 @@ fn a_thief_at_the_mailbox_of_a_daemon_that_does_not_run_is_found_by_the_doctor()
             .contains("no daemon of this home"),
         "{found}"
     );
+}
+
+/// Whether this server might keep the next message to itself. While a message is not settled, nats-server 2.10.25 passes over
+/// some of those behind it (2.10.26: "Consumer skips some messages"); they arrive with the next copy, a minute later.
+fn would_pass_over(house: &House) -> bool {
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", house.server.port())).unwrap();
+    let question = "CONNECT {}\r\nSUB told 1\r\nPUB $JS.API.CONSUMER.INFO.AGENT_INBOX.agent-bob told 0\r\n\r\n";
+    stream.write_all(question.as_bytes()).unwrap();
+    let mut said = String::new();
+    let mut lines = BufReader::new(stream);
+    while !said.contains("num_ack_pending") {
+        assert_ne!(lines.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    said.contains(r#""version":"2.10.25""#) && !said.contains(r#""num_ack_pending":0"#)
 }
 
 pub(super) fn is_read_by(home: &Home, who: &str) {

@@ -46,7 +46,13 @@ fn an_agent_that_only_a_websocket_lets_out_is_set_up_and_looked_at_and_talks_as_
     let found = alice.json(&["doctor"]);
     for check in ["broker", "permissions", "mailbox"] {
         let of_check = found.iter().find(|finding| finding["check"] == check);
-        assert_eq!(of_check.unwrap()["health"], "well", "{found:?}");
+        let of_check = of_check.unwrap();
+        let is_faulty = of_check["found"]
+            .as_str()
+            .unwrap()
+            .ends_with("nats-server 2.10.25");
+        let health = if is_faulty { "warning" } else { "well" };
+        assert_eq!(of_check["health"], health, "{found:?}");
     }
     house.server.kill();
     for home in [&alice, &bob] {

@@ -36,6 +36,12 @@ pub(super) fn all(scene: &mut Scene) -> Vec<CheckResult> {
                         "no message arrives or leaves until the daemon connects, at most half a minute after the server is back",
                         &told_where(scene.home.path()),
                 ),
+                _ if seen.version == PASSES_OVER && seen.mailbox.is_some() => check.warning(
+                    format!("{} answers, nats-server {}", seen.server, seen.version),
+                    "this version passes over mail that lies in a mailbox behind other mail; it arrives with its sender's next copy, \
+                     about a minute late",
+                    "install nats-server 2.10.26 or newer on the machine of that server, and start it anew",
+                ),
                 _ => check.well(format!("{} answers, nats-server {}", seen.server, seen.version)),
             };
             let mut findings = vec![
@@ -70,6 +76,9 @@ fn without(scene: &Scene) -> CheckResult {
         }
     }
 }
+
+/// Its store takes a wrong message for the last one of a subject once the last one was removed; 2.10.24 and 2.10.26 do not.
+const PASSES_OVER: &str = "2.10.25";
 
 type Explain = Box<dyn FnOnce(DoctorCheck) -> CheckResult>;
 
