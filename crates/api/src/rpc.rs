@@ -107,7 +107,7 @@ pub fn batch(answers: &[String]) -> Option<String> {
 }
 
 /// A call that wants no answer: a request without id.
-pub fn notification(method: &str, params: &Value) -> String {
+pub fn notification(method: &str, params: &(impl fmt::Display + ?Sized)) -> String {
     let method = Value::from(method);
     format!("{{\"jsonrpc\":\"2.0\",\"method\":{method},\"params\":{params}}}")
 }
@@ -199,16 +199,21 @@ impl Id {
     }
 
     /// A whole response.
-    pub fn answer(&self, result: &Result<Value, ApiError>) -> String {
+    pub fn answer<T: fmt::Display>(&self, result: &Result<T, ApiError>) -> String {
         match result {
             Ok(result) => self.result(result),
-            // `to_value` cannot fail here: an error holds nothing that JSON cannot express.
-            Err(error) => self.error(&serde_json::to_value(error).unwrap_or_default()),
+            Err(error) => self.refusal(error),
         }
     }
 
+    /// A whole response that refuses the call.
+    pub fn refusal(&self, error: &ApiError) -> String {
+        // `to_value` cannot fail here: an error holds nothing that JSON cannot express.
+        self.error(&serde_json::to_value(error).unwrap_or_default())
+    }
+
     /// A whole response with the `result` of any protocol that stands on JSON-RPC.
-    pub fn result(&self, result: &Value) -> String {
+    pub fn result(&self, result: &(impl fmt::Display + ?Sized)) -> String {
         let id = &self.0;
         format!("{{\"jsonrpc\":\"2.0\",\"result\":{result},\"id\":{id}}}")
     }

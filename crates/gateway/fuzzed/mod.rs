@@ -38,11 +38,11 @@ use crate::{config, outgoing, tokens};
 pub fn rpc_body(body: &[u8]) -> Option<String> {
     let of_nothing = |item: Item| match item {
         Item::Ignored => None,
-        Item::Faulty(id, error) => Some(id.answer(&Err(error))),
+        Item::Faulty(id, error) => Some(id.refusal(&error)),
         Item::Call(asked) => Some(asked.id?.answer(&Ok(Value::Null))),
     };
     match rpc::read::parse(body) {
-        Err(error) => Some(Id::null().answer(&Err(error))),
+        Err(error) => Some(Id::null().refusal(&error)),
         Ok(Incoming::One(item)) => of_nothing(item),
         Ok(Incoming::Batch(items)) => {
             let answers: Vec<String> = items.into_iter().filter_map(of_nothing).collect();

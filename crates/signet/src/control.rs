@@ -20,6 +20,6 @@ mod tests;
 pub use address::{Address, ServerError};
 pub use caller::{Narrowing, SocketCaller};
 pub use connection::{Notifier, RawCall};
-pub use reply::ReplySender;
+pub use reply::{CallAnswer, ReplySender, text_of_note};
 pub use server::ControlServer;
 pub use signet_api::{ApiError, Client, ClientError};

@@ -8,7 +8,7 @@ use signet_proto::node::Notice;
 use tracing::{error, warn};
 
 use super::{NotifyHook, SystemJournal};
-use crate::control::Notifier;
+use crate::control::{Notifier, text_of_note};
 use crate::hint::typed;
 
 /// Who is told.
@@ -55,7 +55,7 @@ impl Audience {
                 attention.text
             ),
         }
-        let told = serde_json::to_value(&attention).unwrap_or_default();
+        let told = text_of_note(&attention);
         self.followers
             .retain(|follower| follower.notify(ATTENTION, &told).is_ok());
         // The followers above got the hint as it is: a program such as `signet watch` adds its own program name and

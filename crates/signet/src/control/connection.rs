@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use serde_json::value::RawValue;
 use signet_api::ApiError;
 use signet_api::rpc::{self, Asked, Id, Incoming, Item};
 use signet_json::Value;
@@ -20,7 +21,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::caller::{Narrowing, SocketCaller};
-use super::reply::ReplySender;
+use super::reply::{CallAnswer, ReplySender};
 use super::slots::SocketSlot;
 
 /// What a client asks of the daemon: its parameters are not read yet.
@@ -65,7 +66,7 @@ impl Notifier {
     ///
     /// # Errors
     /// When the client is gone or is closed now.
-    pub fn notify(&self, method: &str, params: &Value) -> Result<(), ClientGone> {
+    pub fn notify(&self, method: &str, params: &RawValue) -> Result<(), ClientGone> {
         self.queue
             .try_send(rpc::notification(method, params))
             .map_err(|error| {
@@ -288,15 +289,14 @@ impl ClientConnection<'_> {
     async fn refuse_long_line(&mut self) -> Result<(), ConnectionEnd> {
         let fault = format!("send lines of at most {} bytes", self.limits.line);
         let error = ApiError::invalid_request().with_fault(fault);
-        self.write_some(Some(Id::null().answer(&Err(error))))
-            .await?;
+        self.write_some(Some(Id::null().refusal(&error))).await?;
         Err(ConnectionEnd::LongLine)
     }
 
     /// Writes one line without waiting for the client; one that does not read it sees the connection end.
     fn say_that_the_place_is_needed(&self) {
         let error = ApiError::place_needed();
-        let line = format!("{}\n", Id::null().answer(&Err(error)));
+        let line = format!("{}\n", Id::null().refusal(&error));
         // The client has to leave at once and may be one that does not read: so do not wait for it here.
         let _ = self.writer.try_write(line.as_bytes());
     }
@@ -312,7 +312,7 @@ impl ClientConnection<'_> {
 
 enum PendingCall {
     Known(ApiError),
-    Called(oneshot::Receiver<Result<Value, ApiError>>),
+    Called(oneshot::Receiver<CallAnswer>),
 }
 
 /// Calls in one line, so that a line of a megabyte cannot ask for an answer of many.

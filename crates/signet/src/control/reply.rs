@@ -1,19 +1,29 @@
 //! Where the answer to a call goes: exactly one, whatever becomes of the daemon meanwhile.
 
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use signet_api::ApiError;
-use signet_json::Value;
 use tokio::sync::oneshot;
+
+/// What a call is answered with: the text of its result, written once and copied as it stands.
+pub type CallAnswer = Result<Box<RawValue>, ApiError>;
+
+/// The text of what a client is told unasked.
+pub fn text_of_note(told: &impl Serialize) -> Box<RawValue> {
+    // What the daemon tells of holds nothing that JSON cannot express.
+    to_raw_value(told).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
 
 /// Takes the one answer to a call. A reply that is dropped without an answer says why there is none:
 /// that nothing was done, or, from [`ReplySender::in_doubt`] on, that nobody knows.
 pub struct ReplySender {
-    answer: Option<oneshot::Sender<Result<Value, ApiError>>>,
+    answer: Option<oneshot::Sender<CallAnswer>>,
     otherwise: ApiError,
 }
 
 impl ReplySender {
     /// A reply, and where its answer comes out.
-    pub fn new() -> (Self, oneshot::Receiver<Result<Value, ApiError>>) {
+    pub fn new() -> (Self, oneshot::Receiver<CallAnswer>) {
         let (answer, answered) = oneshot::channel();
         let reply = Self {
             answer: Some(answer),
@@ -34,7 +44,7 @@ impl ReplySender {
     }
 
     /// The answer. Whoever called may have gone.
-    pub fn send(mut self, result: Result<Value, ApiError>) {
+    pub fn send(mut self, result: CallAnswer) {
         if let Some(answer) = self.answer.take() {
             let _ = answer.send(result);
         }
@@ -51,7 +61,6 @@ impl Drop for ReplySender {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use signet_api::Reason;
 
     use super::*;
@@ -91,7 +100,7 @@ mod tests {
     #[test]
     fn an_answer_is_given_once() {
         let (reply, mut answered) = ReplySender::new();
-        reply.send(Ok(json!(1)));
-        assert_eq!(answered.try_recv().unwrap(), Ok(json!(1)));
+        reply.send(Ok(to_raw_value(&1).unwrap()));
+        assert_eq!(answered.try_recv().unwrap().unwrap().get(), "1");
     }
 }

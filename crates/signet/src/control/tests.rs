@@ -113,7 +113,7 @@ async fn perform_all(mut calls: mpsc::Receiver<RawCall>) {
     let mut turn = 0..;
     while let Some(call) = calls.recv().await {
         match call.method.as_str() {
-            "turn" => call.reply.send(Ok(json!(turn.next()))),
+            "turn" => call.reply.send(Ok(text_of_note(&turn.next()))),
             // This call is never answered, and its reply is kept, so that the client waits.
             "hang" => {
                 tokio::spawn(async move {
@@ -124,19 +124,19 @@ async fn perform_all(mut calls: mpsc::Receiver<RawCall>) {
             "slow" => {
                 tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_millis(200)).await;
-                    call.reply.send(Ok(json!("slow")));
+                    call.reply.send(Ok(text_of_note(&"slow")));
                 });
             }
             "forget" => drop(call.reply),
             "count" => {
-                call.reply.send(Ok(json!("counting")));
+                call.reply.send(Ok(text_of_note(&"counting")));
                 let up_to = call.params[0].as_u64().unwrap();
                 let told =
-                    (0..up_to).map(|number| call.notifier.notify("number", &json!([number])));
+                    (0..up_to).map(|number| call.notifier.notify("number", &text_of_note(&[number])));
                 let _ = told.take_while(Result::is_ok).count();
             }
             method => {
-                call.reply.send(perform(method, &call.params));
+                call.reply.send(perform(method, &call.params).map(|answer| text_of_note(&answer)));
             }
         }
     }
@@ -172,14 +172,14 @@ fn perform(method: &str, params: &Value) -> Result<Value, ApiError> {
 fn answer_to(input: &[u8]) -> Option<String> {
     let answer = |item: Item| match item {
         Item::Ignored => None,
-        Item::Faulty(id, error) => Some(id.answer(&Err(error))),
+        Item::Faulty(id, error) => Some(id.refusal(&error)),
         Item::Call(request) => {
             let result = perform(&request.method, &request.params);
             request.id.map(|id| id.answer(&result))
         }
     };
     match rpc::read(input, BATCH_MAX) {
-        Err(error) => Some(Id::null().answer(&Err(error))),
+        Err(error) => Some(Id::null().refusal(&error)),
         Ok(Incoming::One(item)) => answer(item),
         Ok(Incoming::Batch(items)) => {
             rpc::batch(&items.into_iter().filter_map(answer).collect::<Vec<_>>())

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
-use signet_api::{ApiError, Attention};
+use signet_api::Attention;
 use signet_proto::carrier::CarrierId;
 use signet_proto::envelope::Message;
 use signet_proto::headers::{CapabilityName, ConversationId};
@@ -15,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::attention;
 use crate::carrier::{Settling, Ticket};
-use crate::control::{Notifier, ReplySender};
+use crate::control::{CallAnswer, Notifier, ReplySender, text_of_note};
 use crate::reach::Reach;
 
 /// One thing to do outside once the log has the lines that it depends on. There is no `Debug`, because answers hold
@@ -24,7 +23,7 @@ pub(super) enum Action {
     /// The node's.
     Effect(Effect),
     /// A call is answered: its entries are durable; or refused: what it tried is noted.
-    Answer(ReplySender, Result<Value, ApiError>),
+    Answer(ReplySender, CallAnswer),
     /// A call waits for what becomes of a message of ours.
     Wait(MessageId, SendWaiter),
     /// A carrier hears what became of messages: their lines are durable, or they get none.
@@ -83,8 +82,7 @@ pub(super) struct Follower {
 impl Follower {
     /// Tells the listener; false where it does not keep up.
     pub(super) fn tell(&self, what: &str, told: &impl Serialize) -> bool {
-        let told = serde_json::to_value(told).unwrap_or_default();
-        self.notifier.notify(what, &told).is_ok()
+        self.notifier.notify(what, &text_of_note(told)).is_ok()
     }
 }
 

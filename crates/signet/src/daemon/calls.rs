@@ -41,7 +41,7 @@ use crate::control::{Narrowing, Notifier, RawCall, ReplySender, SocketCaller};
 
 use super::batch::Batch;
 use super::daemon_state::DaemonState;
-use serve::{Serve, value_of};
+use serve::{Serve, text_of};
 
 /// Who asks, and where the answer goes.
 struct Asker<'a> {
@@ -88,10 +88,10 @@ pub(super) fn call(state: &mut DaemonState, raw: RawCall) -> Batch {
         let is_callers = Call::named(&method).filter(may_use).is_some();
         reply.send(match Call::parse(&method, params) {
             Ok(Call::ShowStatus(_)) if is_callers => {
-                value_of::<ShowStatus>(&status::status(state, &caller))
+                text_of::<ShowStatus>(&status::status(state, &caller))
             }
             Ok(Call::ShowMetrics(_)) if is_callers => {
-                value_of::<ShowMetrics>(&metrics::metrics(state))
+                text_of::<ShowMetrics>(&metrics::metrics(state))
             }
             _ => Err(disk_full()),
         });

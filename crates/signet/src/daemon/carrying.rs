@@ -18,7 +18,7 @@ use crate::carrier::Foreign;
 use crate::config::Config;
 use crate::control::ReplySender;
 
-use super::calls::serve::{named, to_value};
+use super::calls::serve::{named, to_text};
 use snapshot::Snapshots;
 pub(super) use transparency::{TransparencyReader, TransparencyView};
 
@@ -121,7 +121,7 @@ impl Carrying {
 }
 
 pub(super) fn send<T: serde::Serialize>(reply: ReplySender, answer: Result<T, ApiError>) {
-    reply.send(answer.and_then(|answer| to_value(&answer)));
+    reply.send(answer.and_then(|answer| to_text(&answer)));
 }
 
 pub(super) fn detached(id: &CarrierId) -> ApiError {

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-use signet_api::{ApiError, Leased, Receive, Received};
+use signet_api::{Leased, Receive, Received};
 use signet_proto::node::{HandedOut, Outcome, Program, Supply, Wanted};
 use signet_proto::time::Timestamp;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::control::{Notifier, ReplySender};
+use crate::control::{CallAnswer, Notifier, ReplySender};
 use crate::render;
 
 use super::action::Action;
 use super::batch::Batch;
 use super::calls::listing::{BYTES, Weigh as _};
-use super::calls::serve::value_of;
+use super::calls::serve::text_of;
 
 /// How many calls may wait for what comes.
 const WAITING: usize = 1_024;
@@ -171,13 +170,13 @@ fn hand_out(
     // The leases become lines of the log, so mark the reply: if the daemon ends before these lines are durable, the
     // caller hears that the outcome is unknown, and not that nothing was handed out.
     consumer.reply.in_doubt(None);
-    let received = value_of::<Receive>(&Received { messages });
+    let received = text_of::<Receive>(&Received { messages });
     batch.before.push(Action::Answer(consumer.reply, received));
     None
 }
 
-fn nothing() -> Result<Value, ApiError> {
-    value_of::<Receive>(&Received::default())
+fn nothing() -> CallAnswer {
+    text_of::<Receive>(&Received::default())
 }
 
 fn leased(handed: &HandedOut) -> Leased {

@@ -16,7 +16,7 @@ use crate::keystore::AgentKeys;
 use super::action::Action;
 use super::batch::Batch;
 use super::calls::decision::Decisions;
-use super::calls::serve::{Handled, value_of};
+use super::calls::serve::{Handled, text_of};
 use super::carrying::Carrying;
 use super::condition::DaemonCondition;
 use super::connections::Connections;
@@ -72,7 +72,7 @@ impl DaemonState {
         if !outcome.entries.is_empty() {
             reply.in_doubt(made);
         }
-        Batch::of(now, outcome).and_before(Action::Answer(reply, value_of::<R>(&answer)))
+        Batch::of(now, outcome).and_before(Action::Answer(reply, text_of::<R>(&answer)))
     }
 
     /// The same for what is shown: it is durable, because the answer follows every line that it may rest on.

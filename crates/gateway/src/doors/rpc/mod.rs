@@ -72,7 +72,7 @@ async fn rpc(
     }
     let calls = Calls::of(&room.context, &room.leases, caller);
     match incoming {
-        Err(error) => answered(Some(Id::null().answer(&Err(error)))),
+        Err(error) => answered(Some(Id::null().refusal(&error))),
         Ok(Incoming::One(Item::Call(asked)))
             if is_streamed(&asked.method) && takes_events(&headers) =>
         {
@@ -87,7 +87,7 @@ async fn rpc(
 async fn one(calls: &Calls<'_>, item: Item) -> Option<String> {
     match item {
         Item::Ignored => None,
-        Item::Faulty(id, error) => Some(id.answer(&Err(error))),
+        Item::Faulty(id, error) => Some(id.refusal(&error)),
         Item::Call(Asked { method, params, id }) => {
             let result = calls.call(&method, params).await;
             // A notification has no id: the call was made, and nobody is told its result.
@@ -137,7 +137,7 @@ async fn bounded(calls: &Calls<'_>, item: Item, space: &Space) -> Option<String>
     space.give_back(kept);
     match space.take(answer.as_ref().map_or(0, String::len)) {
         true => answer,
-        false => Some(id?.answer(&Err(too_long()))),
+        false => Some(id?.refusal(&too_long())),
     }
 }
 

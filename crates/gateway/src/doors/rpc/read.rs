@@ -26,13 +26,13 @@ mod tests {
     fn answer(body: &[u8]) -> Option<Value> {
         let one = |item| match item {
             Item::Ignored | Item::Call(Asked { id: None, .. }) => None,
-            Item::Faulty(id, error) => Some(id.answer(&Err(error))),
+            Item::Faulty(id, error) => Some(id.refusal(&error)),
             Item::Call(Asked { id: Some(id), .. }) => {
-                Some(id.answer(&Err(ApiError::method_not_found())))
+                Some(id.refusal(&ApiError::method_not_found()))
             }
         };
         let text = match parse(body) {
-            Err(error) => Some(Id::null().answer(&Err(error))),
+            Err(error) => Some(Id::null().refusal(&error)),
             Ok(Incoming::One(item)) => one(item),
             Ok(Incoming::Batch(items)) => {
                 let all: Vec<String> = items.into_iter().filter_map(one).collect();

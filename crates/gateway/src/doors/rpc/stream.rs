@@ -25,8 +25,8 @@ pub(super) async fn streamed(calls: &Calls<'_>, asked: Asked) -> Response {
     let (first, link) = match calls.begin(&asked.method, asked.params).await {
         Ok((answer, link)) => (id.answer(&Ok(answer)), link),
         Err(error) => {
-            let refused = Err(error);
-            return busy_or(&refused, answered(Some(id.answer(&refused))));
+            let refusal = answered(Some(id.refusal(&error)));
+            return busy_or::<()>(&Err(error), refusal);
         }
     };
     let (tell, told) = mpsc::channel(WAITING);

@@ -9,7 +9,7 @@ use signet_proto::ids::encode_base64url;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::control::Notifier;
+use crate::control::{Notifier, text_of_note};
 
 #[derive(Default)]
 pub(super) struct ForeignState {
@@ -58,7 +58,7 @@ impl ForeignState {
                 address: parcel.address().to_owned(),
                 bytes: encode_base64url(parcel.bytes()),
             };
-            let told = serde_json::to_value(told).unwrap_or_default();
+            let told = text_of_note(&told);
             let holder = self.holder.as_ref();
             if holder.is_none_or(|holder| holder.notify(CARRIER_PARCEL, &told).is_err()) {
                 // No program is attached, or it does not read: drop the parcel. The dropped `held` tells the daemon that it is

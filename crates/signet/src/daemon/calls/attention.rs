@@ -4,7 +4,7 @@ use signet_api::{AttentionList, FollowAttention};
 
 use crate::attention;
 
-use super::serve::value_of;
+use super::serve::text_of;
 use super::{AnswerCall, Asker, Batch, DaemonState};
 use crate::daemon::action::Action;
 
@@ -15,7 +15,7 @@ impl AnswerCall for FollowAttention {
         let stands = AttentionList {
             attention: attention::standing(&state.node, now),
         };
-        let answer = Action::Answer(asker.reply, value_of::<Self>(&stands));
+        let answer = Action::Answer(asker.reply, text_of::<Self>(&stands));
         Batch::doing(now, vec![Action::Attend(asker.notifier), answer])
     }
 }

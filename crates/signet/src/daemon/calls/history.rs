@@ -22,7 +22,7 @@ use crate::reach::Reach;
 use crate::render;
 
 use super::listing::page;
-use super::serve::{maybe_named, unreadable, value_of};
+use super::serve::{maybe_named, text_of, unreadable};
 use super::{AnswerCall, Asker, Batch, DaemonState};
 
 /// How many messages one call gives when nothing else is said, and at most.
@@ -123,7 +123,7 @@ impl AnswerCall for ListHistory {
             }
             let read = tokio::task::spawn_blocking(move || read(&log, &asked)).await;
             reply.send(match read {
-                Ok(Ok(shown)) => value_of::<Self>(&shown),
+                Ok(Ok(shown)) => text_of::<Self>(&shown),
                 Ok(Err(error)) => Err(unreadable(&error.to_string())),
                 Err(_) => Err(unreadable("reading was broken off")),
             });

@@ -7,7 +7,7 @@ use crate::reach::{Reach, Sees as _};
 use crate::render;
 
 use super::listing::{MESSAGES, page};
-use super::serve::{Handled, Serve, paused, shown, value_of};
+use super::serve::{Handled, Serve, paused, shown, text_of};
 use super::{AnswerCall, Asker, Batch, DaemonState};
 use crate::daemon::action::{Action, Follower};
 
@@ -43,7 +43,7 @@ impl AnswerCall for FollowInbox {
             notifier: asker.notifier,
             reach: reach.clone(),
         };
-        let answer = Action::Answer(asker.reply, value_of::<Self>(&listed));
+        let answer = Action::Answer(asker.reply, text_of::<Self>(&listed));
         Batch::doing(at.now, vec![Action::Follow(follower), answer])
     }
 }

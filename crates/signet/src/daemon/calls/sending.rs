@@ -23,7 +23,7 @@ use crate::daemon::action::{Action, SendResult, SendWaiter};
 use super::history::answer_in_log;
 use super::nearest::{refused_of, refused_to_introduce};
 use super::outbox::SendReport;
-use super::serve::{maybe_named, named, parse_key, parse_wait, refused, value_of};
+use super::serve::{maybe_named, named, parse_key, parse_wait, refused, text_of};
 use super::{AnswerCall, Asker, Batch, DaemonState};
 
 /// What a caller wants to be sent, and how long it waits.
@@ -147,7 +147,7 @@ pub(super) fn send(
         // `None`: nobody knows whether the log holds the message durably. Then the reply is dropped unsent, which tells the
         // caller that the outcome is unknown.
         if let Some(sent) = awaited.end(ended, is_stored).await {
-            reply.send(value_of::<Send>(&sent));
+            reply.send(text_of::<Send>(&sent));
         }
     });
     // Register the waiter before the message leaves: a receipt that comes at once then finds it.
@@ -207,7 +207,7 @@ fn answer_again(
             shut: answer.sealed.is_some().then(|| SHUT.to_owned()),
             ..render::item(&answer, None)
         });
-        reply.send(value_of::<Send>(&report.answered(shown)));
+        reply.send(text_of::<Send>(&report.answered(shown)));
     });
 }
 

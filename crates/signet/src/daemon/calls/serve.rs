@@ -5,11 +5,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::to_raw_value;
 use signet_api::{ApiError, Call, Reason, Request};
 use signet_proto::node::{CallerKey, LocalError, Outcome, Turn};
 use signet_proto::trust::BindError;
 
+use crate::control::CallAnswer;
 use crate::reach::Reach;
 
 /// A call that needs nothing but the node.
@@ -67,12 +68,12 @@ pub(super) fn parse_key(text: &str) -> Result<CallerKey, ApiError> {
 }
 
 /// An answer as it goes over the socket.
-pub(in crate::daemon) fn value_of<R: Request>(answer: &R::Answer) -> Result<Value, ApiError> {
-    to_value(answer)
+pub(in crate::daemon) fn text_of<R: Request>(answer: &R::Answer) -> CallAnswer {
+    to_text(answer)
 }
 
-pub(in crate::daemon) fn to_value(answer: &impl Serialize) -> Result<Value, ApiError> {
-    serde_json::to_value(answer).map_err(|_| ApiError::internal())
+pub(in crate::daemon) fn to_text(answer: &impl Serialize) -> CallAnswer {
+    to_raw_value(answer).map_err(|_| ApiError::internal())
 }
 
 pub(super) fn refused(error: LocalError) -> ApiError {

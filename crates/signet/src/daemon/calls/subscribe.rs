@@ -5,7 +5,7 @@ use signet_proto::ids::MessageId;
 
 use crate::render;
 
-use super::serve::{named, value_of};
+use super::serve::{named, text_of};
 use super::{AnswerCall, Asker, Batch, DaemonState};
 use crate::daemon::action::{Action, Follower, Topic};
 
@@ -28,7 +28,7 @@ impl AnswerCall for Subscribe {
             notifier: asker.notifier,
             reach: asker.caller.reach.clone(),
         };
-        let answer = Action::Answer(asker.reply, value_of::<Self>(&shown));
+        let answer = Action::Answer(asker.reply, text_of::<Self>(&shown));
         Batch::doing(
             state.at().now,
             vec![answer, Action::Subscribe(client, topic)],

@@ -146,7 +146,7 @@ pub(crate) fn unreadable(body: &[u8]) -> Option<Response> {
 /// JSON-RPC's own answer.
 fn faulty(id: &Id, code: i64, message: String) -> Response {
     let error = ApiError::new(code, message);
-    (StatusCode::BAD_REQUEST, json(id.answer(&Err(error)))).into_response()
+    (StatusCode::BAD_REQUEST, json(id.refusal(&error))).into_response()
 }
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 use signet_audit::Log;
 use signet_proto::draft::{Draft, Stamp};
 use signet_proto::envelope::Method;
@@ -67,6 +67,7 @@ async fn a_line_that_is_written_and_not_durable_yet_is_shown_to_nobody() {
             reply,
         );
         let read = answered.await.unwrap().unwrap();
+        let read: Value = serde_json::from_str(read.get()).unwrap();
         let shown = read["messages"].as_array().unwrap().iter();
         let shown: Vec<u64> = shown.map(|one| one["line"].as_u64().unwrap()).collect();
         (shown, read["through"].as_u64().unwrap())
