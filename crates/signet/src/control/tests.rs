@@ -131,12 +131,13 @@ async fn perform_all(mut calls: mpsc::Receiver<RawCall>) {
             "count" => {
                 call.reply.send(Ok(text_of_note(&"counting")));
                 let up_to = call.params[0].as_u64().unwrap();
-                let told =
-                    (0..up_to).map(|number| call.notifier.notify("number", &text_of_note(&[number])));
+                let told = (0..up_to)
+                    .map(|number| call.notifier.notify("number", &text_of_note(&[number])));
                 let _ = told.take_while(Result::is_ok).count();
             }
             method => {
-                call.reply.send(perform(method, &call.params).map(|answer| text_of_note(&answer)));
+                call.reply
+                    .send(perform(method, &call.params).map(|answer| text_of_note(&answer)));
             }
         }
     }

@@ -159,7 +159,7 @@ fn one_command_makes_home_server_mailbox_and_daemon_and_the_next_changes_nothing
     for what in [
         "home     made in",
         "nats     nats://127.0.0.1:",
-        "mailbox  made",
+        "mailbox  ready",
         "daemon   in the background",
         "signet invite --home ",
     ] {

@@ -110,7 +110,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     };
     let hub = hub::apply(change, &broker, units.as_ref(), &args.broker)?;
     find_server(args, &home, &broker)?;
-    hub.iter().try_for_each(hub::HubTold::tell)?;
+    let outside = hub.as_ref().map(hub::HubTold::tell).transpose()?.flatten();
     // Read the configuration again: the step above may have written the server's address into it.
     let config = config::load(&home)?;
     let runs = daemon::status_of(&config).is_some();
@@ -137,7 +137,7 @@ pub(crate) fn up(args: &UpArgs, home: Option<PathBuf>) -> Result<(), CliError> {
     }
     print(NEXT)?;
     print(view::next_step().unwrap_or_default())?;
-    let unusable = certificate_fault(&home, &config);
+    let unusable = certificate_fault(&home, &config).or(outside);
     if units.is_some() || runs || args.background {
         connected(&home, &config)?;
         return unusable.map_or(Ok(()), Err);

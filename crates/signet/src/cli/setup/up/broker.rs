@@ -139,7 +139,7 @@ impl FoundServer<'_> {
         let url = enter(self.home, self.agent, &own)?;
         let whose = config.agent.agent;
         print(&format!(
-            "nats     {url}, the server of {whose}\nmailbox  made\n"
+            "nats     {url}, the server of {whose}\nmailbox  ready\n"
         ))?;
         warn_of_readers(&own)
     }
@@ -153,7 +153,7 @@ impl FoundServer<'_> {
             }
             ServerStart::Before => "this home's own server, which runs",
         };
-        print(&format!("nats     {url}, {how}\nmailbox  made\n"))?;
+        print(&format!("nats     {url}, {how}\nmailbox  ready\n"))?;
         warn_of_readers(own)
     }
 

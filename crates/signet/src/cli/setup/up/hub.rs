@@ -243,8 +243,9 @@ pub(super) struct HubTold {
 }
 
 impl HubTold {
-    /// Says whether the hub lets the household in. A hub that is away is no failure: the server goes on trying.
-    pub(super) fn tell(&self) -> Result<(), CliError> {
+    /// Says whether the hub lets the household in. Where it does not, the error is for the end of the command: the agent runs all
+    /// the same. A hub that is away is no failure: the server goes on trying.
+    pub(super) fn tell(&self) -> Result<Option<CliError>, CliError> {
         let HubAccess { hub, household, .. } = &self.access;
         let (address, agents) = (hub.address(), &self.access.agents);
         let agents: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
@@ -259,9 +260,10 @@ impl HubTold {
         let (what, next) = match state {
             HubState::Connected => {
                 let agents = agents.join(", ");
-                return print(&format!(
+                print(&format!(
                     "hub      {address}, as {household} with {agents}\n"
-                ));
+                ))?;
+                return Ok(None);
             }
             HubState::Refused => (
                 format!("the hub at {address} does not let {household} in"),
@@ -295,7 +297,10 @@ impl HubTold {
                 "wait: the server goes on trying, and mail within the household goes on; or ask whoever keeps the hub",
             ),
         };
+        if matches!(state, HubState::Refused | HubState::Unproved) {
+            return Ok(Some(CliError::refused(what, next)));
+        }
         anstream::eprintln!("warning: {what}\n  next: {}", hint::typed(next));
-        Ok(())
+        Ok(None)
     }
 }

@@ -31,7 +31,8 @@ fn next(said: &str) -> String {
 fn a_hub_that_turns_a_household_out_takes_it_back_and_dies_is_told_of_by_doctor() {
     let mut hub = Hub::of(&["house-one=alice", "house-two=bob"]);
     let machine = Machine::new();
-    machine.joins("alice", &hub.line("house-one"));
+    let line = hub.line("house-one");
+    machine.joins("alice", &line);
     let found = leaf(&machine, "alice", "and the line stands");
     assert_eq!(found["health"], "well", "{found}");
     let said = hub.keep(&["--remove", "house-one"]);
@@ -44,6 +45,8 @@ fn a_hub_that_turns_a_household_out_takes_it_back_and_dies_is_told_of_by_doctor(
             .unwrap()
             .contains("mail within it goes on")
     );
+    let said = machine.refuses("alice", 1, &line);
+    assert!(said.contains("does not let house-one in"), "{said}");
     std::fs::remove_file(hub.dir.path().join("house-one.line")).unwrap();
     let said = hub.keep(&["--add", "house-one=alice"]);
     hub.restart_as(&said);
