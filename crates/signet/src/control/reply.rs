@@ -5,12 +5,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use signet_api::ApiError;
 use tokio::sync::oneshot;
 
-/// What a call is answered with: the text of its result, written once and copied as it stands.
+/// The answer to a call: the JSON text of its result, or the refusal. The text goes into the response as it stands.
 pub type CallAnswer = Result<Box<RawValue>, ApiError>;
 
 /// The text of what a client is told unasked.
 pub fn text_of_note(told: &impl Serialize) -> Box<RawValue> {
-    // What the daemon tells of holds nothing that JSON cannot express.
+    // `to_raw_value` cannot fail here: a notification holds nothing that JSON cannot express.
     to_raw_value(told).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
