@@ -26,10 +26,17 @@ pub struct FollowInbox {}
 /// A part of the inbox.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(
+    test,
+    schemars(
+        rename = "Inbox",
+        bound = "M: schemars::JsonSchema + Default + Serialize"
+    )
+)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Inbox {
-    /// Oldest first.
-    pub messages: Vec<Waiting>,
+pub struct Inbox<M = Vec<Waiting>> {
+    /// Oldest first. The daemon gives here what writes itself as this list.
+    pub messages: M,
     /// How many there are in all.
     pub waiting: usize,
 }

@@ -323,6 +323,7 @@ impl InboxDoor<'_, '_> {
         if let Some((_, id)) = missing {
             return Err(LocalError::NotWaiting(*id));
         }
+        self.turn.out.entries.reserve(taken.len());
         for (peer, message_id) in taken {
             let line = OutcomeLine::of(peer, *message_id, Did::Acknowledged);
             self.turn.write(Entry::Outcome(line));

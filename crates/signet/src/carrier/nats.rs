@@ -23,7 +23,18 @@ pub async fn nats(
     config: ConnectionConfig,
 ) -> Result<(Box<dyn Carrier>, Box<dyn CarrierSource>), Error> {
     let (nats, inbox) = Nats::connect(config).await?;
-    Ok((Box::new(nats), Box::new(inbox)))
+    let source = NatsSource {
+        inbox,
+        arrivals: Vec::new(),
+    };
+    Ok((Box::new(nats), Box::new(source)))
+}
+
+/// What NATS brings, in the words of every carrier.
+struct NatsSource {
+    inbox: NatsInbox,
+    // Empty between two calls; its room is used again by the next one, which comes with every few messages.
+    arrivals: Vec<Arrival>,
 }
 
 impl Carrier for Nats {
@@ -88,12 +99,11 @@ impl Carrier for Nats {
     }
 }
 
-impl CarrierSource for NatsInbox {
+impl CarrierSource for NatsSource {
     fn receive_many<'s>(&'s mut self, out: &'s mut Vec<News>, max: usize) -> BoxFuture<'s, usize> {
         let received = async move {
-            let mut arrivals = Vec::with_capacity(max);
-            let count = Self::receive_many(self, &mut arrivals, max).await;
-            out.extend(arrivals.into_iter().map(news));
+            let count = self.inbox.receive_many(&mut self.arrivals, max).await;
+            out.extend(self.arrivals.drain(..).map(news));
             count
         };
         received.boxed()

@@ -10,7 +10,7 @@ use signet_proto::time::Timestamp;
 use tracing::{info, warn};
 
 use crate::config::ConfigError;
-use crate::control::ReplySender;
+use crate::control::{CallAnswer, ReplySender};
 use crate::keystore::AgentKeys;
 
 use super::action::Action;
@@ -81,8 +81,15 @@ impl DaemonState {
         shown: Result<R::Answer, ApiError>,
         reply: ReplySender,
     ) -> Batch {
-        let done = shown.map(|answer| (answer, Outcome::default()));
-        self.answer::<R>(self.at().now, done, reply, None)
+        self.show_text(shown.and_then(|answer| text_of::<R>(&answer)), reply)
+    }
+
+    /// The same for what is written already.
+    pub(super) fn show_text(&mut self, shown: CallAnswer, reply: ReplySender) -> Batch {
+        match shown {
+            Ok(text) => Batch::doing(self.at().now, vec![Action::Answer(reply, Ok(text))]),
+            Err(error) => self.refuse(reply, error),
+        }
     }
 
     /// Refuses a call; what our agent tried is durable before it hears of it.

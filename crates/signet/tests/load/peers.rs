@@ -23,7 +23,7 @@ const FEW: usize = 10;
 const MEASURED: usize = 1_000;
 /// Both daemons take so many messages by turns, so often.
 const MESSAGES: usize = 500;
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 31;
 /// Of a message: its processor time beside all peers, to that beside [`FEW`].
 const MOST_DEARER: f64 = 1.1;
 /// From a start behind kill -9 to the first answer.

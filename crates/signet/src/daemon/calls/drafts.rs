@@ -28,7 +28,7 @@ impl Serve for ListDrafts {
         let drafts = turn.node().sent().drafts().filter(named).skip(self.skip);
         let drafts = drafts.map(|waiter| draft(turn.node(), &waiter, reach));
         shown(Drafts {
-            drafts: page(drafts, MESSAGES),
+            drafts: page(drafts, MESSAGES).collect(),
             waiting: turn.node().sent().drafts().count(),
             control: control(turn.node()),
         })

@@ -228,7 +228,7 @@ fn read(log: &Path, asked: &HistoryQuery) -> Result<History, LogError> {
         }
     }
     let shown = found.iter().map(LoggedMessage::shown);
-    let messages = page(shown, asked.limit);
+    let messages = page(shown, asked.limit).collect();
     Ok(History { messages })
 }
 

@@ -1,51 +1,61 @@
 //! The inbox: listing what came.
 
+use serde::Serialize;
 use signet_api::{ApiError, FollowInbox, Inbox, ListAside, ListInbox, SetAside, Waiting};
 use signet_proto::node::{Node, Turn};
 
 use crate::reach::{Reach, Sees as _};
 use crate::render;
 
-use super::listing::{MESSAGES, page};
-use super::serve::{Handled, Serve, paused, shown, text_of};
+use super::listing::{MESSAGES, Written, page};
+use super::serve::{Handled, Serve, paused, shown, to_text};
 use super::{AnswerCall, Asker, Batch, DaemonState};
 use crate::daemon::action::{Action, Follower};
 
-impl Serve for ListInbox {
-    fn serve(self, turn: &mut Turn<'_>, reach: &Reach) -> Result<Handled<Self>, ApiError> {
-        // A listing shows the bodies of messages, so refuse it while the agents pause: `receive` holds the same messages back.
-        if turn.node().people().pausing().is_paused() {
-            return Err(paused());
-        }
-        let items = turn.node().inbox().after(self.after);
-        let items = items.filter(|item| reach.sees_message(&item.message));
-        let items = items.map(|item| Waiting {
-            number: item.number,
-            message: render::item(&item.message, turn.node().opened(&item.message).as_ref()),
-        });
-        let messages = page(items, self.limit.unwrap_or(MESSAGES));
-        shown(Inbox {
-            messages,
-            waiting: waiting(turn.node(), reach),
-        })
+impl AnswerCall for ListInbox {
+    fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
+        let listed = list(&self, state, &asker.caller.reach);
+        state.show_text(listed.and_then(|listed| to_text(&listed)), asker.reply)
     }
 }
 
 impl AnswerCall for FollowInbox {
     /// The journal keeps the order: what is listed now and what arrives later fit together.
     fn answer(self, state: &mut DaemonState, asker: Asker<'_>) -> Batch {
-        let (at, reach) = (state.at(), &asker.caller.reach);
-        let listed = ListInbox::default().serve(&mut state.node.turn(at), reach);
+        let (now, reach) = (state.at().now, &asker.caller.reach);
         // During a pause the listing is refused: answer without a listing, because the follower still has to hear what comes
         // after the pause.
-        let listed = listed.ok().map(|(listed, _)| listed);
+        let listed = to_text(&list(&ListInbox::default(), state, reach).ok());
         let follower = Follower {
             notifier: asker.notifier,
             reach: reach.clone(),
         };
-        let answer = Action::Answer(asker.reply, text_of::<Self>(&listed));
-        Batch::doing(at.now, vec![Action::Follow(follower), answer])
+        let answer = Action::Answer(asker.reply, listed);
+        Batch::doing(now, vec![Action::Follow(follower), answer])
     }
+}
+
+/// What waits; each message is rendered when it is written.
+fn list<'a>(
+    asked: &ListInbox,
+    state: &'a DaemonState,
+    reach: &'a Reach,
+) -> Result<Inbox<impl Serialize + use<'a>>, ApiError> {
+    let node = &state.node;
+    // A listing shows the bodies of messages, so refuse it while the agents pause: `receive` holds the same messages back.
+    if node.people().pausing().is_paused() {
+        return Err(paused());
+    }
+    let items = node.inbox().after(asked.after);
+    let items = items.filter(|item| reach.sees_message(&item.message));
+    let items = items.map(|item| Waiting {
+        number: item.number,
+        message: render::item(&item.message, node.opened(&item.message).as_ref()),
+    });
+    Ok(Inbox {
+        messages: Written::of(page(items, asked.limit.unwrap_or(MESSAGES))),
+        waiting: waiting(node, reach),
+    })
 }
 
 /// What revoked agents sent and our agent had not taken: for the person.
@@ -57,7 +67,7 @@ impl Serve for ListAside {
         let items =
             items.map(|message| render::item(message, turn.node().opened(message).as_ref()));
         shown(SetAside {
-            messages: page(items, MESSAGES),
+            messages: page(items, MESSAGES).collect(),
         })
     }
 }

@@ -2,8 +2,11 @@
 //! and sealed messages are opened for it one by one: a listing stops before it grows heavy, and the
 //! caller asks on from there.
 
-use serde_json::Value;
+use std::cell::Cell;
+
+use serde::{Serialize, Serializer};
 use signet_api::{Draft, Message, Outgoing, Quarantined, Said, Waiting};
+use signet_json::weight;
 
 /// What an item of a listing takes in memory, in bytes, about.
 pub(in crate::daemon) trait Weigh {
@@ -12,18 +15,34 @@ pub(in crate::daemon) trait Weigh {
 
 /// The first of `items`, as many as one listing gives: at least one where there is one, at most `most`
 /// and [`MESSAGES`], and no more than [`BYTES`] together. What is not given is not made.
-pub(super) fn page<T: Weigh>(items: impl Iterator<Item = T>, most: usize) -> Vec<T> {
-    let (mut page, mut bytes) = (Vec::new(), 0_usize);
-    for item in items.take(most.min(MESSAGES)) {
+pub(super) fn page<T: Weigh>(
+    items: impl Iterator<Item = T>,
+    most: usize,
+) -> impl Iterator<Item = T> {
+    let mut bytes = 0_usize;
+    items.take(most.min(MESSAGES)).map_while(move |item| {
+        let is_first = bytes == 0;
         bytes = bytes.saturating_add(item.weight());
         // Give the first item whatever its size: a caller asks on from the last item that it got,
         // and would never get past a large one.
-        if bytes > BYTES && !page.is_empty() {
-            break;
-        }
-        page.push(item);
+        (is_first || bytes <= BYTES).then_some(item)
+    })
+}
+
+/// Items that are made one by one while they are written, once. A listing of a thousand messages then never holds more than
+/// one of them in memory as it renders them.
+pub(super) struct Written<I>(Cell<Option<I>>);
+
+impl<I> Written<I> {
+    pub(super) fn of(items: I) -> Self {
+        Self(Cell::new(Some(items)))
     }
-    page
+}
+
+impl<I: Iterator<Item: Serialize>> Serialize for Written<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.take().into_iter().flatten())
+    }
 }
 
 impl Weigh for Message {
@@ -61,46 +80,24 @@ impl Weigh for Outgoing {
     }
 }
 
-/// What a value takes in memory, in bytes, about.
-fn weight(value: &Value) -> usize {
-    let inner: usize = match value {
-        Value::Array(items) => items.iter().map(weight).sum(),
-        Value::Object(members) => {
-            let inner = members.iter();
-            let inner: usize = inner
-                .map(|(name, member)| name.len() + weight(member))
-                .sum();
-            inner + members.len().div_ceil(NODE_MEMBERS) * NODE
-        }
-        Value::String(text) => text.len(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    };
-    inner.saturating_add(VALUE)
-}
-
 /// How many messages one listing gives.
 pub(super) const MESSAGES: usize = 1_000;
 /// How many bytes of memory.
 pub(in crate::daemon) const BYTES: usize = 4 * 1024 * 1024;
 /// What stands around a message's own words, once as a type and once as JSON.
 const HEADERS: usize = 2 * 1024;
-/// One value, with the room that an array keeps for growing.
-const VALUE: usize = 64;
-/// A node of an object's tree, and how many members it holds at least when there are more of them.
-const NODE: usize = 640;
-const NODE_MEMBERS: usize = 5;
 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     impl Weigh for Value {
         fn weight(&self) -> usize {
-            weight(self)
+            HEADERS + weight(self)
         }
     }
 
@@ -111,8 +108,36 @@ mod tests {
             opened.set(opened.get() + 1);
             json!({"body": "x".repeat(1024 * 1024)})
         });
-        assert_eq!(page(heavy, 1_000).len(), 3);
+        assert_eq!(page(heavy, 1_000).count(), 3);
         assert_eq!(opened.get(), 4);
+    }
+
+    #[test]
+    fn what_is_written_as_it_is_made_is_never_there_twice() {
+        struct Live<'c>(&'c Cell<usize>);
+        impl Serialize for Live<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_u64(self.0.get() as u64)
+            }
+        }
+        impl Drop for Live<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() - 1);
+            }
+        }
+        impl Weigh for Live<'_> {
+            fn weight(&self) -> usize {
+                1
+            }
+        }
+        let live = Cell::new(0);
+        let made = (0..5).map(|_| {
+            live.set(live.get() + 1);
+            Live(&live)
+        });
+        let written = Written::of(page(made, 3));
+        assert_eq!(serde_json::to_string(&written).unwrap(), "[1,1,1]");
+        assert_eq!(live.get(), 0);
     }
 
     #[test]
@@ -120,18 +145,18 @@ mod tests {
         let bomb: Value = (0..9_000).map(|_| json!({"": 0})).collect();
         let text = bomb.to_string().len();
         assert!(text < 80_000 && weight(&bomb) > 60 * text);
-        assert_eq!(page(vec![bomb; 9].into_iter(), 9).len(), 1);
+        assert_eq!(page(vec![bomb; 9].into_iter(), 9).count(), 1);
     }
 
     #[test]
     fn one_message_is_always_given_and_never_more_than_are_asked_for() {
         let large = Value::from("x".repeat(2 * BYTES));
-        assert_eq!(page(vec![large; 2].into_iter(), 9).len(), 1);
+        assert_eq!(page(vec![large; 2].into_iter(), 9).count(), 1);
         assert_eq!(
-            page(vec![Value::Null; 2_000].into_iter(), 2_000).len(),
+            page(vec![Value::Null; 2_000].into_iter(), 2_000).count(),
             MESSAGES
         );
-        assert_eq!(page(vec![Value::Null; 9].into_iter(), 4).len(), 4);
-        assert!(page(vec![Value::Null; 9].into_iter(), 0).is_empty());
+        assert_eq!(page(vec![Value::Null; 9].into_iter(), 4).count(), 4);
+        assert_eq!(page(vec![Value::Null; 9].into_iter(), 0).count(), 0);
     }
 }

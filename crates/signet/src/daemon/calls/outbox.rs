@@ -68,7 +68,7 @@ fn outbox(state: &DaemonState, call: &ListOutbox, reach: &Reach) -> Result<Outbo
     let listed = node.sent().outbox().filter(fits).skip(call.skip);
     let listed = listed.map(|out| outgoing(node, connected, reach, &out));
     Ok(Outbox {
-        messages: page(listed, MESSAGES),
+        messages: page(listed, MESSAGES).collect(),
         waiting: node.sent().outbox().filter(fits).count(),
     })
 }

@@ -26,7 +26,7 @@ impl Serve for ListQuarantine {
         let listed = seen().skip(self.skip);
         let listed = listed.map(|shelved| shown_shelved(turn.node(), shelved));
         shown(Quarantine {
-            messages: page(listed, MESSAGES),
+            messages: page(listed, MESSAGES).collect(),
             waiting: seen().count(),
         })
     }
