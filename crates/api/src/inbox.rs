@@ -35,7 +35,8 @@ pub struct FollowInbox {}
 )]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Inbox<M = Vec<Waiting>> {
-    /// Oldest first. The daemon gives here what writes itself as this list.
+    /// Oldest first.
+    // The daemon puts something here that writes itself as this list, one message after the other.
     pub messages: M,
     /// How many there are in all.
     pub waiting: usize,

@@ -49,7 +49,7 @@ pub(in crate::node) fn next_due(node: &Node, now: At) -> Option<Timestamp> {
 /// The same by asking every peer.
 pub(in crate::node) fn next_due_by_walk(node: &Node, now: At) -> Option<Timestamp> {
     let mut next = Next::new(node, now);
-    for name in node.peers.known().names() {
+    for (name, _) in node.peers.known().in_any_order() {
         next.ask(name);
         next.ask_orders(name);
     }

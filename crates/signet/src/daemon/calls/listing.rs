@@ -20,12 +20,12 @@ pub(super) fn page<T: Weigh>(
     most: usize,
 ) -> impl Iterator<Item = T> {
     let mut bytes = 0_usize;
-    items.take(most.min(MESSAGES)).map_while(move |item| {
-        let is_first = bytes == 0;
+    let items = items.take(most.min(MESSAGES)).enumerate();
+    items.map_while(move |(place, item)| {
         bytes = bytes.saturating_add(item.weight());
         // Give the first item whatever its size: a caller asks on from the last item that it got,
         // and would never get past a large one.
-        (is_first || bytes <= BYTES).then_some(item)
+        (place == 0 || bytes <= BYTES).then_some(item)
     })
 }
 

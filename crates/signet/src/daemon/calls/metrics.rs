@@ -42,7 +42,7 @@ fn standing(state: &DaemonState) -> StandingNumbers {
     let (now, node) = (state.at().now, &state.node);
     let stands = StandingCounts::of(node, now);
     let (mut outbox, mut oldest) = (0, now);
-    for out in node.sent().outbox().filter(is_on_its_way) {
+    for out in node.sent().unsettled().filter(is_on_its_way) {
         outbox += 1;
         oldest = min(oldest, out.since);
     }

@@ -69,7 +69,7 @@ fn outbox(state: &DaemonState, call: &ListOutbox, reach: &Reach) -> Result<Outbo
     let listed = listed.map(|out| outgoing(node, connected, reach, &out));
     Ok(Outbox {
         messages: page(listed, MESSAGES).collect(),
-        waiting: node.sent().outbox().filter(fits).count(),
+        waiting: node.sent().unsettled().filter(fits).count(),
     })
 }
 
