@@ -30,7 +30,7 @@ pub async fn nats(
     Ok((Box::new(nats), Box::new(source)))
 }
 
-/// What NATS brings, in the words of every carrier.
+/// The source of a NATS connection: its arrivals become the news of every carrier.
 struct NatsSource {
     inbox: NatsInbox,
     // Empty between two calls; its room is used again by the next one, which comes with every few messages.

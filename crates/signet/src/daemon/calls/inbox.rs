@@ -35,7 +35,7 @@ impl AnswerCall for FollowInbox {
     }
 }
 
-/// What waits; each message is rendered when it is written.
+/// The listing of the messages that wait; each is rendered when it is written.
 fn list<'a>(
     asked: &ListInbox,
     state: &'a DaemonState,
