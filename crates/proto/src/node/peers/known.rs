@@ -225,6 +225,20 @@ mod tests {
 
     use super::*;
 
+    /// Otherwise two runs over the same inputs would write their lines in different orders.
+    #[test]
+    fn the_peers_are_walked_by_name_however_they_came() {
+        let mut known = KnownPeers::default();
+        let name = |number: usize| format!("agent-{:03}", number * 37 % 101);
+        for number in 0..101 {
+            known.entry(&name(number).parse().unwrap());
+        }
+        assert!(known.names().is_sorted());
+        assert!(known.iter_mut().map(|(name, _)| name).is_sorted());
+        assert!(known.take_changed().is_sorted());
+        assert_eq!(known.in_any_order().count(), 101);
+    }
+
     /// Otherwise everybody would be turned away as `handshake-busy` for as long as nothing is known of who has changed.
     #[test]
     fn when_everybody_may_have_changed_nobody_is_taken_for_half_open() {
