@@ -1,6 +1,6 @@
 //! Three households whose servers are leaves of one hub, configured as docs/scale.md says.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -83,7 +83,7 @@ impl Leaves {
         let conf: Vec<&str> = conf.lines().filter(|line| !refuses(line)).collect();
         let conf = conf.join("\n");
         std::fs::write(dir.path().join("hub-ca.pem"), &self.authority).unwrap();
-        Server::start_in(dir, &format!("server_name: hostile\n{conf}"))
+        household_server(dir, &format!("server_name: hostile\n{conf}"))
     }
 }
 
@@ -102,7 +102,15 @@ fn leaf(line: &Proxy, name: &str, homes: &[&Home], admin: &Path, authority: &str
     let own = own_config(homes, admin);
     let own = own.iter().map(String::as_str);
     let args: Vec<&str> = args.into_iter().chain(more).chain(own).collect();
-    Server::start_in(dir, &homes[0].done(&args))
+    household_server(dir, &homes[0].done(&args))
+}
+
+/// By the program that `SIGNET_LEAF_SERVER` names, where it is set: a hub may be older than the servers of its households.
+fn household_server(dir: TempDir, conf: &str) -> Server {
+    match std::env::var_os("SIGNET_LEAF_SERVER") {
+        Some(program) => Server::start_in_by(&PathBuf::from(program), dir, conf),
+        None => Server::start_in(dir, conf),
+    }
 }
 
 /// `--admin` and the agents of a household, for `signet nats config`.

@@ -39,7 +39,11 @@ impl Server {
 
     /// By that program, and not by the one that all tests take.
     pub fn start_by(program: &Path, config: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::start_in_by(program, tempfile::tempdir().unwrap(), config)
+    }
+
+    /// By that program, in a directory that already holds the files which `config` names.
+    pub fn start_in_by(program: &Path, dir: TempDir, config: &str) -> Self {
         Self::started_by(program, dir.path().to_owned(), Some(dir), config)
     }
 
