@@ -12,6 +12,7 @@ use crate::ids::{Digest, KeyId, decode_base64url, encode_base64url};
 
 pub use sealing::{SealKey, SealSecret};
 pub use tables::{KeyTables, TableBudget};
+pub(crate) use tables::{OpenCheck, SignatureCheck};
 
 /// What a signature is for. Its label is the first line of the bytes signed, so that no signature
 /// made for one purpose holds for another (docs/protocol.md, Signature).

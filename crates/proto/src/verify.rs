@@ -3,10 +3,12 @@
 //!
 //! ```text
 //! Unverified ─ verify ─▶ Verified { message, payload, epoch }
-//!                    ├─▶ Beyond { message, reason }      its sender's, and refused in any case
-//!                    └─▶ Unproven { message, reason }
+//!      │             ├─▶ Beyond { message, reason }      its sender's, and refused in any case
+//!      │             └─▶ Unproven { message, reason }
+//!      └─ begin ─▶ OpenProof ─ settle ─▶ the same, for many at once
 //! ```
 
+mod open;
 mod payload;
 
 use std::sync::Arc;
@@ -15,10 +17,12 @@ use std::time::Duration;
 use crate::certificate::{Certificate, KEYS_LEEWAY, KEYS_LIFE, KeyStatement};
 use crate::envelope::{Message, Method, Unverified};
 use crate::handshake::Credentials;
-use crate::keys::{Purpose, VerifyKey};
+use crate::keys::{OpenCheck, Purpose, SignatureCheck, VerifyKey};
 use crate::reject::Reason;
 use crate::trust::TrustView;
 
+pub(crate) use open::Begun;
+use open::OpenProof;
 pub(crate) use payload::Payload;
 
 /// A message whose signature holds under a certified key of its sender, and which is meant for us.
@@ -97,15 +101,33 @@ impl Unverified {
     }
 
     fn verify_by(self, view: &TrustView, by: Verifier) -> Proven {
+        match self.begin_by(view, by) {
+            Begun::Done(proven) => proven,
+            Begun::Open(open) => open.settle(view),
+        }
+    }
+
+    /// The checks of [`Unverified::verify`], where the last step of a signature may be left for many to take at once.
+    pub(crate) fn begin(self, view: &TrustView) -> Begun {
+        self.begin_by(view, Verifier::Worker)
+    }
+
+    fn begin_by(self, view: &TrustView, by: Verifier) -> Begun {
         let proven = prove(self.claims(), view, by);
         let is_theirs =
             |reason| is_beyond(reason) && is_numbered_and_signed(self.claims(), view, by);
-        match proven {
-            Ok((credentials, epoch)) => Proven::Verified(Verified {
-                payload: Payload::of(self.claims(), credentials),
-                message: Arc::new(self.into_message()),
-                epoch,
-            }),
+        Begun::Done(match proven {
+            Ok(Checked::Peer(epoch, Some(check))) => {
+                let message = Arc::new(self.into_message());
+                return Begun::Open(OpenProof::new(message, epoch, check));
+            }
+            Ok(Checked::Peer(epoch, None)) => {
+                Proven::Verified(Verified::of(Arc::new(self.into_message()), None, epoch))
+            }
+            Ok(Checked::Flight(epoch, credentials)) => {
+                let message = Arc::new(self.into_message());
+                Proven::Verified(Verified::of(message, Some(*credentials), epoch))
+            }
             Err(reason) if is_theirs(reason) => Proven::Beyond(Beyond {
                 message: Arc::new(self.into_message()),
                 reason,
@@ -114,11 +136,20 @@ impl Unverified {
                 message: Box::new(self.into_message()),
                 reason,
             }),
-        }
+        })
     }
 }
 
 impl Verified {
+    fn of(message: Arc<Message>, credentials: Option<Credentials>, epoch: u64) -> Self {
+        let payload = Payload::of(&message, credentials);
+        Self {
+            message,
+            payload,
+            epoch,
+        }
+    }
+
     /// What the sender said.
     pub fn message(&self) -> &Message {
         &self.message
@@ -150,11 +181,15 @@ impl Beyond {
     }
 }
 
-fn prove(
-    message: &Message,
-    view: &TrustView,
-    by: Verifier,
-) -> Result<(Option<Credentials>, u64), Reason> {
+/// What passed the checks, with the epoch of its sender.
+enum Checked {
+    /// A flight, and what it brought.
+    Flight(u64, Box<Credentials>),
+    /// Any other message of a peer, and its signature where the last step is open.
+    Peer(u64, Option<Box<OpenCheck>>),
+}
+
+fn prove(message: &Message, view: &TrustView, by: Verifier) -> Result<Checked, Reason> {
     let headers = &message.headers;
     // Check the recipient (V05) first, so that a message for another agent costs no look-up in the trust store.
     if headers.recipient_id != *view.me() {
@@ -170,7 +205,7 @@ fn prove(
     {
         let (credentials, epoch) = certified_by_flight(message, view)?;
         prove_signature(message, &credentials.certificate.signing_key)?;
-        return Ok((Some(credentials), epoch));
+        return Ok(Checked::Flight(epoch, Box::new(credentials)));
     }
     let peer = view.peer(&headers.agent_id).ok_or(Reason::AgentUnknown)?;
     if peer.is_withdrawn() {
@@ -182,8 +217,14 @@ fn prove(
     }
     // Check the sender (V06) before the signature (V07): the checks of the sender are cheap, and verifying a signature is not.
     prove_sender(message, certificate)?;
-    prove_by_table(message, certificate, view, by)?;
-    Ok((None, peer.epoch()))
+    let open = match check_by_table(message, certificate, view, by) {
+        SignatureCheck::Done(holds) => {
+            signed(holds)?;
+            None
+        }
+        SignatureCheck::Open(open) => Some(open),
+    };
+    Ok(Checked::Peer(peer.epoch(), open))
 }
 
 /// A flight brings its certificate; the root must be the one that the agent-id is bound to. Who is
@@ -283,23 +324,26 @@ fn is_numbered_and_signed(message: &Message, view: &TrustView, by: Verifier) -> 
     let certificate = certificate.and_then(|peer| peer.certificate(headers.key_id));
     numbered
         && !method.is_some_and(Method::is_handshake)
-        && certificate.is_some_and(|known| prove_by_table(message, known, view, by).is_ok())
+        && certificate.is_some_and(|known| {
+            let check = check_by_table(message, known, view, by);
+            view.tables().holds(check)
+        })
 }
 
 /// Whether the key of a certificate in the trust store signed the message. What only a flight claims is not in it, and has
 /// its signature proven without a table.
-fn prove_by_table(
+fn check_by_table(
     message: &Message,
     certificate: &Certificate,
     view: &TrustView,
     by: Verifier,
-) -> Result<(), Reason> {
+) -> SignatureCheck {
     let (key, tables) = (&certificate.signing_key, view.tables());
     let (parts, signature) = (message.signed_parts(), message.signature());
-    signed(match by {
-        Verifier::Worker => tables.verify(key, Purpose::Message, &parts, signature),
-        Verifier::Owner => tables.verify_at_hand(key, Purpose::Message, &parts, signature),
-    })
+    match by {
+        Verifier::Worker => tables.begin(key, Purpose::Message, &parts, signature),
+        Verifier::Owner => tables.begin_at_hand(key, Purpose::Message, &parts, signature),
+    }
 }
 
 fn prove_signature(message: &Message, key: &VerifyKey) -> Result<(), Reason> {

@@ -1,7 +1,7 @@
 //! Tables of the keys that verify most: a budget of them, made by whoever verifies, and never for a key that is only claimed.
 //!
 //! ```text
-//! KeyTables::verify ─ a table at hand ─▶ strict.rs: the rule of `verify_strict`, by sums of comb.rs
+//! KeyTables::begin ─ a table at hand ─▶ strict.rs: the rule of `verify_strict`, by sums of comb.rs ─▶ KeyTables::settle
 //!        └─ none ─▶ VerifyKey::verify ─ holds ─▶ shelf.rs: the third time, a table is made
 //! ```
 //!
@@ -20,6 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use super::{Purpose, VerifyKey};
 use shelf::TableShelf;
 use strict::{BaseTable, KeyTable};
+
+pub(crate) use strict::OpenCheck;
 
 /// How many tables there may be, and when a key gets one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,15 @@ impl TableBudget {
     };
 }
 
+/// How far a signature is verified.
+#[derive(Debug)]
+pub(crate) enum SignatureCheck {
+    /// To its end: whether it holds.
+    Done(bool),
+    /// By a table, up to the last step.
+    Open(Box<OpenCheck>),
+}
+
 /// Tables of public keys, by which verifying costs half: one owner's, shared by those who verify for it.
 ///
 /// Whoever calls has admitted the key (a certificate that is bound, or that a log pinned). A table is 80 KiB and a tenth of a
@@ -67,7 +78,7 @@ impl KeyTables {
     }
 
     /// Whether `signature` holds under an admitted key: the verdict of [`VerifyKey::verify`], by the key's table where there is
-    /// one. May make that table, so the thread that owns the state calls [`KeyTables::verify_at_hand`] instead.
+    /// one. May make that table.
     pub fn verify(
         &self,
         key: &VerifyKey,
@@ -75,17 +86,7 @@ impl KeyTables {
         parts: &[&[u8]],
         signature: &[u8; 64],
     ) -> bool {
-        if self.budget.uses == 0 {
-            self.make(key);
-        }
-        if let Some(holds) = self.verdict_at_hand(key, purpose, parts, signature) {
-            return holds;
-        }
-        let holds = key.verify(purpose, parts, signature);
-        if holds && self.shelf().count(key.as_bytes()) {
-            self.make(key);
-        }
-        holds
+        self.holds(self.begin(key, purpose, parts, signature))
     }
 
     /// The same verdict, by a table only where it was made before.
@@ -96,8 +97,61 @@ impl KeyTables {
         parts: &[&[u8]],
         signature: &[u8; 64],
     ) -> bool {
-        self.verdict_at_hand(key, purpose, parts, signature)
-            .unwrap_or_else(|| key.verify(purpose, parts, signature))
+        self.holds(self.begin_at_hand(key, purpose, parts, signature))
+    }
+
+    /// Begins to verify, by the key's table where there is one. May make that table, so the thread that owns the state calls
+    /// [`KeyTables::begin_at_hand`] instead.
+    pub(crate) fn begin(
+        &self,
+        key: &VerifyKey,
+        purpose: Purpose,
+        parts: &[&[u8]],
+        signature: &[u8; 64],
+    ) -> SignatureCheck {
+        if self.budget.uses == 0 {
+            self.make(key);
+        }
+        if let Some(check) = self.by_table(key, purpose, parts, signature) {
+            return check;
+        }
+        let holds = key.verify(purpose, parts, signature);
+        if holds && self.shelf().count(key.as_bytes()) {
+            self.make(key);
+        }
+        SignatureCheck::Done(holds)
+    }
+
+    /// The same, by a table only where it was made before.
+    pub(crate) fn begin_at_hand(
+        &self,
+        key: &VerifyKey,
+        purpose: Purpose,
+        parts: &[&[u8]],
+        signature: &[u8; 64],
+    ) -> SignatureCheck {
+        self.by_table(key, purpose, parts, signature)
+            .unwrap_or_else(|| SignatureCheck::Done(key.verify(purpose, parts, signature)))
+    }
+
+    /// The verdict of one signature.
+    pub(crate) fn holds(&self, check: SignatureCheck) -> bool {
+        match check {
+            SignatureCheck::Done(holds) => holds,
+            SignatureCheck::Open(open) => self.settle(&[&open]) == [true],
+        }
+    }
+
+    /// The verdicts of these signatures, in their order. Each is judged by itself; what they share is one inversion.
+    pub(crate) fn settle(&self, open: &[&OpenCheck]) -> Vec<bool> {
+        let verdicts = OpenCheck::hold(open);
+        let mut shelf = self.shelf();
+        for (check, holds) in open.iter().zip(&verdicts) {
+            if *holds {
+                shelf.mark(&check.key);
+            }
+        }
+        verdicts
     }
 
     /// Tables there are now.
@@ -116,21 +170,21 @@ impl KeyTables {
         base + self.shelf().bytes()
     }
 
-    fn verdict_at_hand(
+    /// None where there is no table of the key.
+    fn by_table(
         &self,
         key: &VerifyKey,
         purpose: Purpose,
         parts: &[&[u8]],
         signature: &[u8; 64],
-    ) -> Option<bool> {
+    ) -> Option<SignatureCheck> {
         let base = self.base.get()?;
         // Hold the lock on the shelf for this look-up only, and not during the arithmetic: other threads want to verify too.
         let table = self.shelf().table(key.as_bytes())?;
-        let holds = table.holds(base, purpose, parts, signature);
-        if holds {
-            self.shelf().mark(key.as_bytes());
-        }
-        Some(holds)
+        let open = table.begin(base, purpose.label(), parts, signature);
+        Some(open.map_or(SignatureCheck::Done(false), |open| {
+            SignatureCheck::Open(Box::new(open))
+        }))
     }
 
     /// Makes a key's table, where there is room and nobody else is at it. The lock is free while points are added.
@@ -141,8 +195,10 @@ impl KeyTables {
         // Make the tables without the lock on the shelf, so that other threads go on verifying: with this key they find no
         // table yet, and verify without one. A thread that makes another key's table waits for that of the base point.
         self.base.get_or_init(BaseTable::new);
-        let table = Arc::new(KeyTable::of(&key.key));
-        self.shelf().put(key.as_bytes(), table);
+        // A `VerifyKey` is a point, so there is a table.
+        if let Some(table) = KeyTable::of(*key.as_bytes()) {
+            self.shelf().put(key.as_bytes(), Arc::new(table));
+        }
     }
 
     fn shelf(&self) -> MutexGuard<'_, TableShelf> {

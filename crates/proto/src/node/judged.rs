@@ -1,9 +1,9 @@
-//! One input from the network, through the checks that need no state; under a flood of strangers,
-//! what names no peer of ours is counted, and not judged.
+//! One input from the network, behind the checks that need no state.
 
+use super::judgement::Judgement;
 use crate::carrier::CarrierId;
 use crate::entry::RAW_KEPT;
-use crate::envelope::{Unparsed, Unverified};
+use crate::envelope::Unparsed;
 use crate::ids::Digest;
 use crate::reject::Reason;
 use crate::trust::TrustView;
@@ -29,14 +29,14 @@ pub(super) enum Input {
 }
 
 impl Judged {
-    /// The whole way of bytes through the stateless checks V01 to V07. Workers call it in parallel.
+    /// The whole way of bytes through the stateless checks V01 to V07.
     pub fn of(bytes: &[u8], view: &TrustView) -> Self {
-        Self::of_parsed(bytes, Unverified::parse(bytes), view)
+        Judgement::of(bytes, view).alone(view)
     }
 
     /// As [`Judged::of`], by the reader of every spelling alone: what it says does not depend on the reader.
     pub fn of_any(bytes: &[u8], view: &TrustView) -> Self {
-        Self::of_parsed(bytes, Unverified::parse_any(bytes), view)
+        Judgement::of_any(bytes, view).alone(view)
     }
 
     /// An input that came by a subject that is not this agent's inbox (check V05).
@@ -50,23 +50,18 @@ impl Judged {
         Self::unread(Reason::TooLarge, length, head)
     }
 
-    /// As [`Judged::of`], for as long as the strangers' budget is spent: bytes that name no peer as
-    /// their sender are hashed (SHA-256 of the bytes), and will be counted like every stranger's
-    /// that is over the budget. What any peer sent is judged in full.
+    /// As [`Judged::of`], for as long as the strangers' budget is spent: see [`Judgement::of_peers`].
     pub fn of_peers(bytes: &[u8], view: &TrustView) -> Self {
-        // Under a flood of strangers only messages of known peers are worth parsing. `may_be_a_peers` turns most other messages
-        // away by a cheap look; if it lets one pass, the parser reads which sender the message names.
-        let parsed = may_be_a_peers(bytes, view)
-            .then(|| Unverified::parse_from(bytes, |sender| view.peer(sender).is_some()))
-            .flatten();
-        match parsed {
-            Some(parsed) => Self::of_parsed(bytes, parsed, view),
-            None => Self {
-                carrier: CarrierId::NATS,
-                bytes: bytes.len() as u64,
-                head: Vec::new(),
-                input: Input::Shed(Digest::of(&[bytes])),
-            },
+        Judgement::of_peers(bytes, view).alone(view)
+    }
+
+    /// Bytes that were not looked at.
+    pub(super) fn shed(bytes: &[u8]) -> Self {
+        Self {
+            carrier: CarrierId::NATS,
+            bytes: bytes.len() as u64,
+            head: Vec::new(),
+            input: Input::Shed(Digest::of(&[bytes])),
         }
     }
 
@@ -84,11 +79,8 @@ impl Judged {
         )
     }
 
-    fn of_parsed(bytes: &[u8], parsed: Result<Unverified, Unparsed>, view: &TrustView) -> Self {
-        let input = match parsed {
-            Ok(unverified) => Input::Parsed(unverified.verify(view)),
-            Err(unparsed) => Input::Unparsed(unparsed),
-        };
+    /// Bytes that were read as far as they could be.
+    pub(super) fn of_input(bytes: &[u8], input: Input) -> Self {
         let kept = match &input {
             Input::Parsed(Proven::Verified(_) | Proven::Beyond(_)) => 0,
             // Keep no bytes of a message in clear whose tier demands sealing: its content must not be stored in clear.
@@ -121,36 +113,3 @@ impl Judged {
         }
     }
 }
-
-/// Whether the sender of these bytes can be bound, by a look that costs less than parsing them.
-///
-/// Names are written as they are unless they are escaped, and of the escapes only `\u` can write
-/// what names are made of (RFC 8259 section 7). So without one, whoever is named as the sender
-/// stands behind a literal `"agent-id"`, between the next two quotation marks, wherever in the
-/// document that is.
-fn may_be_a_peers(bytes: &[u8], view: &TrustView) -> bool {
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return false;
-    };
-    if text.contains("\\u") {
-        return true;
-    }
-    let mut parts = text.split('"');
-    while let Some(part) = parts.next() {
-        if part != SENDER {
-            continue;
-        }
-        // Look ahead on a copy of the iterator: `part` may be a value and not a member's name, and then the member itself may
-        // come next.
-        let mut behind = parts.clone();
-        let named = behind.next().and(behind.next());
-        let named = named.and_then(|name| name.parse().ok());
-        if named.is_some_and(|agent| view.peer(&agent).is_some()) {
-            return true;
-        }
-    }
-    false
-}
-
-/// The header that names a sender.
-const SENDER: &str = "agent-id";

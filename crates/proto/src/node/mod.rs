@@ -13,6 +13,7 @@ mod ids;
 mod inbound;
 mod inbox;
 mod judged;
+mod judgement;
 mod local_error;
 mod me;
 mod memory;
@@ -48,6 +49,7 @@ pub use inbox::{
     Gone, HandedOut, Inbox, Item, LeaseId, Quarantine, Shelved, Supply, TRIES, Wanted,
 };
 pub use judged::Judged;
+pub use judgement::Judgement;
 pub use local_error::LocalError;
 pub use me::Me;
 use memory::Changed;

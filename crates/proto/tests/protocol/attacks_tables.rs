@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use signet_proto::envelope::Method;
 use signet_proto::keys::{KeyTables, Purpose, SigningKey, TableBudget};
-use signet_proto::node::Judged;
+use signet_proto::node::{Judged, Judgement};
 use signet_proto::trust::TrustView;
 use zeroize::Zeroizing;
 
@@ -164,6 +164,60 @@ fn what_the_node_proves_again_has_no_table_made() {
         alice.keep(at(0), outcome);
     }
     assert_eq!(tables(&net), before);
+}
+
+#[test]
+fn a_forgery_among_a_peers_messages_changes_no_verdict_but_its_own() {
+    let net = talking();
+    let signed = |n: u32, key: &SigningKey| {
+        let message = forge::message(
+            &bob(),
+            "agent-alice",
+            Method::Notification,
+            &format!("c{n}"),
+            0,
+        );
+        forge::sign(message, key)
+    };
+    let mut chunk: Vec<Vec<u8>> = (0..12).map(|n| signed(n, &bob().signing)).collect();
+    // S of another message makes a sum that is a point all the same; another key is known before; the rest is not judged so far.
+    let honest = |n| String::from_utf8(signed(n, &bob().signing)).unwrap();
+    let signature = |text: &str| text.split_once("\"signature\":\"").unwrap().1[..86].to_owned();
+    let (first, second) = (honest(20), honest(21));
+    let swapped = first.replace(&signature(&first), &signature(&second));
+    assert_ne!(swapped, first);
+    for (place, forged) in [
+        (0, swapped.clone().into_bytes()),
+        (4, signed(22, &signing(1))),
+        (5, b"{}".to_vec()),
+        (9, swapped.into_bytes()),
+        (16, signed(23, &signing(2))),
+    ] {
+        chunk.insert(place, forged);
+    }
+    for budget in [
+        TableBudget::AT_ONCE,
+        TableBudget::STANDARD,
+        TableBudget::OFF,
+    ] {
+        let view = || view(&net).with_tables(Arc::new(KeyTables::new(budget)));
+        let together = view();
+        let begun = chunk.iter().map(|bytes| Judgement::of(bytes, &together));
+        let together = Judgement::settle(begun.collect(), &together);
+        let alone = view();
+        let alone: Vec<Judged> = chunk
+            .iter()
+            .map(|bytes| Judged::of(bytes, &alone))
+            .collect();
+        assert_eq!(format!("{together:?}"), format!("{alone:?}"));
+        let strangers = together.iter().map(Judged::is_strangers);
+        let strangers: Vec<usize> = strangers
+            .enumerate()
+            .filter(|(_, is)| *is)
+            .map(|(n, _)| n)
+            .collect();
+        assert_eq!(strangers, [0, 4, 5, 9, 16]);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use signet_proto::carrier::CarrierId;
-use signet_proto::node::{Judged, LineAllowance};
+use signet_proto::node::{Judged, Judgement, LineAllowance};
 use signet_proto::trust::TrustView;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -149,7 +149,7 @@ impl Workers {
 }
 
 /// Judges each message of a chunk: those of strangers only as long as they may cost a line, then those alone that a peer may
-/// have sent.
+/// have sent. The last step of their signatures is one for the whole chunk.
 fn judge(
     chunk: Vec<RawArrival>,
     by: &CarrierId,
@@ -160,20 +160,39 @@ fn judge(
     // Ignore that a panic elsewhere poisoned the lock: it guards one count, which is valid at every moment.
     let allowance = || allowance.lock().unwrap_or_else(PoisonError::into_inner);
     let mut left = allowance().left(clock::now());
-    let judge = |mut raw: RawArrival| {
-        let ticket = raw.ticket.take();
-        let began = clock::elapsed();
-        let judged = raw.judge(view, left > 0).by(by.clone());
-        meters.verify.note(clock::elapsed().saturating_sub(began));
-        if judged.is_strangers() && left > 0 {
+    let (mut begun, mut took) = (
+        Vec::with_capacity(chunk.len()),
+        Vec::with_capacity(chunk.len()),
+    );
+    let mut strangers = 0;
+    for raw in &chunk {
+        let start = clock::elapsed();
+        let judgement = raw.begin(view, left > 0);
+        took.push(clock::elapsed().saturating_sub(start));
+        if judgement.is_strangers() && left > 0 {
             // Other workers spend from the same allowance for strangers meanwhile, so the `left` that was read above may be too
             // high: ask the allowance itself.
             let spent = allowance().spend(clock::now());
             left = if spent { left - 1 } else { 0 };
         }
-        (judged, ticket)
-    };
-    chunk.into_iter().map(judge).collect()
+        strangers += usize::from(judgement.is_strangers());
+        begun.push(judgement);
+    }
+    let start = clock::elapsed();
+    let judged = Judgement::settle(begun, view);
+    let share = clock::elapsed().saturating_sub(start)
+        / u32::try_from(took.len().max(1)).unwrap_or(u32::MAX);
+    for time in took {
+        meters.verify.note(time + share);
+    }
+    // Whoever used a peer's name without its key is known for a stranger only now.
+    let forgers = judged.iter().filter(|judged| judged.is_strangers()).count() - strangers;
+    for _ in 0..forgers {
+        allowance().spend(clock::now());
+    }
+    let tickets = chunk.into_iter().map(|raw| raw.ticket);
+    let judged = judged.into_iter().map(|judged| judged.by(by.clone()));
+    judged.zip(tickets).collect()
 }
 
 /// One input as its carrier gave it.
@@ -216,12 +235,12 @@ impl RawArrival {
         })
     }
 
-    fn judge(self, view: &TrustView, strangers: bool) -> Judged {
+    fn begin(&self, view: &TrustView, strangers: bool) -> Judgement<'_> {
         match self.kind {
-            ArrivalKind::Whole if strangers => Judged::of(&self.bytes, view),
-            ArrivalKind::Whole => Judged::of_peers(&self.bytes, view),
-            ArrivalKind::Misplaced => Judged::misplaced(&self.bytes),
-            ArrivalKind::Oversized(length) => Judged::oversized(length, &self.bytes),
+            ArrivalKind::Whole if strangers => Judgement::of(&self.bytes, view),
+            ArrivalKind::Whole => Judgement::of_peers(&self.bytes, view),
+            ArrivalKind::Misplaced => Judgement::misplaced(&self.bytes),
+            ArrivalKind::Oversized(length) => Judgement::oversized(length, &self.bytes),
         }
     }
 }

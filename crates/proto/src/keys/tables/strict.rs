@@ -4,12 +4,12 @@
 //! R canonical, and a canonical R is of small order where its bytes are one of eight: R is never decoded here. That A is not of
 //! small order is known since [`super::VerifyKey`] was made.
 
+use curve25519_dalek::EdwardsPoint;
 use curve25519_dalek::constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION};
-use ed25519_dalek::VerifyingKey;
+use curve25519_dalek::edwards::CompressedEdwardsY;
 use sha2::{Digest as _, Sha512};
 
 use super::comb::{BaseComb, KeyComb, PublicScalar, sum_of_both};
-use crate::keys::Purpose;
 
 /// What every key's verdict needs: multiples of the base point B, and the encodings of the points of small order.
 pub(super) struct BaseTable {
@@ -36,49 +36,60 @@ pub(super) struct KeyTable {
     comb: KeyComb,
 }
 
+/// A signature of which the sum S·B − k·A is known, and whether it encodes to the bytes of R is not yet.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenCheck {
+    pub(super) key: [u8; 32],
+    r: [u8; 32],
+    sum: EdwardsPoint,
+}
+
+impl OpenCheck {
+    /// Whether each of these signatures holds. To encode a point takes the inverse of one of its coordinates: all of them are
+    /// found by one inversion, which is a quarter of the time that a signature takes alone.
+    pub(super) fn hold(open: &[&Self]) -> Vec<bool> {
+        let sums: Vec<EdwardsPoint> = open.iter().map(|check| check.sum).collect();
+        let encoded = EdwardsPoint::compress_batch_alloc(&sums);
+        let both = encoded.iter().zip(open);
+        both.map(|(sum, check)| sum.to_bytes() == check.r).collect()
+    }
+}
+
 impl KeyTable {
-    /// The table of a key that is not of small order.
-    pub(super) fn of(key: &VerifyingKey) -> Self {
-        Self {
-            key: key.to_bytes(),
-            comb: KeyComb::of(&-key.to_edwards()),
-        }
+    /// The table of a key that is not of small order; none for bytes that are no point.
+    pub(super) fn of(key: [u8; 32]) -> Option<Self> {
+        let point = CompressedEdwardsY(key).decompress()?;
+        Some(Self {
+            key,
+            comb: KeyComb::of(&-point),
+        })
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.comb.bytes()
     }
 
-    /// Whether the signature holds over the purpose's label and the parts.
-    pub(super) fn holds(
-        &self,
-        base: &BaseTable,
-        purpose: Purpose,
-        parts: &[&[u8]],
-        signature: &[u8; 64],
-    ) -> bool {
-        self.accepts(base, purpose.label(), parts, signature)
-    }
-
-    /// Whether it holds over all of that, joined.
-    pub(super) fn accepts(
+    /// Begins to verify the signature over label and parts, joined; none where it cannot hold.
+    pub(super) fn begin(
         &self,
         base: &BaseTable,
         label: &[u8],
         parts: &[&[u8]],
         signature: &[u8; 64],
-    ) -> bool {
+    ) -> Option<OpenCheck> {
         let [r, s] = halves(signature);
-        let Some(s) = PublicScalar::canonical(s) else {
-            return false;
-        };
+        let s = PublicScalar::canonical(s)?;
         // Check only R for small order, and not the key: a key of small order never becomes a `VerifyKey`.
         if base.small_order.contains(&r) {
-            return false;
+            return None;
         }
         let k = self.challenge(&r, label, parts);
-        let sum = sum_of_both(&self.comb, &k, &base.comb, &s);
-        sum.is_some_and(|sum| sum.compress().to_bytes() == r)
+        let sum = sum_of_both(&self.comb, &k, &base.comb, &s)?;
+        Some(OpenCheck {
+            key: self.key,
+            r,
+            sum,
+        })
     }
 
     /// k = SHA-512(R, A, M) mod L (RFC 8032, 5.1.7), over the parts of M as they lie.

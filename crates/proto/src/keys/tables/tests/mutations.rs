@@ -5,6 +5,7 @@ use curve25519_dalek::{EdwardsPoint, Scalar};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore as _, SeedableRng as _};
 
+use super::super::strict::OpenCheck;
 use super::{Both, SignedWords, beyond, misspelt, order, plus, scalar, signed};
 
 /// Keys with every part of low order, some signatures of each, and what somebody may make of them.
@@ -12,6 +13,8 @@ struct Mutations {
     dice: ChaCha20Rng,
     keys: Vec<(Both, Vec<SignedWords>)>,
     spellings: Vec<[u8; 32]>,
+    /// The signatures that are settled next, all at once, with their verdicts.
+    open: Vec<(OpenCheck, bool)>,
 }
 
 impl Mutations {
@@ -43,6 +46,7 @@ impl Mutations {
             dice,
             keys,
             spellings,
+            open: Vec::new(),
         }
     }
 
@@ -89,13 +93,29 @@ impl Mutations {
             }
             _ => (0..4).for_each(|_| signature[self.below(64)] ^= 1 << self.below(8)),
         }
-        self.keys[key].0.accepts(&message, &signature)
+        let both = &self.keys[key].0;
+        let accepted = both.accepts(&message, &signature);
+        let open = both.open(&message, &signature);
+        self.open.extend(open.map(|open| (open, accepted)));
+        if self.dice.next_u32().is_multiple_of(24) {
+            self.settle();
+        }
+        accepted
+    }
+
+    /// Whoever shares the last step with others, of whatever kind, gets the verdict that it gets alone.
+    fn settle(&mut self) {
+        let (open, verdicts): (Vec<OpenCheck>, Vec<bool>) = self.open.drain(..).unzip();
+        let open: Vec<&OpenCheck> = open.iter().collect();
+        assert_eq!(OpenCheck::hold(&open), verdicts);
     }
 }
 
 fn mutated(seed: u64, times: u64) -> u64 {
     let mut mutations = Mutations::new(seed);
-    (0..times).map(|_| u64::from(mutations.next())).sum()
+    let accepted = (0..times).map(|_| u64::from(mutations.next())).sum();
+    mutations.settle();
+    accepted
 }
 
 #[test]

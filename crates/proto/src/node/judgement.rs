@@ -1,0 +1,157 @@
+//! The way of an input from the network through the checks that need no state, for many inputs at once; under a flood of strangers,
+//! what names no peer of ours is counted, and not judged.
+//!
+//! ```text
+//! bytes ─ of, of_peers ─▶ Judgement ─┐
+//!                         Judgement ─┼─ settle ─▶ Judged, Judged, …      one inversion for all their signatures
+//!                         Judgement ─┘
+//! ```
+
+use super::judged::{Input, Judged};
+use crate::envelope::{Unparsed, Unverified};
+use crate::keys::OpenCheck;
+use crate::trust::TrustView;
+use crate::verify::{Begun, Proven};
+
+/// An input on its way through the checks V01 to V07. Where its signature is verified by a table, the last step is open, which
+/// many inputs take at the cost of one.
+#[derive(Debug)]
+pub struct Judgement<'a> {
+    bytes: &'a [u8],
+    step: Step,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// The bytes are a message.
+    Begun(Begun),
+    Done(Box<Judged>),
+}
+
+impl<'a> Judgement<'a> {
+    /// Begins the whole way of bytes through the stateless checks. Workers call it in parallel.
+    pub fn of(bytes: &'a [u8], view: &TrustView) -> Self {
+        Self::of_parsed(bytes, Unverified::parse(bytes), view)
+    }
+
+    /// As [`Judgement::of`], by the reader of every spelling alone.
+    pub(super) fn of_any(bytes: &'a [u8], view: &TrustView) -> Self {
+        Self::of_parsed(bytes, Unverified::parse_any(bytes), view)
+    }
+
+    /// As [`Judgement::of`], for as long as the strangers' budget is spent: bytes that name no peer as
+    /// their sender are hashed (SHA-256 of the bytes), and will be counted like every stranger's
+    /// that is over the budget. What any peer sent is judged in full.
+    pub fn of_peers(bytes: &'a [u8], view: &TrustView) -> Self {
+        // Under a flood of strangers only messages of known peers are worth parsing. `may_be_a_peers` turns most other messages
+        // away by a cheap look; if it lets one pass, the parser reads which sender the message names.
+        let parsed = may_be_a_peers(bytes, view)
+            .then(|| Unverified::parse_from(bytes, |sender| view.peer(sender).is_some()))
+            .flatten();
+        match parsed {
+            Some(parsed) => Self::of_parsed(bytes, parsed, view),
+            None => Self::done(bytes, Judged::shed(bytes)),
+        }
+    }
+
+    /// An input that came by a subject that is not this agent's inbox (check V05).
+    pub fn misplaced(bytes: &'a [u8]) -> Self {
+        Self::done(bytes, Judged::misplaced(bytes))
+    }
+
+    /// An input that was cut off at the transport's size cap (check V01), as [`Judged::oversized`] takes it.
+    pub fn oversized(length: u64, head: &'a [u8]) -> Self {
+        Self::done(head, Judged::oversized(length, head))
+    }
+
+    /// Whether the sender is unproven already, before the last step of a signature.
+    pub fn is_strangers(&self) -> bool {
+        match &self.step {
+            Step::Begun(begun) => matches!(begun, Begun::Done(Proven::Unproven(_))),
+            Step::Done(judged) => judged.is_strangers(),
+        }
+    }
+
+    /// Judges all of them to the end, and keeps their order. `view` is the one by which they were begun.
+    pub fn settle(all: Vec<Self>, view: &TrustView) -> Vec<Judged> {
+        let open: Vec<&OpenCheck> = all.iter().filter_map(Self::check).collect();
+        let mut verdicts = view.tables().settle(&open).into_iter();
+        let all = all.into_iter();
+        all.map(|one| one.close(&mut verdicts)).collect()
+    }
+
+    /// Judges this one to the end.
+    pub(super) fn alone(self, view: &TrustView) -> Judged {
+        let verdicts = view.tables().settle(self.check().as_slice());
+        self.close(&mut verdicts.into_iter())
+    }
+
+    fn of_parsed(bytes: &'a [u8], parsed: Result<Unverified, Unparsed>, view: &TrustView) -> Self {
+        match parsed {
+            Ok(unverified) => Self {
+                bytes,
+                step: Step::Begun(unverified.begin(view)),
+            },
+            Err(unparsed) => {
+                let judged = Judged::of_input(bytes, Input::Unparsed(unparsed));
+                Self::done(bytes, judged)
+            }
+        }
+    }
+
+    fn done(bytes: &'a [u8], judged: Judged) -> Self {
+        Self {
+            bytes,
+            step: Step::Done(Box::new(judged)),
+        }
+    }
+
+    fn check(&self) -> Option<&OpenCheck> {
+        match &self.step {
+            Step::Begun(begun) => begun.check(),
+            Step::Done(_) => None,
+        }
+    }
+
+    fn close(self, verdicts: &mut impl Iterator<Item = bool>) -> Judged {
+        match self.step {
+            Step::Begun(begun) => {
+                Judged::of_input(self.bytes, Input::Parsed(begun.close(verdicts)))
+            }
+            Step::Done(judged) => *judged,
+        }
+    }
+}
+
+/// Whether the sender of these bytes can be bound, by a look that costs less than parsing them.
+///
+/// Names are written as they are unless they are escaped, and of the escapes only `\u` can write
+/// what names are made of (RFC 8259 section 7). So without one, whoever is named as the sender
+/// stands behind a literal `"agent-id"`, between the next two quotation marks, wherever in the
+/// document that is.
+fn may_be_a_peers(bytes: &[u8], view: &TrustView) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return false;
+    };
+    if text.contains("\\u") {
+        return true;
+    }
+    let mut parts = text.split('"');
+    while let Some(part) = parts.next() {
+        if part != SENDER {
+            continue;
+        }
+        // Look ahead on a copy of the iterator: `part` may be a value and not a member's name, and then the member itself may
+        // come next.
+        let mut behind = parts.clone();
+        let named = behind.next().and(behind.next());
+        let named = named.and_then(|name| name.parse().ok());
+        if named.is_some_and(|agent| view.peer(&agent).is_some()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The header that names a sender.
+const SENDER: &str = "agent-id";
