@@ -21,7 +21,7 @@ use crate::keys::{OpenCheck, Purpose, SignatureCheck, VerifyKey};
 use crate::reject::Reason;
 use crate::trust::TrustView;
 
-pub(crate) use open::Begun;
+pub(crate) use open::BegunProof;
 use open::OpenProof;
 pub(crate) use payload::Payload;
 
@@ -102,29 +102,29 @@ impl Unverified {
 
     fn verify_by(self, view: &TrustView, by: Verifier) -> Proven {
         match self.begin_by(view, by) {
-            Begun::Done(proven) => proven,
-            Begun::Open(open) => open.settle(view),
+            BegunProof::Done(proven) => proven,
+            BegunProof::Open(open) => open.settle(view),
         }
     }
 
     /// The checks of [`Unverified::verify`], where the last step of a signature may be left for many to take at once.
-    pub(crate) fn begin(self, view: &TrustView) -> Begun {
+    pub(crate) fn begin(self, view: &TrustView) -> BegunProof {
         self.begin_by(view, Verifier::Worker)
     }
 
-    fn begin_by(self, view: &TrustView, by: Verifier) -> Begun {
+    fn begin_by(self, view: &TrustView, by: Verifier) -> BegunProof {
         let proven = prove(self.claims(), view, by);
         let is_theirs =
             |reason| is_beyond(reason) && is_numbered_and_signed(self.claims(), view, by);
-        Begun::Done(match proven {
-            Ok(Checked::Peer(epoch, Some(check))) => {
+        BegunProof::Done(match proven {
+            Ok(CheckedSender::Peer(epoch, Some(check))) => {
                 let message = Arc::new(self.into_message());
-                return Begun::Open(OpenProof::new(message, epoch, check));
+                return BegunProof::Open(OpenProof::new(message, epoch, check));
             }
-            Ok(Checked::Peer(epoch, None)) => {
+            Ok(CheckedSender::Peer(epoch, None)) => {
                 Proven::Verified(Verified::of(Arc::new(self.into_message()), None, epoch))
             }
-            Ok(Checked::Flight(epoch, credentials)) => {
+            Ok(CheckedSender::Flight(epoch, credentials)) => {
                 let message = Arc::new(self.into_message());
                 Proven::Verified(Verified::of(message, Some(*credentials), epoch))
             }
@@ -182,14 +182,14 @@ impl Beyond {
 }
 
 /// What passed the checks, with the epoch of its sender.
-enum Checked {
+enum CheckedSender {
     /// A flight, and what it brought.
     Flight(u64, Box<Credentials>),
     /// Any other message of a peer, and its signature where the last step is open.
     Peer(u64, Option<Box<OpenCheck>>),
 }
 
-fn prove(message: &Message, view: &TrustView, by: Verifier) -> Result<Checked, Reason> {
+fn prove(message: &Message, view: &TrustView, by: Verifier) -> Result<CheckedSender, Reason> {
     let headers = &message.headers;
     // Check the recipient (V05) first, so that a message for another agent costs no look-up in the trust store.
     if headers.recipient_id != *view.me() {
@@ -205,7 +205,7 @@ fn prove(message: &Message, view: &TrustView, by: Verifier) -> Result<Checked, R
     {
         let (credentials, epoch) = certified_by_flight(message, view)?;
         prove_signature(message, &credentials.certificate.signing_key)?;
-        return Ok(Checked::Flight(epoch, Box::new(credentials)));
+        return Ok(CheckedSender::Flight(epoch, Box::new(credentials)));
     }
     let peer = view.peer(&headers.agent_id).ok_or(Reason::AgentUnknown)?;
     if peer.is_withdrawn() {
@@ -224,7 +224,7 @@ fn prove(message: &Message, view: &TrustView, by: Verifier) -> Result<Checked, R
         }
         SignatureCheck::Open(open) => Some(open),
     };
-    Ok(Checked::Peer(peer.epoch(), open))
+    Ok(CheckedSender::Peer(peer.epoch(), open))
 }
 
 /// A flight brings its certificate; the root must be the one that the agent-id is bound to. Who is

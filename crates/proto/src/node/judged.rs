@@ -1,12 +1,10 @@
 //! One input from the network, behind the checks that need no state.
 
-use super::judgement::Judgement;
 use crate::carrier::CarrierId;
 use crate::entry::RAW_KEPT;
 use crate::envelope::Unparsed;
 use crate::ids::Digest;
 use crate::reject::Reason;
-use crate::trust::TrustView;
 use crate::verify::Proven;
 
 /// One input from the network, parsed and verified as far as it goes.
@@ -29,16 +27,6 @@ pub(super) enum Input {
 }
 
 impl Judged {
-    /// The whole way of bytes through the stateless checks V01 to V07.
-    pub fn of(bytes: &[u8], view: &TrustView) -> Self {
-        Judgement::of(bytes, view).alone(view)
-    }
-
-    /// As [`Judged::of`], by the reader of every spelling alone: what it says does not depend on the reader.
-    pub fn of_any(bytes: &[u8], view: &TrustView) -> Self {
-        Judgement::of_any(bytes, view).alone(view)
-    }
-
     /// An input that came by a subject that is not this agent's inbox (check V05).
     pub fn misplaced(bytes: &[u8]) -> Self {
         Self::unread(Reason::WrongSubject, bytes.len() as u64, bytes)
@@ -48,11 +36,6 @@ impl Judged {
     /// bytes, and the hash of what was seen.
     pub fn oversized(length: u64, head: &[u8]) -> Self {
         Self::unread(Reason::TooLarge, length, head)
-    }
-
-    /// As [`Judged::of`], for as long as the strangers' budget is spent: see [`Judgement::of_peers`].
-    pub fn of_peers(bytes: &[u8], view: &TrustView) -> Self {
-        Judgement::of_peers(bytes, view).alone(view)
     }
 
     /// Bytes that were not looked at.

@@ -13,11 +13,11 @@ mod ids;
 mod inbound;
 mod inbox;
 mod judged;
-mod judgement;
 mod local_error;
 mod me;
 mod memory;
 mod offers;
+mod open_input;
 mod outcome;
 mod peers;
 mod people;
@@ -49,11 +49,11 @@ pub use inbox::{
     Gone, HandedOut, Inbox, Item, LeaseId, Quarantine, Shelved, Supply, TRIES, Wanted,
 };
 pub use judged::Judged;
-pub use judgement::Judgement;
 pub use local_error::LocalError;
 pub use me::Me;
 use memory::Changed;
 pub use offers::{OfferFault, OfferedTo, Offers, Program};
+pub use open_input::OpenInput;
 pub use outcome::{Disposition, Effect, Notice, Outcome, Polled};
 use peers::Paid;
 pub use peers::Peers;

@@ -18,12 +18,12 @@ pub(crate) struct OpenProof {
 
 /// How far a message is verified.
 #[derive(Debug)]
-pub(crate) enum Begun {
+pub(crate) enum BegunProof {
     Done(Proven),
     Open(OpenProof),
 }
 
-impl Begun {
+impl BegunProof {
     /// The signature whose last step is to be taken.
     pub(crate) fn check(&self) -> Option<&OpenCheck> {
         match self {

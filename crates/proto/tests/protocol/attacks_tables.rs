@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use signet_proto::envelope::Method;
 use signet_proto::keys::{KeyTables, Purpose, SigningKey, TableBudget};
-use signet_proto::node::{Judged, Judgement};
+use signet_proto::node::{Judged, OpenInput};
 use signet_proto::trust::TrustView;
 use zeroize::Zeroizing;
 
@@ -202,8 +202,8 @@ fn a_forgery_among_a_peers_messages_changes_no_verdict_but_its_own() {
     ] {
         let view = || view(&net).with_tables(Arc::new(KeyTables::new(budget)));
         let together = view();
-        let begun = chunk.iter().map(|bytes| Judgement::of(bytes, &together));
-        let together = Judgement::settle(begun.collect(), &together);
+        let begun = chunk.iter().map(|bytes| OpenInput::of(bytes, &together));
+        let together = OpenInput::settle(begun.collect(), &together);
         let alone = view();
         let alone: Vec<Judged> = chunk
             .iter()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use signet_proto::carrier::CarrierId;
-use signet_proto::node::{Judged, Judgement, LineAllowance};
+use signet_proto::node::{Judged, LineAllowance, OpenInput};
 use signet_proto::trust::TrustView;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -167,27 +167,27 @@ fn judge(
     let mut strangers = 0;
     for raw in &chunk {
         let start = clock::elapsed();
-        let judgement = raw.begin(view, left > 0);
+        let input = raw.begin(view, left > 0);
         took.push(clock::elapsed().saturating_sub(start));
-        if judgement.is_strangers() && left > 0 {
+        if input.is_strangers() && left > 0 {
             // Other workers spend from the same allowance for strangers meanwhile, so the `left` that was read above may be too
             // high: ask the allowance itself.
             let spent = allowance().spend(clock::now());
             left = if spent { left - 1 } else { 0 };
         }
-        strangers += usize::from(judgement.is_strangers());
-        begun.push(judgement);
+        strangers += usize::from(input.is_strangers());
+        begun.push(input);
     }
     let start = clock::elapsed();
-    let judged = Judgement::settle(begun, view);
+    let judged = OpenInput::settle(begun, view);
     let share = clock::elapsed().saturating_sub(start)
         / u32::try_from(took.len().max(1)).unwrap_or(u32::MAX);
     for time in took {
         meters.verify.note(time + share);
     }
     // Whoever used a peer's name without its key is known for a stranger only now.
-    let forgers = judged.iter().filter(|judged| judged.is_strangers()).count() - strangers;
-    for _ in 0..forgers {
+    let all = judged.iter().filter(|judged| judged.is_strangers()).count();
+    for _ in strangers..all {
         allowance().spend(clock::now());
     }
     let tickets = chunk.into_iter().map(|raw| raw.ticket);
@@ -235,12 +235,12 @@ impl RawArrival {
         })
     }
 
-    fn begin(&self, view: &TrustView, strangers: bool) -> Judgement<'_> {
+    fn begin(&self, view: &TrustView, strangers: bool) -> OpenInput<'_> {
         match self.kind {
-            ArrivalKind::Whole if strangers => Judgement::of(&self.bytes, view),
-            ArrivalKind::Whole => Judgement::of_peers(&self.bytes, view),
-            ArrivalKind::Misplaced => Judgement::misplaced(&self.bytes),
-            ArrivalKind::Oversized(length) => Judgement::oversized(length, &self.bytes),
+            ArrivalKind::Whole if strangers => OpenInput::of(&self.bytes, view),
+            ArrivalKind::Whole => OpenInput::of_peers(&self.bytes, view),
+            ArrivalKind::Misplaced => OpenInput::misplaced(&self.bytes),
+            ArrivalKind::Oversized(length) => OpenInput::oversized(length, &self.bytes),
         }
     }
 }

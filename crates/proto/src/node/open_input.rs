@@ -2,44 +2,44 @@
 //! what names no peer of ours is counted, and not judged.
 //!
 //! ```text
-//! bytes ─ of, of_peers ─▶ Judgement ─┐
-//!                         Judgement ─┼─ settle ─▶ Judged, Judged, …      one inversion for all their signatures
-//!                         Judgement ─┘
+//! bytes ─ of, of_peers ─▶ OpenInput ─┐
+//!                         OpenInput ─┼─ settle ─▶ Judged, Judged, …      one inversion for all their signatures
+//!                         OpenInput ─┘
 //! ```
 
 use super::judged::{Input, Judged};
 use crate::envelope::{Unparsed, Unverified};
 use crate::keys::OpenCheck;
 use crate::trust::TrustView;
-use crate::verify::{Begun, Proven};
+use crate::verify::{BegunProof, Proven};
 
 /// An input on its way through the checks V01 to V07. Where its signature is verified by a table, the last step is open, which
 /// many inputs take at the cost of one.
 #[derive(Debug)]
-pub struct Judgement<'a> {
+pub struct OpenInput<'a> {
     bytes: &'a [u8],
-    step: Step,
+    step: InputStep,
 }
 
 #[derive(Debug)]
-enum Step {
+enum InputStep {
     /// The bytes are a message.
-    Begun(Begun),
+    Begun(BegunProof),
     Done(Box<Judged>),
 }
 
-impl<'a> Judgement<'a> {
+impl<'a> OpenInput<'a> {
     /// Begins the whole way of bytes through the stateless checks. Workers call it in parallel.
     pub fn of(bytes: &'a [u8], view: &TrustView) -> Self {
         Self::of_parsed(bytes, Unverified::parse(bytes), view)
     }
 
-    /// As [`Judgement::of`], by the reader of every spelling alone.
+    /// As [`OpenInput::of`], by the reader of every spelling alone.
     pub(super) fn of_any(bytes: &'a [u8], view: &TrustView) -> Self {
         Self::of_parsed(bytes, Unverified::parse_any(bytes), view)
     }
 
-    /// As [`Judgement::of`], for as long as the strangers' budget is spent: bytes that name no peer as
+    /// As [`OpenInput::of`], for as long as the strangers' budget is spent: bytes that name no peer as
     /// their sender are hashed (SHA-256 of the bytes), and will be counted like every stranger's
     /// that is over the budget. What any peer sent is judged in full.
     pub fn of_peers(bytes: &'a [u8], view: &TrustView) -> Self {
@@ -67,8 +67,8 @@ impl<'a> Judgement<'a> {
     /// Whether the sender is unproven already, before the last step of a signature.
     pub fn is_strangers(&self) -> bool {
         match &self.step {
-            Step::Begun(begun) => matches!(begun, Begun::Done(Proven::Unproven(_))),
-            Step::Done(judged) => judged.is_strangers(),
+            InputStep::Begun(begun) => matches!(begun, BegunProof::Done(Proven::Unproven(_))),
+            InputStep::Done(judged) => judged.is_strangers(),
         }
     }
 
@@ -90,7 +90,7 @@ impl<'a> Judgement<'a> {
         match parsed {
             Ok(unverified) => Self {
                 bytes,
-                step: Step::Begun(unverified.begin(view)),
+                step: InputStep::Begun(unverified.begin(view)),
             },
             Err(unparsed) => {
                 let judged = Judged::of_input(bytes, Input::Unparsed(unparsed));
@@ -102,24 +102,41 @@ impl<'a> Judgement<'a> {
     fn done(bytes: &'a [u8], judged: Judged) -> Self {
         Self {
             bytes,
-            step: Step::Done(Box::new(judged)),
+            step: InputStep::Done(Box::new(judged)),
         }
     }
 
     fn check(&self) -> Option<&OpenCheck> {
         match &self.step {
-            Step::Begun(begun) => begun.check(),
-            Step::Done(_) => None,
+            InputStep::Begun(begun) => begun.check(),
+            InputStep::Done(_) => None,
         }
     }
 
     fn close(self, verdicts: &mut impl Iterator<Item = bool>) -> Judged {
         match self.step {
-            Step::Begun(begun) => {
+            InputStep::Begun(begun) => {
                 Judged::of_input(self.bytes, Input::Parsed(begun.close(verdicts)))
             }
-            Step::Done(judged) => *judged,
+            InputStep::Done(judged) => *judged,
         }
+    }
+}
+
+impl Judged {
+    /// The whole way of bytes through the stateless checks V01 to V07.
+    pub fn of(bytes: &[u8], view: &TrustView) -> Self {
+        OpenInput::of(bytes, view).alone(view)
+    }
+
+    /// As [`Judged::of`], by the reader of every spelling alone: what it says does not depend on the reader.
+    pub fn of_any(bytes: &[u8], view: &TrustView) -> Self {
+        OpenInput::of_any(bytes, view).alone(view)
+    }
+
+    /// As [`Judged::of`], for as long as the strangers' budget is spent: see [`OpenInput::of_peers`].
+    pub fn of_peers(bytes: &[u8], view: &TrustView) -> Self {
+        OpenInput::of_peers(bytes, view).alone(view)
     }
 }
 
