@@ -1,5 +1,6 @@
 //! Three NATS servers that are one cluster, configured as docs/scale.md says.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use crate::{Home, Server, free_port};
@@ -47,7 +48,32 @@ impl Cluster {
         })
     }
 
+    /// The servers of one hub, of whose `hub.conf`, certificate and key each has a copy; and where households reach each of them.
+    pub fn hub(hub: &Path, port: u16) -> (Self, Vec<u16>) {
+        let ports = RefCell::new(Vec::new());
+        let conf = std::fs::read_to_string(hub.join("hub.conf")).unwrap();
+        let shared = format!("listen: \"127.0.0.1:{port}\"");
+        assert!(conf.contains(&shared), "{conf}");
+        let cluster = Self::begun(|name, dir| {
+            for file in ["hub.pem", "hub-key.pem"] {
+                std::fs::copy(hub.join(file), dir.join(file)).unwrap();
+            }
+            // On three machines all have one port; here each has its own.
+            let own = free_port();
+            ports.borrow_mut().push(own);
+            let conf = conf.replace(&shared, &format!("listen: \"127.0.0.1:{own}\""));
+            std::fs::write(dir.join("hub.conf"), conf).unwrap();
+            OF_HUB.replace("n1", name)
+        });
+        (cluster, ports.into_inner())
+    }
+
     fn started(config: impl Fn(&str) -> String) -> Self {
+        Self::begun(|name, _| config(name))
+    }
+
+    /// `config` gives the configuration of a server by its name, and puts into its folder what that reads besides.
+    fn begun(config: impl Fn(&str, &Path) -> String) -> Self {
         let names = ["n1", "n2", "n3"];
         let ports = names.map(|_| free_port());
         let mut shared = CLUSTER.to_owned();
@@ -61,7 +87,8 @@ impl Cluster {
             let dir = tempfile::tempdir().unwrap();
             let own = shared.replace("0.0.0.0:6222", &format!("127.0.0.1:{port}"));
             std::fs::write(dir.path().join("cluster.conf"), own).unwrap();
-            Server::start_in(dir, &config(name))
+            let config = config(name, dir.path());
+            Server::start_in(dir, &config)
         };
         Self {
             servers: names.into_iter().zip(ports).map(start).collect(),
@@ -74,5 +101,6 @@ impl Cluster {
     }
 }
 
-/// As it stands on the page.
+/// As they stand on the page.
 const CLUSTER: &str = include_str!("../../../docs/scale/cluster.conf");
+const OF_HUB: &str = include_str!("../../../docs/scale/n1.conf");

@@ -244,3 +244,6 @@ impl RawArrival {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -121,6 +121,7 @@ fn a_configuration_of_a_server_on_a_page_is_the_file_that_the_tests_use() {
         "websocket",
         "hub",
         "leaf",
+        "n1",
         "accounts",
         "thin-hub",
         "thin-leaf",

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::house::{Server, certified, eventually, free_port, says, signet};
+use crate::house::{Cluster, Server, certified, eventually, free_port, says, signet};
 
 /// A hub in a folder of its own, run by the very lines that the command prints.
 pub struct Hub {
@@ -132,14 +132,22 @@ struct House {
 
 impl House {
     fn of(hub: &Hub, household: &str, runtime: &Runtime) -> Self {
+        Self::by(hub, household, &[hub.port], runtime)
+    }
+
+    /// The same, where the name in the line leads to several servers, which are tried in this order.
+    fn by(hub: &Hub, household: &str, ports: &[u16], runtime: &Runtime) -> Self {
         let said = hub.said_to(household);
         let of = |name: &str| said[name].as_str().unwrap();
         let (user, password) = (of("household"), of("password"));
-        let url = of("hub").replace("tls://", &format!("tls://{user}:{password}@"));
+        assert_eq!(of("hub"), format!("tls://127.0.0.1:{}", hub.port));
+        let urls = ports.iter();
+        let urls = urls.map(|port| format!("\"tls://{user}:{password}@127.0.0.1:{port}\""));
+        let urls = urls.collect::<Vec<_>>().join(", ");
         let ca = hub.dir.path().join("hub-ca.pem");
         assert_eq!(of("authority"), std::fs::read_to_string(&ca).unwrap());
         let server = Server::start(&format!(
-            "server_name: {user}\nleafnodes {{ remotes: [ {{ url: \"{url}\", tls {{ ca_file: {ca:?} }} }} ] }}"
+            "server_name: {user}\nleafnodes {{ remotes: [ {{ urls: [ {urls} ], no_randomize: true, tls {{ ca_file: {ca:?} }} }} ] }}"
         ));
         let agent = said["agents"][0].as_str().unwrap();
         let (client, heard) = runtime.block_on(async {
@@ -211,6 +219,28 @@ fn a_household_that_was_turned_out_reaches_and_hears_nobody_once_the_hub_was_sta
     let heard = [&mut one, &mut two, &mut three].map(|house| house.hears(soon, &runtime));
     assert_eq!(heard, [None; 3]);
     one.reaches(carol, &mut three, &runtime);
+}
+
+#[test]
+fn a_hub_of_three_servers_goes_on_where_the_server_of_a_household_dies() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let (alice, bob) = ("agent-alice-001", "agent-bob-001");
+    let households = [format!("house-one={alice}"), format!("house-two={bob}")];
+    let mut hub = Hub::of(&households.each_ref().map(String::as_str));
+    hub.dies();
+    let (mut cluster, ports) = Cluster::hub(hub.dir.path(), hub.port);
+    let mut one = House::by(&hub, "house-one", &ports, &runtime);
+    let mut two = House::by(&hub, "house-two", &[ports[1], ports[2]], &runtime);
+    one.reaches(bob, &mut two, &runtime);
+    two.reaches(alice, &mut one, &runtime);
+    for server in 0..2 {
+        cluster.servers[server].kill();
+        one.reaches(bob, &mut two, &runtime);
+        two.reaches(alice, &mut one, &runtime);
+    }
 }
 
 /// The file of `signet nats hub --two-tokens`, as the command wrote it.
