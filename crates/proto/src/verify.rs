@@ -181,7 +181,7 @@ impl Beyond {
     }
 }
 
-/// What passed the checks, with the epoch of its sender.
+/// A message that passed the checks, with the epoch of its sender.
 enum CheckedSender {
     /// A flight, and what it brought.
     Flight(u64, Box<Credentials>),

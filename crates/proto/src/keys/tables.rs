@@ -33,7 +33,7 @@ pub struct TableBudget {
 }
 
 impl TableBudget {
-    /// What a daemon and a proof of a log use: 64 tables are 5 MiB, and a table is paid back after about seven messages.
+    /// The budget of a daemon and of a proof of a log: 64 tables are 5 MiB, and a table is paid back after about seven messages.
     pub const STANDARD: Self = Self {
         tables: 64,
         uses: 3,

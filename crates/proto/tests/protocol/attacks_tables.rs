@@ -180,7 +180,7 @@ fn a_forgery_among_a_peers_messages_changes_no_verdict_but_its_own() {
         forge::sign(message, key)
     };
     let mut chunk: Vec<Vec<u8>> = (0..12).map(|n| signed(n, &bob().signing)).collect();
-    // S of another message makes a sum that is a point all the same; another key is known before; the rest is not judged so far.
+    // A signature of another message, one by another key, and bytes that are no message.
     let honest = |n| String::from_utf8(signed(n, &bob().signing)).unwrap();
     let signature = |text: &str| text.split_once("\"signature\":\"").unwrap().1[..86].to_owned();
     let (first, second) = (honest(20), honest(21));

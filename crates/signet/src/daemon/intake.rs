@@ -185,7 +185,7 @@ fn judge(
     for time in took {
         meters.verify.note(time + share);
     }
-    // Whoever used a peer's name without its key is known for a stranger only now.
+    // A forger who used a peer's name is known for a stranger only now.
     let all = judged.iter().filter(|judged| judged.is_strangers()).count();
     for _ in strangers..all {
         allowance().spend(clock::now());

@@ -43,7 +43,7 @@ impl Both {
         Self { key, table }
     }
 
-    /// What is open by the table, where the signature can hold.
+    /// The signature, verified by the table up to its last step; none where it cannot hold.
     fn open(&self, message: &[u8], signature: &[u8; 64]) -> Option<OpenCheck> {
         let (label, rest) = message.split_at(message.len() / 4);
         let (first, second) = rest.split_at(rest.len() / 2);

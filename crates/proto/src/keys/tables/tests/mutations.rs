@@ -103,7 +103,7 @@ impl Mutations {
         accepted
     }
 
-    /// Whoever shares the last step with others, of whatever kind, gets the verdict that it gets alone.
+    /// A signature that shares the last step with others gets the verdict that it gets alone.
     fn settle(&mut self) {
         let (open, verdicts): (Vec<OpenCheck>, Vec<bool>) = self.open.drain(..).unzip();
         let open: Vec<&OpenCheck> = open.iter().collect();
