@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use serde_json::Value;
 use signet_driver::{NatsServer, find_nats_server};
 use tempfile::TempDir;
 
@@ -114,6 +115,23 @@ impl Server {
             assert!(length > 0, "the server closed: {said}");
             seen.extend_from_slice(&part[..length]);
         }
+    }
+
+    /// What it answers on its monitoring port, which its configuration must open. It must run.
+    pub fn monitored(&self, path: &str) -> Value {
+        let ending = format!("_{}.ports", self.pid());
+        let files = std::fs::read_dir(&self.dir).unwrap();
+        let mut files = files.map(|entry| entry.unwrap().path());
+        let file = files.find(|file| file.to_str().unwrap().ends_with(&ending));
+        let ports = std::fs::read(file.expect("the file of its ports")).unwrap();
+        let ports: Value = serde_json::from_slice(&ports).unwrap();
+        let url = ports["monitoring"][0].as_str().expect("a monitoring port");
+        let mut socket = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+        write!(socket, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").expect("an answer of HTTP");
+        serde_json::from_str(body).unwrap()
     }
 
     /// Its process id. It must run.
