@@ -27,17 +27,25 @@ pub struct Receive {
 /// What was taken; nothing when the wait was over.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(
+    test,
+    schemars(
+        rename = "Received",
+        bound = "M: schemars::JsonSchema + Default + Serialize"
+    )
+)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Received {
+pub struct Received<M = Vec<Leased>> {
     /// Oldest first.
-    pub messages: Vec<Leased>,
+    pub messages: M,
 }
 
 /// A message under a lease.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Leased", bound = "M: schemars::JsonSchema"))]
 #[serde(rename_all = "kebab-case")]
-pub struct Leased {
+pub struct Leased<M = Message> {
     /// Names the lease in `acknowledge`, `respond` and `fail`.
     pub lease: String,
     /// When it ends (RFC 3339).
@@ -48,7 +56,7 @@ pub struct Leased {
     pub tries: u8,
     /// The message.
     #[serde(flatten)]
-    pub message: Message,
+    pub message: M,
 }
 
 /// Answers a request with `body`, or says with `decline` why there is no answer: `lease` or `message` names it.

@@ -49,7 +49,8 @@ macro_rules! calls {
             ///
             /// # Errors
             /// `method_not_found`, or `invalid_params` with what is wrong, which repeats no value.
-            pub fn parse(method: &str, params: Value) -> Result<Self, ApiError> {
+            pub fn parse(method: &str, params: impl Into<Params>) -> Result<Self, ApiError> {
+                let params = params.into();
                 match method {
                     $( $method => $name::parse(params).map(Self::$name), )*
                     unknown => Err(Self::unknown(unknown)),
@@ -247,6 +248,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::params::both;
 
     #[test]
     fn a_call_does_not_print_what_it_says() {
@@ -404,8 +406,10 @@ mod tests {
             "narrow",
         ];
         for (method, params, names) in &naming {
-            let call = Call::parse(method, params.clone()).unwrap();
-            assert!(call.names() == *names, "{method}");
+            for params in both(params) {
+                let call = Call::parse(method, params).unwrap();
+                assert!(call.names() == *names, "{method}");
+            }
         }
         let named = naming.iter().map(|(method, ..)| *method);
         let thought_of: Vec<&str> = named.chain(within).collect();

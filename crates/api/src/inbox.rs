@@ -45,12 +45,13 @@ pub struct Inbox<M = Vec<Waiting>> {
 /// A message that waits.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Waiting {
+#[cfg_attr(test, schemars(rename = "Waiting", bound = "M: schemars::JsonSchema"))]
+pub struct Waiting<M = Message> {
     /// Its number in the inbox: rising.
     pub number: u64,
     /// The message.
     #[serde(flatten)]
-    pub message: Message,
+    pub message: M,
 }
 
 /// What agents sent that are trusted no more, and nobody took: for the person.

@@ -4,39 +4,44 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// A message that came: in the inbox, as the answer to a `send`, or as it arrives.
+// `T` is its texts and `B` what it says. The daemon puts types there that write themselves, so it copies neither.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub struct Message {
+#[cfg_attr(test, schemars(rename = "Message", bound = "T: schemars::JsonSchema"))]
+#[serde(
+    rename_all = "kebab-case",
+    bound(deserialize = "T: Deserialize<'de>, B: Deserialize<'de>")
+)]
+pub struct Message<T = String, B = Value> {
     /// The agent that sent it: its certificate and signature were verified.
-    pub from: String,
+    pub from: T,
     /// The person for whom that agent acts.
-    pub principal: String,
+    pub principal: T,
     /// Its name, unique for its sender.
-    pub message_id: String,
+    pub message_id: T,
     /// What kind of message it is, such as `request`, `response` or `notification`.
     #[serde(rename = "type")]
-    pub message_type: String,
+    pub message_type: T,
     /// When its sender says that it was made (RFC 3339).
-    pub timestamp: String,
+    pub timestamp: T,
     /// When its life ends (RFC 3339).
-    pub expires_at: String,
+    pub expires_at: T,
     /// 1 public, 2 household, 3 sensitive, 4 restricted.
     pub data_tier: u8,
     /// How many agents the conversation has gone through.
     pub hops: u8,
     /// What it asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub capability: Option<String>,
+    pub capability: Option<T>,
     /// What it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conversation_id: Option<String>,
+    pub conversation_id: Option<T>,
     /// The message of ours that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_reply_to: Option<String>,
+    pub in_reply_to: Option<T>,
     /// One line for people.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
+    pub summary: Option<T>,
     /// What it says; absent where it is an error, and where it stays shut.
     #[serde(
         default,
@@ -44,13 +49,13 @@ pub struct Message {
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(test, schemars(with = "Option<Value>"))]
-    pub body: Option<Value>,
+    pub body: Option<B>,
     /// True when it came sealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sealed: Option<bool>,
     /// Why what was sealed cannot be opened any more, in the place of a body.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shut: Option<String>,
+    pub shut: Option<T>,
     /// The peer's refusal, where the message is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -125,8 +130,8 @@ impl From<Name> for RequestName {
 quiet!(Message, Failure);
 
 /// A member that is there, also when it is null.
-pub(crate) fn present<'de, D: Deserializer<'de>>(
+pub(crate) fn present<'de, B: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+) -> Result<Option<B>, D::Error> {
+    B::deserialize(deserializer).map(Some)
 }

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::ApiError;
+use crate::{ApiError, Params};
 
 /// The parameters of one call: what it is called, and what comes back.
 pub trait Request: Serialize + DeserializeOwned {
@@ -17,12 +17,9 @@ pub trait Request: Serialize + DeserializeOwned {
     ///
     /// # Errors
     /// `invalid_params` with what is wrong, which repeats no value.
-    fn parse(params: Value) -> Result<Self, ApiError> {
-        let params = match params {
-            Value::Null => Value::Object(Map::new()),
-            given => given,
-        };
-        serde_json::from_value(params).map_err(|error| ApiError::invalid_params(fault(&error)))
+    fn parse(params: Params) -> Result<Self, ApiError> {
+        let read = params.typed();
+        read.map_err(|error| ApiError::invalid_params(fault(&error)))
     }
 }
 

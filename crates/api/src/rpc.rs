@@ -15,9 +15,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use signet_json::{Limits, parse};
 
-use crate::ApiError;
+use crate::{ApiError, Params};
 
 /// What one text holds.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ pub struct Asked {
     /// What to call.
     pub method: String,
     /// An array or an object; null where there were none.
-    pub params: Value,
+    pub params: Params,
     /// Absent on a notification, which is never answered.
     pub id: Option<Id>,
 }
@@ -134,12 +133,11 @@ impl Item {
             let id = id.unwrap_or_else(Id::null);
             return Self::Faulty(id, ApiError::invalid_request());
         }
-        // Parse parameters as strictly as messages: what two parsers could read differently is refused.
-        let params = params.map(|params| parse(params.get().as_bytes(), Limits::LINE));
+        let params = params.map(|params| Params::read(params.get()));
         match (params.transpose(), id) {
             (Ok(params), id) => Self::Call(Asked {
                 method,
-                params: params.unwrap_or_default(),
+                params: params.unwrap_or(Params::Tree(Value::Null)),
                 id,
             }),
             (Err(fault), Some(id)) => Self::Faulty(id, ApiError::invalid_params(fault.to_string())),

@@ -122,9 +122,10 @@ pub(crate) fn write_preamble(
 ) {
     // Put the texts together without `format!`, whose machinery showed in profiles: a reader of a log does this for every line.
     out.extend_from_slice(b"{\"v\":");
-    out.extend_from_slice(version.number().to_string().as_bytes());
+    let mut digits = itoa::Buffer::new();
+    out.extend_from_slice(digits.format(version.number()).as_bytes());
     out.extend_from_slice(b",\"seq\":");
-    out.extend_from_slice(seq.to_string().as_bytes());
+    out.extend_from_slice(digits.format(seq).as_bytes());
     out.extend_from_slice(b",\"ts\":\"");
     out.extend_from_slice(&ts.to_text());
     out.extend_from_slice(b"\",\"prev\":\"");

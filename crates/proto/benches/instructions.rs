@@ -83,7 +83,7 @@ fn with_waiting(others: usize) -> (Agent, (AgentId, MessageId)) {
 }
 
 fn acknowledged(bob: &mut Agent, name: (AgentId, MessageId)) -> Outcome {
-    assert_eq!(bob.node.inbox().named(name.1).len(), 1);
+    assert_eq!(bob.node.inbox().named(name.1).count(), 1);
     bob.node.turn(at(1)).inbox().acknowledge(&[name]).unwrap()
 }
 

@@ -14,6 +14,7 @@ mod parts;
 mod sealed;
 mod unsigned;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,13 +75,19 @@ impl Message {
         Some(body.copy(&self.canonical))
     }
 
+    /// The canonical text of what it carries, of which no tree has to be made.
+    pub fn text_of_body(&self) -> Option<Cow<'_, str>> {
+        let body = self.body.as_ref()?;
+        Some(body.text(&self.canonical))
+    }
+
     /// Whether it carries something in clear.
     pub fn has_body(&self) -> bool {
         self.body.is_some()
     }
 
     /// What the tree of its body takes in memory, about, in bytes.
-    pub(crate) fn weight_of_body(&self) -> usize {
+    pub fn weight_of_body(&self) -> usize {
         self.body.as_ref().map_or(0, Body::weight)
     }
 

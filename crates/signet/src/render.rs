@@ -1,66 +1,19 @@
 //! Messages and peers as the sockets and the command line show them.
 
+mod message;
 pub mod task;
 
 use signet_api as api;
-use signet_proto::envelope::{Form, Message};
 use signet_proto::handshake::Offer;
 use signet_proto::headers::{CapabilityName, Layers};
 use signet_proto::ids::AgentId;
 use signet_proto::keys::fingerprint;
 use signet_proto::node::{Standing, State, WaitsFor};
-use signet_proto::reject::PeerReason;
-use signet_proto::seal::Opened;
 use signet_proto::session::Session;
 use signet_proto::trust::KnownPeer;
 
+pub use message::{RenderedMessage, item};
 pub use signet_proto::carrier::inbox_subject;
-
-/// One message as an agent reads it: with what was sealed in it, or a word that it stays shut.
-pub fn item(message: &Message, opened: Option<&Opened>) -> api::Message {
-    let headers = &message.headers;
-    let (summary, body) = match opened {
-        Some(opened) => (&opened.summary, opened.body.clone()),
-        None => (&message.summary, message.copy_of_body()),
-    };
-    let is_sealed = message.sealed.is_some();
-    api::Message {
-        from: headers.agent_id.to_string(),
-        principal: headers.principal_id.to_string(),
-        message_id: headers.message_id.to_string(),
-        message_type: headers.message_type.as_str().to_owned(),
-        timestamp: headers.timestamp.to_string(),
-        expires_at: headers.expires_at.to_string(),
-        data_tier: headers.data_tier.number(),
-        hops: headers.hops,
-        capability: headers.capability.as_ref().map(ToString::to_string),
-        conversation_id: headers.conversation_id.as_ref().map(ToString::to_string),
-        in_reply_to: headers.in_reply_to.map(|id| id.to_string()),
-        summary: summary.clone(),
-        body,
-        sealed: is_sealed.then_some(true),
-        shut: (is_sealed && opened.is_none()).then(|| SHUT.to_owned()),
-        error: failure(message),
-    }
-}
-
-fn failure(message: &Message) -> Option<api::Failure> {
-    let Form::Failure {
-        code,
-        message: words,
-        reason,
-    } = &message.form
-    else {
-        return None;
-    };
-    let is_misfit = message.form.refusal() == Some(PeerReason::Misfit);
-    Some(api::Failure {
-        code: *code,
-        message: words.clone(),
-        reason: reason.clone(),
-        does_not_fit: is_misfit.then_some(true),
-    })
-}
 
 /// One peer as the person sees it.
 pub fn peer(agent: &AgentId, peer: &KnownPeer, standing: &Standing) -> api::Peer {
@@ -149,6 +102,3 @@ pub const fn waits_for(waits_for: WaitsFor) -> api::WaitsFor {
         WaitsFor::Peer => api::WaitsFor::Peer,
     }
 }
-
-/// Said of a sealed message in the place of its body.
-const SHUT: &str = "sealed to a key that is destroyed; your audit key reads it: signet audit open";

@@ -109,22 +109,27 @@ impl Cluster {
         }
     }
 
-    /// Until the leader of the three knows both others; otherwise what each says of its cluster.
+    /// Until the leader of the three knows both others, where they have JetStream; otherwise what each says of its cluster.
     fn formed(&self) -> Result<(), Vec<String>> {
         let limit = Instant::now() + FORMING;
         loop {
             let said = self.servers.iter().map(|server| server.monitored("/jsz"));
-            let said: Vec<Value> = said.map(|jsz| jsz["meta_cluster"].clone()).collect();
-            let whole = |meta: &Value| {
-                meta["replicas"].as_array().is_some_and(|others| {
+            let said: Vec<Value> = said.collect();
+            let whole = |jsz: &Value| {
+                let others = jsz["meta_cluster"]["replicas"].as_array();
+                others.is_some_and(|others| {
                     others.len() == 2 && others.iter().all(|other| other["current"] == true)
                 })
             };
-            if said.iter().any(whole) {
+            let stores_nothing = said.iter().all(|jsz| jsz["disabled"] == true);
+            if stores_nothing || said.iter().any(whole) {
                 return Ok(());
             }
             if Instant::now() > limit {
-                return Err(said.iter().map(Value::to_string).collect());
+                return Err(said
+                    .iter()
+                    .map(|jsz| jsz["meta_cluster"].to_string())
+                    .collect());
             }
             std::thread::sleep(Duration::from_millis(100));
         }

@@ -77,7 +77,7 @@ impl Line<'_> {
     }
 
     pub(super) fn number(&mut self, name: &str, number: u64) {
-        self.json(name, number.to_string().as_bytes());
+        self.json(name, itoa::Buffer::new().format(number).as_bytes());
     }
 
     pub(super) fn value(&mut self, name: &str, value: &Value) {

@@ -1,5 +1,6 @@
 //! What a message carries in clear. Most of it is read by nobody before the agent itself: its tree is made when somebody asks.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -49,6 +50,19 @@ impl Body {
         }
     }
 
+    /// Its canonical text.
+    pub(super) fn text<'a>(&self, canonical: &'a [u8]) -> Cow<'a, str> {
+        match self {
+            Self::Tree(tree) => {
+                String::from_utf8(signet_json::canonical(tree)).map_or(NULL, Cow::Owned)
+            }
+            Self::Bytes { place, .. } => {
+                let bytes = canonical.get(place.clone()).unwrap_or_default();
+                std::str::from_utf8(bytes).map_or(NULL, Cow::Borrowed)
+            }
+        }
+    }
+
     pub(super) fn into_tree(self, canonical: &[u8]) -> Value {
         match self {
             Self::Tree(tree) => tree,
@@ -74,3 +88,6 @@ fn read(place: &Range<usize>, canonical: &[u8]) -> Value {
     let bytes = canonical.get(place.clone()).unwrap_or_default();
     signet_json::parse(bytes, Limits::MESSAGE).unwrap_or_default()
 }
+
+/// Canonical text is UTF-8: nothing is lost by this default.
+const NULL: Cow<'static, str> = Cow::Borrowed("null");

@@ -121,9 +121,9 @@ impl Inbox {
     }
 
     /// The messages of that name: ids are each sender's own, so there may be more than one.
-    pub fn named(&self, message_id: MessageId) -> Vec<&Arc<Message>> {
+    pub fn named(&self, message_id: MessageId) -> impl Iterator<Item = &Arc<Message>> {
         let named = self.mail.named(message_id);
-        named.map(|(_, message)| message).collect()
+        named.map(|(_, message)| message)
     }
 
     /// The request of that name that waits for an answer.
@@ -136,9 +136,8 @@ impl Inbox {
         request: MessageId,
     ) -> Result<Arc<Message>, LocalError> {
         let named = self.named(request);
-        let mut waiting = named
-            .iter()
-            .filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
+        let mut waiting =
+            named.filter(|message| from.is_none_or(|from| *from == message.headers.agent_id));
         // Two peers may have used the same message-id. Unless `from` says which of them is meant, refuse the call: otherwise
         // the answer could go to the wrong peer.
         let message = match (waiting.next(), waiting.next()) {

@@ -233,7 +233,7 @@ fn an_agent_whose_person_took_its_certificate_back_sends_nothing_and_a_sister_te
         let error = node.turn(at).sent().reply(None, asked, answer).unwrap_err();
         assert_eq!(error, LocalError::Revoked);
     }
-    assert_eq!(node.inbox().named(asked).len(), 1, "it still waits");
+    assert_eq!(node.inbox().named(asked).count(), 1, "it still waits");
     net.restart(ALICE);
     assert!(net.agents[ALICE].node.context().is_revoked());
     remembered(&net);

@@ -85,7 +85,7 @@ fn a_restart_from_the_log_keeps_the_session_and_refuses_the_replay() {
         before.session
     );
     assert_eq!(
-        bob.node.inbox().named(name).len(),
+        bob.node.inbox().named(name).count(),
         1,
         "what was not acknowledged is delivered again"
     );

@@ -150,6 +150,6 @@ pub(super) fn signed<R: Serve + Decides>(
 
 /// A request that somebody wrote into a file.
 pub(super) fn read_as<R: Request>(value: &Value) -> Result<R, CliError> {
-    let read = R::parse(value.clone());
+    let read = R::parse(value.clone().into());
     read.map_err(|error| ClientError::Refused(error).into())
 }

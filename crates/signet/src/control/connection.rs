@@ -10,9 +10,8 @@ use bytes::BytesMut;
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::value::RawValue;
-use signet_api::ApiError;
 use signet_api::rpc::{self, Asked, Id, Incoming, Item};
-use signet_json::Value;
+use signet_api::{ApiError, Params};
 use signet_proto::node::Program;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
@@ -29,7 +28,7 @@ pub struct RawCall {
     /// The method that the client calls.
     pub method: String,
     /// An array or an object; `null` when the client sent none.
-    pub params: Value,
+    pub params: Params,
     /// Who asks.
     pub caller: SocketCaller,
     /// Takes the answer. It may come late; the client may be gone by then.

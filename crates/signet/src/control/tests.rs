@@ -130,14 +130,14 @@ async fn perform_all(mut calls: mpsc::Receiver<RawCall>) {
             "forget" => drop(call.reply),
             "count" => {
                 call.reply.send(Ok(text_of_note(&"counting")));
-                let up_to = call.params[0].as_u64().unwrap();
+                let up_to = call.params.tree()[0].as_u64().unwrap();
                 let told = (0..up_to)
                     .map(|number| call.notifier.notify("number", &text_of_note(&[number])));
                 let _ = told.take_while(Result::is_ok).count();
             }
             method => {
                 call.reply
-                    .send(perform(method, &call.params).map(|answer| text_of_note(&answer)));
+                    .send(perform(method, &call.params.tree()).map(|answer| text_of_note(&answer)));
             }
         }
     }
@@ -175,7 +175,7 @@ fn answer_to(input: &[u8]) -> Option<String> {
         Item::Ignored => None,
         Item::Faulty(id, error) => Some(id.refusal(&error)),
         Item::Call(request) => {
-            let result = perform(&request.method, &request.params);
+            let result = perform(&request.method, &request.params.tree());
             request.id.map(|id| id.answer(&result))
         }
     };

@@ -33,8 +33,9 @@ pub(super) mod serve;
 mod status;
 mod subscribe;
 
-use serde_json::Value;
-use signet_api::{ApiError, Call, Method, Reason, Request, ShowMetrics, ShowStatus, with_request};
+use signet_api::{
+    ApiError, Call, Method, Params, Reason, Request, ShowMetrics, ShowStatus, with_request,
+};
 use signet_proto::reject;
 
 use crate::control::{Narrowing, Notifier, RawCall, ReplySender, SocketCaller};
@@ -116,7 +117,7 @@ fn admit(
     state: &mut DaemonState,
     caller: &SocketCaller,
     method: &str,
-    params: Value,
+    params: Params,
 ) -> Result<Call, ApiError> {
     let (at, node) = (state.at(), &mut state.node);
     let beyond = |line: &&Method| !caller.may_use(line);

@@ -9,12 +9,12 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::control::{CallAnswer, Notifier, ReplySender};
-use crate::render;
+use crate::render::RenderedMessage;
 
 use super::action::Action;
 use super::batch::Batch;
 use super::calls::listing::{BYTES, Weigh as _};
-use super::calls::serve::text_of;
+use super::calls::serve::{text_of, to_text};
 
 /// How many calls may wait for what comes.
 const WAITING: usize = 1_024;
@@ -160,8 +160,8 @@ fn hand_out(
         let (handed, outcome) = next(&mut consumer.wanted);
         batch.outcomes.push(outcome);
         let Some(handed) = handed else { break };
-        let handed = leased(&handed);
-        bytes += handed.message.weight();
+        let handed = leased(handed);
+        bytes += handed.weight();
         messages.push(handed);
     }
     if messages.is_empty() {
@@ -170,7 +170,7 @@ fn hand_out(
     // The leases become lines of the log, so mark the reply: if the daemon ends before these lines are durable, the
     // caller hears that the outcome is unknown, and not that nothing was handed out.
     consumer.reply.in_doubt(None);
-    let received = text_of::<Receive>(&Received { messages });
+    let received = to_text(&Received { messages });
     batch.before.push(Action::Answer(consumer.reply, received));
     None
 }
@@ -179,13 +179,16 @@ fn nothing() -> CallAnswer {
     text_of::<Receive>(&Received::default())
 }
 
-fn leased(handed: &HandedOut) -> Leased {
+fn leased(handed: HandedOut) -> Leased<RenderedMessage> {
     let headers = &handed.message.headers;
     Leased {
         lease: handed.lease.to_string(),
         lease_ends: handed.ends.to_string(),
         key: format!("{}/{}", headers.agent_id, headers.message_id),
         tries: handed.tries,
-        message: render::item(&handed.message, handed.opened.as_ref()),
+        message: RenderedMessage {
+            message: handed.message,
+            opened: handed.opened,
+        },
     }
 }

@@ -1,5 +1,7 @@
 //! What happens outside once the log remembers it: publish, answer, deliver, notify.
 
+use std::sync::Arc;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ use tracing::{debug, info, warn};
 use crate::attention::{Audience, note};
 use crate::carrier::{CarrierSet, Settling, Ticket};
 use crate::reach::Sees as _;
-use crate::render;
+use crate::render::{self, RenderedMessage};
 
 use super::action::{Action, CarrierReport, Follower, SendResult, SendWaiter, Topic};
 
@@ -209,9 +211,12 @@ impl Effects {
         let mut subscribers = self.subscribers.iter();
         // Render the message once for all subscribers, and not at all if nobody subscribes: this code runs for every message.
         if subscribers.any(|(client, topic)| hears(client, topic)) {
-            let item = render::item(message, accepted.opened());
+            let shown = RenderedMessage {
+                message: Arc::clone(message),
+                opened: accepted.opened().cloned(),
+            };
             self.subscribers
-                .retain(|(client, topic)| !hears(client, topic) || client.tell(what, &item));
+                .retain(|(client, topic)| !hears(client, topic) || client.tell(what, &shown));
         }
     }
 
@@ -241,11 +246,14 @@ impl Effects {
             return;
         }
         let message = accepted.message();
-        let item = render::item(message, accepted.opened());
+        let shown = RenderedMessage {
+            message: Arc::clone(message),
+            opened: accepted.opened().cloned(),
+        };
         // Drop a follower that has gone, or whose queue is full because it does not read fast enough: the messages that it
         // misses wait in the inbox.
         self.followers.retain(|follower| {
-            !follower.reach.sees_message(message) || follower.tell(ARRIVED, &item)
+            !follower.reach.sees_message(message) || follower.tell(ARRIVED, &shown)
         });
     }
 

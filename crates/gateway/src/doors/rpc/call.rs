@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use signet_api::{ApiError, Call, Reason, Role, with_request};
+use signet_api::{ApiError, Call, Params, Reason, Role, with_request};
 
 use super::CallerLeases;
 use crate::context::Context;
@@ -39,7 +39,7 @@ impl<'a> Calls<'a> {
     ///
     /// # Errors
     /// As the daemon says it, or that the token does not reach so far.
-    pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, ApiError> {
+    pub(super) async fn call(&self, method: &str, params: Params) -> Result<Value, ApiError> {
         let call = self.admitted(method, params)?;
         if is_streamed(method) {
             return Err(needs_stream());
@@ -73,7 +73,7 @@ impl<'a> Calls<'a> {
     pub(super) async fn begin(
         &self,
         method: &str,
-        params: Value,
+        params: Params,
     ) -> Result<(Value, DaemonConnection), ApiError> {
         let call = self.admitted(method, params)?;
         let begun = async {
@@ -86,7 +86,7 @@ impl<'a> Calls<'a> {
         begun.await.map_err(|fault: DoorError| fault.api_error())
     }
 
-    fn admitted(&self, method: &str, params: Value) -> Result<Call, ApiError> {
+    fn admitted(&self, method: &str, params: Params) -> Result<Call, ApiError> {
         let line = Call::named(method).ok_or_else(|| {
             // A single A2A call was already answered in `rpc`, so one that comes here is part of a batch: the error then says
             // that batches take no A2A calls.

@@ -21,7 +21,6 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
-use serde_json::Value;
 use signet_api::rpc::{Asked, Id, Incoming, Item, batch as array};
 use signet_api::{ApiError, Call, Effect, Receive, Request as _};
 
@@ -145,10 +144,10 @@ async fn bounded(calls: &Calls<'_>, item: Item, space: &Space) -> Option<String>
 fn kept_for(asked: &Asked) -> usize {
     let messages = match Call::named(&asked.method) {
         Some(line) if line.effect == Effect::Shows => return 0,
-        Some(line) if line.name == Receive::METHOD => asked.params.get("limit"),
+        Some(line) if line.name == Receive::METHOD => asked.params.tree()["limit"].as_u64(),
         _ => None,
     };
-    let messages = messages.and_then(Value::as_u64).unwrap_or(1);
+    let messages = messages.unwrap_or(1);
     usize::try_from(messages.clamp(1, MOST_AT_ONCE)).map_or(MESSAGE_MAX, |many| many * MESSAGE_MAX)
 }
 
@@ -210,6 +209,7 @@ const MOST_AT_ONCE: u64 = 6;
 #[cfg(test)]
 mod tests {
     use hyper::header::HeaderValue;
+    use serde_json::Value;
 
     use super::*;
 
@@ -221,7 +221,7 @@ mod tests {
         assert!(space.take(4) && !space.take(1));
         let asked = |method: &str, params: Value| Asked {
             method: method.to_owned(),
-            params,
+            params: params.into(),
             id: None,
         };
         let kept = |method: &str, params: Value| kept_for(&asked(method, params));

@@ -5,7 +5,7 @@ use signet_api::{ApiError, FollowInbox, Inbox, ListAside, ListInbox, SetAside, W
 use signet_proto::node::{Node, Turn};
 
 use crate::reach::{Reach, Sees as _};
-use crate::render;
+use crate::render::{self, RenderedMessage};
 
 use super::listing::{MESSAGES, Written, page};
 use super::serve::{Handled, Serve, paused, shown, to_text};
@@ -50,7 +50,10 @@ fn list<'a>(
     let items = items.filter(|item| reach.sees_message(&item.message));
     let items = items.map(|item| Waiting {
         number: item.number,
-        message: render::item(&item.message, node.opened(&item.message).as_ref()),
+        message: RenderedMessage {
+            opened: node.opened(&item.message),
+            message: item.message,
+        },
     });
     Ok(Inbox {
         messages: Written::of(page(items, asked.limit.unwrap_or(MESSAGES))),

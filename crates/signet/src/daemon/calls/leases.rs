@@ -73,8 +73,7 @@ impl Serve for Acknowledge {
             (Some(text), None, true) => (turn.leases().keep(lease(&text)?), 0),
             (Some(text), None, false) => (turn.leases().acknowledge(lease(&text)?), 1),
             (None, Some(names), false) => {
-                let names = names.iter().map(name_of);
-                let names = names.collect::<Result<Vec<_>, ApiError>>()?;
+                let names = names_of(&names)?;
                 (turn.inbox().acknowledge(&names), names.len())
             }
             (None, Some(_), true) => {
@@ -132,6 +131,19 @@ fn one_of(both: &str) -> ApiError {
 fn lease(text: &str) -> Result<LeaseId, ApiError> {
     // A text that is no lease is answered like a lease that has ended: either way the caller holds no message.
     text.parse().map_err(|_| refused(LocalError::LeaseEnded))
+}
+
+fn names_of(names: &[Name]) -> Result<Vec<(AgentId, MessageId)>, ApiError> {
+    let mut read: Vec<(AgentId, MessageId)> = Vec::with_capacity(names.len());
+    for name in names {
+        // Most messages of one call came from one agent, so its id is made once.
+        let from = match read.last() {
+            Some((last, _)) if last.as_str() == name.from => last.clone(),
+            _ => named("from", &name.from)?,
+        };
+        read.push((from, named("message-id", &name.message_id)?));
+    }
+    Ok(read)
 }
 
 fn name_of(name: &Name) -> Result<(AgentId, MessageId), ApiError> {

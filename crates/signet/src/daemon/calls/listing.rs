@@ -5,8 +5,10 @@
 use std::cell::Cell;
 
 use serde::{Serialize, Serializer};
-use signet_api::{Draft, Message, Outgoing, Quarantined, Said, Waiting};
+use signet_api::{Draft, Leased, Message, Outgoing, Quarantined, Said, Waiting};
 use signet_json::weight;
+
+use crate::render::RenderedMessage;
 
 /// What an item of a listing takes in memory, in bytes, about.
 pub(in crate::daemon) trait Weigh {
@@ -54,10 +56,16 @@ impl Weigh for Message {
     }
 }
 
+impl Weigh for RenderedMessage {
+    fn weight(&self) -> usize {
+        HEADERS + self.weight()
+    }
+}
+
 /// A message with a few words beside it weighs as much as the message.
 macro_rules! weigh_as_message {
-    ($($item:ty),*) => {$(
-        impl Weigh for $item {
+    ($($item:ident $(<$message:ident>)?),*) => {$(
+        impl$(<$message: Weigh>)? Weigh for $item$(<$message>)? {
             fn weight(&self) -> usize {
                 self.message.weight()
             }
@@ -65,7 +73,7 @@ macro_rules! weigh_as_message {
     )*};
 }
 
-weigh_as_message!(Waiting, Said, Quarantined);
+weigh_as_message!(Waiting<M>, Leased<M>, Said, Quarantined);
 
 impl Weigh for Draft {
     fn weight(&self) -> usize {

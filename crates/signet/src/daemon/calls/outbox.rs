@@ -74,7 +74,7 @@ fn outbox(state: &DaemonState, call: &ListOutbox, reach: &Reach) -> Result<Outbo
 }
 
 fn not_ours(node: &Node, name: MessageId) -> ApiError {
-    let text = match node.inbox().named(name).first() {
+    let text = match node.inbox().named(name).next() {
         Some(message) => format!(
             "{name} is no message of this agent's own, but came from {}; signet inbox",
             message.headers.agent_id

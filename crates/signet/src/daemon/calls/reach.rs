@@ -76,9 +76,13 @@ impl Admission<'_> {
 
     /// What waits in the inbox under that name.
     fn admit_came(&self, from: Option<&str>, name: &str) -> Result<(), ApiError> {
+        // A caller that reaches everything reaches it as well: agents acknowledge hundreds of messages in one call.
+        if self.reach.sees_everything() {
+            return Ok(());
+        }
         let name: MessageId = named("message-id", name)?;
         let from: Option<AgentId> = maybe_named("from", from)?;
-        let waiting = self.node.inbox().named(name).into_iter();
+        let waiting = self.node.inbox().named(name);
         let mut meant = waiting.filter(|message| {
             let sender = &message.headers.agent_id;
             from.as_ref().is_none_or(|from| from == sender)
