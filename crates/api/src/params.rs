@@ -6,9 +6,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use signet_json::{CanonicalReader, JsonError, Limits, parse};
 
-/// An array or an object; null where there were none. It does not print itself, since it may hold what is sealed later.
-#[derive(Clone, PartialEq)]
-pub enum Params {
+/// An array or an object; null where there were none. They do not print themselves, since they may hold what is sealed later.
+#[derive(Clone)]
+pub struct Params(ReadParams);
+
+#[derive(Clone)]
+enum ReadParams {
     /// Their canonical text. Most programs write it, and a request is read from it without a tree of hundreds of small pieces.
     Canonical(String),
     /// What was written in any other way.
@@ -22,16 +25,16 @@ impl Params {
     /// The first fault of the text.
     pub(crate) fn read(text: &str) -> Result<Self, JsonError> {
         match is_canonical(text) {
-            true => Ok(Self::Canonical(text.to_owned())),
-            false => parse(text.as_bytes(), Limits::LINE).map(Self::Tree),
+            true => Ok(Self(ReadParams::Canonical(text.to_owned()))),
+            false => parse(text.as_bytes(), Limits::LINE).map(Self::from),
         }
     }
 
     /// As a tree.
     pub fn tree(&self) -> Cow<'_, Value> {
-        match self {
-            Self::Canonical(text) => Cow::Owned(tree_of(text)),
-            Self::Tree(tree) => Cow::Borrowed(tree),
+        match &self.0 {
+            ReadParams::Canonical(text) => Cow::Owned(tree_of(text)),
+            ReadParams::Tree(tree) => Cow::Borrowed(tree),
         }
     }
 
@@ -40,21 +43,23 @@ impl Params {
     /// # Errors
     /// What is wrong with the tree, whichever the form: an error never names a place in the text.
     pub(crate) fn typed<T: DeserializeOwned>(self) -> Result<T, serde_json::Error> {
-        let tree = match self {
-            Self::Canonical(text) => match serde_json::from_str(&text) {
+        let tree = match self.0 {
+            ReadParams::Canonical(text) => match serde_json::from_str(&text) {
                 Ok(request) => return Ok(request),
                 Err(_) => tree_of(&text),
             },
-            Self::Tree(Value::Null) => Value::Object(Map::new()),
-            Self::Tree(tree) => tree,
+            ReadParams::Tree(tree) => tree,
         };
-        serde_json::from_value(tree)
+        serde_json::from_value(match tree {
+            Value::Null => Value::Object(Map::new()),
+            given => given,
+        })
     }
 }
 
 impl From<Value> for Params {
     fn from(tree: Value) -> Self {
-        Self::Tree(tree)
+        Self(ReadParams::Tree(tree))
     }
 }
 
@@ -83,8 +88,8 @@ fn tree_of(canonical: &str) -> Value {
 pub(crate) fn both(tree: &Value) -> [Params; 2] {
     let text = String::from_utf8(signet_json::canonical(tree)).unwrap();
     let read = Params::read(&text).unwrap();
-    assert!(tree.is_null() || matches!(read, Params::Canonical(_)));
-    [read, Params::Tree(tree.clone())]
+    assert!(matches!(read.0, ReadParams::Canonical(_)));
+    [read, Params::from(tree.clone())]
 }
 
 #[cfg(test)]
@@ -96,12 +101,22 @@ mod tests {
 
     #[test]
     fn both_forms_are_the_same_call_or_the_same_error() {
+        // A reader of numbers that is a little off reads another double for some of these (the feature float_roundtrip).
+        let numbers = json!([
+            1,
+            -1,
+            0.5,
+            51.248178375505404,
+            31.245270191439438,
+            5e-324,
+            f64::MAX
+        ]);
         let names =
             json!([{"from": "agent-bob", "message-id": "x"}, {"from": "a", "message-id": "\u{1}"}]);
         let cases = [
             (
                 Send::METHOD,
-                json!({"body": {"n": [1, -1, 0.5, 1e300, null]}, "kind": "request", "peer": "b"}),
+                json!({"body": {"n": numbers}, "kind": "request", "peer": "b"}),
             ),
             (
                 Send::METHOD,
@@ -117,6 +132,7 @@ mod tests {
                 json!({"after": 9_007_199_254_740_991_u64, "limit": 3}),
             ),
             ("nothing", json!({})),
+            ("status", Value::Null),
         ];
         let mut taken = 0;
         for (method, params) in cases {
@@ -124,14 +140,14 @@ mod tests {
             assert_eq!(text, tree, "{method} {params}");
             taken += usize::from(text.is_ok());
         }
-        assert!((4..9).contains(&taken), "{taken}");
+        assert!((5..10).contains(&taken), "{taken}");
     }
 
     #[test]
     fn what_is_not_canonical_becomes_a_tree_or_is_refused() {
         for spelt in ["{ }", "[1.0]", "{\"b\":1,\"a\":2}", "[\"\\u0061\"]", "[-0]"] {
             assert!(
-                matches!(Params::read(spelt), Ok(Params::Tree(_))),
+                matches!(Params::read(spelt), Ok(Params(ReadParams::Tree(_)))),
                 "{spelt}"
             );
         }

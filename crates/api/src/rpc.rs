@@ -137,7 +137,7 @@ impl Item {
         match (params.transpose(), id) {
             (Ok(params), id) => Self::Call(Asked {
                 method,
-                params: params.unwrap_or(Params::Tree(Value::Null)),
+                params: params.unwrap_or(Value::Null.into()),
                 id,
             }),
             (Err(fault), Some(id)) => Self::Faulty(id, ApiError::invalid_params(fault.to_string())),

@@ -155,5 +155,11 @@ fn document(bytes: &[u8], limits: Limits, decimals: Decimals) -> Result<Value, J
     parse::document(text, limits, decimals)
 }
 
+/// Whether a name of a member is one by which serde_json marks what it reads in another way: whoever read such an object as a
+/// [`Value`] would have another object than was signed, or an error (docs/protocol.md, section 2).
+fn is_reserved(name: &str) -> bool {
+    name.starts_with("$serde_json::private::")
+}
+
 /// No caller's limit may overflow the stack, where a document is read, written or dropped.
 const STACK_DEPTH: usize = 128;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::canonical::canonical;
 use super::number::Literal;
 use super::scan::plain_len;
-use super::{Decimals, JsonError, Limits, STACK_DEPTH};
+use super::{Decimals, JsonError, Limits, STACK_DEPTH, is_reserved};
 
 /// Parses `text` as one JSON text with nothing but white space around it.
 pub(super) fn document(text: &str, limits: Limits, decimals: Decimals) -> Result<Value, JsonError> {
@@ -82,7 +82,11 @@ impl Parser<'_> {
         loop {
             // Check the name for a duplicate before the value is read: a document
             // with two faults is refused for the first of them.
-            let Entry::Vacant(member) = members.entry(self.name()?) else {
+            let name = self.name()?;
+            if is_reserved(&name) {
+                return Err(self.syntax("a name that JSON libraries keep for themselves"));
+            }
+            let Entry::Vacant(member) = members.entry(name) else {
                 return Err(JsonError::DuplicateName);
             };
             self.colon()?;

@@ -9,7 +9,7 @@ use super::canonical::utf16_order;
 use super::number::Literal;
 use super::scan::plain_len;
 use super::weight::{WEIGHT_OF_ITEM, weight_of_members};
-use super::{Limits, STACK_DEPTH};
+use super::{Limits, STACK_DEPTH, is_reserved};
 
 /// Where the reader is in one document.
 ///
@@ -159,6 +159,9 @@ impl<'a> CanonicalReader<'a> {
         while self.peek()? != b'}' {
             self.separated()?;
             let name = self.quoted()?;
+            if is_reserved(&name) {
+                return None;
+            }
             // Each name has to be greater than the one before it: that checks the order, and that no name occurs twice.
             if before.is_some_and(|before: Cow<'a, str>| utf16_order(&before, &name).is_ge()) {
                 return None;

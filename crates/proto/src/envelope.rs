@@ -14,7 +14,6 @@ mod parts;
 mod sealed;
 mod unsigned;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,6 +26,7 @@ use signet_json::{Limits, Value};
 
 pub use crate::method::{BodyForm, Class, KeptIn, Method};
 use body::Body;
+pub use body::HeldBody;
 pub use form::Form;
 use parts::{Parts, take_body, write_enveloped};
 pub use sealed::Sealed;
@@ -75,10 +75,10 @@ impl Message {
         Some(body.copy(&self.canonical))
     }
 
-    /// The canonical text of what it carries, of which no tree has to be made.
-    pub fn text_of_body(&self) -> Option<Cow<'_, str>> {
+    /// What it carries, in the form in which it is there: nothing is made of it.
+    pub fn held_body(&self) -> Option<HeldBody<'_>> {
         let body = self.body.as_ref()?;
-        Some(body.text(&self.canonical))
+        Some(body.held(&self.canonical))
     }
 
     /// Whether it carries something in clear.

@@ -82,7 +82,10 @@ impl Cluster {
             let cluster = Self::beginning(&config);
             match cluster.formed() {
                 Ok(()) => return cluster,
-                Err(servers) => said.push(servers),
+                Err(servers) => {
+                    println!("three servers became no cluster: {servers:?}");
+                    said.push(servers);
+                }
             }
         }
         panic!("no three servers became one cluster: {said:#?}");
@@ -114,7 +117,7 @@ impl Cluster {
         let limit = Instant::now() + FORMING;
         loop {
             let said = self.servers.iter().map(|server| server.monitored("/jsz"));
-            let said: Vec<Value> = said.collect();
+            let said: Vec<Value> = said.map(Option::unwrap_or_default).collect();
             let whole = |jsz: &Value| {
                 let others = jsz["meta_cluster"]["replicas"].as_array();
                 others.is_some_and(|others| {

@@ -117,8 +117,8 @@ impl Server {
         }
     }
 
-    /// What it answers on its monitoring port, which its configuration must open. It must run.
-    pub fn monitored(&self, path: &str) -> Value {
+    /// What it answers on its monitoring port, which its configuration must open; nothing where it does not answer. It must run.
+    pub fn monitored(&self, path: &str) -> Option<Value> {
         let ending = format!("_{}.ports", self.pid());
         let files = std::fs::read_dir(&self.dir).unwrap();
         let mut files = files.map(|entry| entry.unwrap().path());
@@ -126,12 +126,14 @@ impl Server {
         let ports = std::fs::read(file.expect("the file of its ports")).unwrap();
         let ports: Value = serde_json::from_slice(&ports).unwrap();
         let url = ports["monitoring"][0].as_str().expect("a monitoring port");
-        let mut socket = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
-        write!(socket, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut socket = TcpStream::connect(url.trim_start_matches("http://")).ok()?;
+        let patience = Some(Duration::from_secs(5));
+        socket.set_read_timeout(patience).unwrap();
+        write!(socket, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
         let mut answer = String::new();
-        socket.read_to_string(&mut answer).unwrap();
-        let (_, body) = answer.split_once("\r\n\r\n").expect("an answer of HTTP");
-        serde_json::from_str(body).unwrap()
+        socket.read_to_string(&mut answer).ok()?;
+        let (_, body) = answer.split_once("\r\n\r\n")?;
+        serde_json::from_str(body).ok()
     }
 
     /// Its process id. It must run.

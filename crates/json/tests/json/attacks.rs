@@ -47,6 +47,25 @@ fn duplicate_name_plain_and_through_an_escape() {
     assert_eq!(verdict(br#"{"a":{"a":1},"b":{"a":1}}"#), "accepted");
 }
 
+/// serde_json, where a program reads raw values, takes such an object for the document in its text: a peer's words would be others
+/// than those that were signed, or would make a listing and a row of the state unreadable.
+#[test]
+fn a_name_by_which_a_library_marks_an_object_is_refused_at_every_depth() {
+    assert_verdicts(
+        &[
+            r#"{"$serde_json::private::RawValue":"{\"a\":1,\"a\":2}"}"#,
+            r#"{"a":[{"$serde_json::private::Number":1}]}"#,
+            r#"{"\u0024serde_json::private::RawValue":1}"#,
+            r#"{"a":1,"$serde_json::private::":1}"#,
+        ],
+        "malformed-json",
+    );
+    assert_eq!(
+        verdict(br#"{"$serde_json":1,"a":"$serde_json::private::RawValue"}"#),
+        "accepted"
+    );
+}
+
 /// The first fault in the text names the refusal: a name that stands twice comes before its colon, its
 /// value, and whatever is wrong with them.
 #[test]

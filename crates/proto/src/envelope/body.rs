@@ -1,6 +1,5 @@
 //! What a message carries in clear. Most of it is read by nobody before the agent itself: its tree is made when somebody asks.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -19,6 +18,15 @@ pub(super) enum Body {
         // asks first makes the tree for all of them.
         tree: OnceLock<Value>,
     },
+}
+
+/// What a message carries in clear, in the form in which it is there.
+#[derive(Clone, Copy)]
+pub enum HeldBody<'a> {
+    /// Canonical text.
+    Text(&'a str),
+    /// A tree: the message was spelt otherwise, or was read from the log or from the state.
+    Tree(&'a Value),
 }
 
 impl Body {
@@ -50,16 +58,11 @@ impl Body {
         }
     }
 
-    /// Its canonical text.
-    pub(super) fn text<'a>(&self, canonical: &'a [u8]) -> Cow<'a, str> {
+    /// The form in which it is there.
+    pub(super) fn held<'a>(&'a self, canonical: &'a [u8]) -> HeldBody<'a> {
         match self {
-            Self::Tree(tree) => {
-                String::from_utf8(signet_json::canonical(tree)).map_or(NULL, Cow::Owned)
-            }
-            Self::Bytes { place, .. } => {
-                let bytes = canonical.get(place.clone()).unwrap_or_default();
-                std::str::from_utf8(bytes).map_or(NULL, Cow::Borrowed)
-            }
+            Self::Tree(tree) => HeldBody::Tree(tree),
+            Self::Bytes { place, .. } => HeldBody::Text(text(place, canonical)),
         }
     }
 
@@ -85,9 +88,12 @@ impl Body {
 
 /// What the reader of canonical form took is taken by the parser: nothing is lost by the default.
 fn read(place: &Range<usize>, canonical: &[u8]) -> Value {
-    let bytes = canonical.get(place.clone()).unwrap_or_default();
-    signet_json::parse(bytes, Limits::MESSAGE).unwrap_or_default()
+    signet_json::parse(text(place, canonical).as_bytes(), Limits::MESSAGE).unwrap_or_default()
 }
 
-/// Canonical text is UTF-8: nothing is lost by this default.
-const NULL: Cow<'static, str> = Cow::Borrowed("null");
+/// The reader of canonical form has gone over this place, so the default is never used.
+fn text<'a>(place: &Range<usize>, canonical: &'a [u8]) -> &'a str {
+    let bytes = canonical.get(place.clone());
+    let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+    text.unwrap_or("null")
+}

@@ -19,6 +19,7 @@ use tracing::{debug, info, warn};
 
 use crate::attention::{Audience, note};
 use crate::carrier::{CarrierSet, Settling, Ticket};
+use crate::control::text_of_note;
 use crate::reach::Sees as _;
 use crate::render::{self, RenderedMessage};
 
@@ -211,10 +212,10 @@ impl Effects {
         let mut subscribers = self.subscribers.iter();
         // Render the message once for all subscribers, and not at all if nobody subscribes: this code runs for every message.
         if subscribers.any(|(client, topic)| hears(client, topic)) {
-            let shown = RenderedMessage {
+            let shown = text_of_note(&RenderedMessage {
                 message: Arc::clone(message),
                 opened: accepted.opened().cloned(),
-            };
+            });
             self.subscribers
                 .retain(|(client, topic)| !hears(client, topic) || client.tell(what, &shown));
         }
@@ -246,10 +247,10 @@ impl Effects {
             return;
         }
         let message = accepted.message();
-        let shown = RenderedMessage {
+        let shown = text_of_note(&RenderedMessage {
             message: Arc::clone(message),
             opened: accepted.opened().cloned(),
-        };
+        });
         // Drop a follower that has gone, or whose queue is full because it does not read fast enough: the messages that it
         // misses wait in the inbox.
         self.followers.retain(|follower| {

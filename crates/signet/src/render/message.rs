@@ -1,13 +1,11 @@
 //! One message as an agent reads it.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer, ser};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use signet_api as api;
-use signet_proto::envelope::{Form, Message};
+use signet_proto::envelope::{Form, HeldBody, Message};
 use signet_proto::ids::MessageId;
 use signet_proto::reject::PeerReason;
 use signet_proto::seal::Opened;
@@ -51,10 +49,11 @@ impl Serialize for RenderedMessage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (message, opened) = (&*self.message, self.opened.as_ref());
         let body = match opened {
-            Some(opened) => opened.body.as_ref().map(ShownBody::Tree),
-            None => message.text_of_body().map(ShownBody::Text),
+            Some(opened) => opened.body.as_ref().map(HeldBody::Tree),
+            None => message.held_body(),
         };
-        let item: api::Message<MessageText<'_>, ShownBody<'_>> = described(message, opened, body);
+        let item: api::Message<MessageText<'_>, ShownBody<'_>> =
+            described(message, opened, body.map(ShownBody));
         item.serialize(serializer)
     }
 }
@@ -141,20 +140,17 @@ impl From<MessageText<'_>> for String {
     }
 }
 
-/// What a message says.
-enum ShownBody<'a> {
-    Text(Cow<'a, str>),
-    Tree(&'a Value),
-}
+/// What a message says, which is written in the form in which it is there.
+struct ShownBody<'a>(HeldBody<'a>);
 
 impl Serialize for ShownBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(text) => {
+        match self.0 {
+            HeldBody::Text(text) => {
                 let raw: &RawValue = serde_json::from_str(text).map_err(ser::Error::custom)?;
                 raw.serialize(serializer)
             }
-            Self::Tree(tree) => tree.serialize(serializer),
+            HeldBody::Tree(tree) => tree.serialize(serializer),
         }
     }
 }
@@ -164,7 +160,7 @@ const SHUT: &str = "sealed to a key that is destroyed; your audit key reads it: 
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
     use signet_proto::envelope::Unverified;
 
     use super::*;
@@ -191,12 +187,12 @@ mod tests {
         assert!(has(|message| message.sealed.is_some()));
         assert!(has(|message| matches!(message.form, Form::Failure { .. })));
         assert!(has(|message| matches!(
-            message.text_of_body(),
-            Some(Cow::Owned(_))
+            message.held_body(),
+            Some(HeldBody::Tree(_))
         )));
         assert!(has(|message| matches!(
-            message.text_of_body(),
-            Some(Cow::Borrowed(_))
+            message.held_body(),
+            Some(HeldBody::Text(_))
         )));
         for message in messages {
             let sealed = Opened {

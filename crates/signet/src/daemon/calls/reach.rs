@@ -76,7 +76,8 @@ impl Admission<'_> {
 
     /// What waits in the inbox under that name.
     fn admit_came(&self, from: Option<&str>, name: &str) -> Result<(), ApiError> {
-        // A caller that reaches everything reaches it as well: agents acknowledge hundreds of messages in one call.
+        // A caller that reaches everything reaches it as well, and the call itself judges the form of the names: agents acknowledge
+        // hundreds of messages in one call.
         if self.reach.sees_everything() {
             return Ok(());
         }

@@ -13,10 +13,14 @@ impl Wire<'_> {
         self.expect_hashed(Reason::TooLarge, &large, 1024);
         let deep = "[".repeat(65) + &"]".repeat(65);
         let many = format!("[{}0]", "0,".repeat(10_000));
-        let table: [(Reason, &[u8]); 9] = [
+        let table: [(Reason, &[u8]); 10] = [
             (Reason::InvalidUtf8, b"{\"a\":\"\xc0\xaf\"}"),
             (Reason::ByteOrderMark, b"\xef\xbb\xbf{}"),
             (Reason::MalformedJson, b"{'a':1}"),
+            (
+                Reason::MalformedJson,
+                b"{\"$serde_json::private::RawValue\":1}",
+            ),
             (Reason::DuplicateName, b"{\"a\":1,\"\\u0061\":2}"),
             (Reason::LoneSurrogate, b"{\"a\":\"\\ud800\"}"),
             (Reason::NumberOutOfRange, b"{\"a\":1e999}"),
