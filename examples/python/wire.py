@@ -97,7 +97,6 @@ def parse(raw):
 
 
 def members(pairs):
-    require(not any(name.startswith("$serde_json::private::") for name, _ in pairs), "malformed-json")
     require(len(dict(pairs)) == len(pairs), "duplicate-name")
     return dict(pairs)
 

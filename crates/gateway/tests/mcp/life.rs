@@ -46,7 +46,11 @@ fn a_daemon_that_was_away_is_there_again_for_the_next_call() {
     let status = client.tool("agent_status", json!({}));
     assert_eq!(status["agent"], "agent-alice");
     alice.kill();
-    let away = client.refused("tell", json!({"agent": "agent-bob", "body": 1}));
+    // On a busy machine the gateway may write a call to a connection that it kept, before it hears that this is closed.
+    let away = eventually("the gateway hears that the daemon is gone", || {
+        let refused = client.refused("tell", json!({"agent": "agent-bob", "body": 1}));
+        (refused["name"] != "outcome-unknown").then_some(refused)
+    });
     assert_eq!(away["name"], "daemon-away");
     assert!(away["next"].as_str().unwrap().contains("signet run"));
     assert!(
