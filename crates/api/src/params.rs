@@ -14,7 +14,7 @@ pub struct Params(ReadParams);
 enum ReadParams {
     /// Their canonical text. Most programs write it, and a request is read from it without a tree of hundreds of small pieces.
     Canonical(String),
-    /// What was written in any other way.
+    /// The tree of any other spelling.
     Tree(Value),
 }
 
@@ -41,7 +41,7 @@ impl Params {
     /// As those of one request.
     ///
     /// # Errors
-    /// What is wrong with the tree, whichever the form: an error never names a place in the text.
+    /// The fault of the tree, whichever form they have: an error never names a place in the text.
     pub(crate) fn typed<T: DeserializeOwned>(self) -> Result<T, serde_json::Error> {
         let tree = match self.0 {
             ReadParams::Canonical(text) => match serde_json::from_str(&text) {
@@ -158,6 +158,21 @@ mod tests {
             "[1",
         ] {
             assert!(Params::read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_serde_json_takes_for_another_is_refused() {
+        let other = r#"{"$serde_json::private::RawValue":"{\"a\":1,\"a\":2}"}"#;
+        let none = r#"{"$serde_json::private::RawValue":1}"#;
+        // This is why: were they taken, these would be read from the state, from a socket and into a call.
+        assert_eq!(
+            serde_json::from_str::<Value>(other).unwrap(),
+            json!({"a": 2})
+        );
+        assert!(serde_json::from_str::<Value>(none).is_err());
+        for text in [other, none] {
+            assert!(Params::read(text).is_err(), "{text}");
         }
     }
 }

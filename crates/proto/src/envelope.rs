@@ -75,7 +75,7 @@ impl Message {
         Some(body.copy(&self.canonical))
     }
 
-    /// What it carries, in the form in which it is there: nothing is made of it.
+    /// The body in the form in which the message holds it: no text and no tree is made.
     pub fn held_body(&self) -> Option<HeldBody<'_>> {
         let body = self.body.as_ref()?;
         Some(body.held(&self.canonical))

@@ -75,20 +75,17 @@ impl Cluster {
 
     /// `config` gives the configuration of a server by its name, and puts into its folder what that reads besides.
     ///
-    /// Now and then three new nats-servers stay two and one. Nothing here is about that: such servers are ended, and others begin.
+    /// In a run of CI three new nats-servers had not become one cluster after 60 s, for a reason that is not known, and one of our
+    /// tests failed for it. Servers of which that is so are ended, and others begin: what is tested comes behind their start.
     fn begun(config: impl Fn(&str, &Path) -> String) -> Self {
-        let mut said = Vec::new();
         for _ in 0..ATTEMPTS {
             let cluster = Self::beginning(&config);
             match cluster.formed() {
                 Ok(()) => return cluster,
-                Err(servers) => {
-                    println!("three servers became no cluster: {servers:?}");
-                    said.push(servers);
-                }
+                Err(said) => println!("three servers became no cluster: {said:#?}"),
             }
         }
-        panic!("no three servers became one cluster: {said:#?}");
+        panic!("of {ATTEMPTS} times three servers none became one cluster");
     }
 
     fn beginning(config: impl Fn(&str, &Path) -> String) -> Self {

@@ -117,7 +117,7 @@ impl Server {
         }
     }
 
-    /// What it answers on its monitoring port, which its configuration must open; nothing where it does not answer. It must run.
+    /// The server's answer on its monitoring port, which its configuration must open; `None` where it gives none. It must run.
     pub fn monitored(&self, path: &str) -> Option<Value> {
         let ending = format!("_{}.ports", self.pid());
         let files = std::fs::read_dir(&self.dir).unwrap();

@@ -20,7 +20,7 @@ pub(super) enum Body {
     },
 }
 
-/// What a message carries in clear, in the form in which it is there.
+/// The body of a message in clear, in the form in which the message holds it.
 #[derive(Clone, Copy)]
 pub enum HeldBody<'a> {
     /// Canonical text.
@@ -58,7 +58,7 @@ impl Body {
         }
     }
 
-    /// The form in which it is there.
+    /// The form in which it is held.
     pub(super) fn held<'a>(&'a self, canonical: &'a [u8]) -> HeldBody<'a> {
         match self {
             Self::Tree(tree) => HeldBody::Tree(tree),

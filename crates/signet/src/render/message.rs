@@ -11,7 +11,7 @@ use signet_proto::reject::PeerReason;
 use signet_proto::seal::Opened;
 use signet_proto::time::Timestamp;
 
-/// With what was sealed in it, or a word that it stays shut.
+/// The message with what was sealed in it, or with a word that it stays shut.
 pub fn item(message: &Message, opened: Option<&Opened>) -> api::Message {
     let body = match opened {
         Some(opened) => opened.body.clone(),
@@ -20,16 +20,16 @@ pub fn item(message: &Message, opened: Option<&Opened>) -> api::Message {
     described(message, opened, body)
 }
 
-/// The same, for what is only written: no text is copied, and no tree is made of what the message carries.
+/// A message that is only written: it is written as [`item`] gives it, and no text is copied and no tree made for that.
 pub struct RenderedMessage {
     /// The message.
     pub message: Arc<Message>,
-    /// What was sealed in it.
+    /// The content that was sealed in it, where it could be opened.
     pub opened: Option<Opened>,
 }
 
 impl RenderedMessage {
-    /// What it takes in memory as a tree, about, in bytes.
+    /// The memory that its words would take as a tree, in bytes, about.
     pub fn weight(&self) -> usize {
         let message = &*self.message;
         let opened = self.opened.as_ref();
@@ -140,7 +140,7 @@ impl From<MessageText<'_>> for String {
     }
 }
 
-/// What a message says, which is written in the form in which it is there.
+/// The body of a message, written in the form in which the message holds it.
 struct ShownBody<'a>(HeldBody<'a>);
 
 impl Serialize for ShownBody<'_> {

@@ -1,6 +1,6 @@
-//! How much one listing gives. What it shows is parsed JSON, which can weigh a hundred times its text,
-//! and sealed messages are opened for it one by one: a listing stops before it grows heavy, and the
-//! caller asks on from there.
+//! How much one listing gives. Parsed JSON can weigh a hundred times its text, here or at the program that reads the
+//! listing, and sealed messages are opened for it one by one: a listing stops before it grows heavy, and the caller asks
+//! on from there.
 
 use std::cell::Cell;
 
@@ -92,7 +92,7 @@ impl Weigh for Outgoing {
 pub(super) const MESSAGES: usize = 1_000;
 /// How many bytes of memory.
 pub(in crate::daemon) const BYTES: usize = 4 * 1024 * 1024;
-/// What stands around a message's own words, once as a type and once as JSON.
+/// The memory for what stands around a message's own words, in bytes, about.
 const HEADERS: usize = 2 * 1024;
 
 #[cfg(test)]
