@@ -69,6 +69,9 @@ pub(crate) use decides;
 /// What is wrong with parameters, without the value that is: it may be part of a message.
 fn fault(error: &serde_json::Error) -> String {
     let text = error.to_string();
+    // Leave out the place: it is one of the canonical text, and the caller may have written another.
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let text = text.strip_suffix(&place).unwrap_or(&text);
     // Split the text at the last `, expected `: the value before it may contain the same words, and the answer must not repeat
     // the value.
     match (
@@ -78,7 +81,11 @@ fn fault(error: &serde_json::Error) -> String {
         (false, Some((_, expected))) => {
             format!("a parameter has the wrong form; expected {expected}")
         }
-        _ => text,
+        // Said of a word alone, where something else stands.
+        _ if text == "expected value" => {
+            "a parameter has the wrong form; expected a word".to_owned()
+        }
+        _ => text.to_owned(),
     }
 }
 
@@ -106,6 +113,14 @@ mod tests {
         }
         let typo = Call::parse("peer.show", json!({"pear": "agent-bob"})).unwrap_err();
         assert!(typo.fault().unwrap().contains("`pear`"));
+        // Neither is its place in a text that the caller may have written in another way.
+        assert!(!typo.fault().unwrap().contains("column"));
+        let number = json!({"peer": "agent-bob", "kind": 7});
+        let error = Call::parse("send", number).unwrap_err();
+        assert!(
+            error.fault().unwrap().ends_with("expected a word"),
+            "{error:?}"
+        );
     }
 
     #[test]

@@ -4,9 +4,9 @@ mod tier;
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use signet_json::{Map, Value};
+use smol_str::SmolStr;
 
 use crate::ids::{AgentId, Digest, KeyId, MessageId, PrincipalId, SessionId, Version};
 use crate::reject::Reason;
@@ -136,7 +136,7 @@ impl TryFrom<&Value> for Layers {
 
 /// The name of a capability: `[a-z0-9][a-z0-9.-]{0,126}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CapabilityName(String);
+pub struct CapabilityName(SmolStr);
 
 impl CapabilityName {
     /// The name as text.
@@ -157,7 +157,7 @@ impl FromStr for CapabilityName {
             && text.as_bytes().first().is_some_and(first)
             && text.bytes().all(|b| inner(&b));
         if holds {
-            Ok(Self(text.to_owned()))
+            Ok(Self(SmolStr::new(text)))
         } else {
             Err(Reason::HeaderInvalid)
         }
@@ -172,7 +172,7 @@ impl fmt::Display for CapabilityName {
 
 /// The name of a conversation: 1 to 128 of `[A-Za-z0-9._:-]`, chosen by whoever opens it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConversationId(Arc<str>);
+pub struct ConversationId(SmolStr);
 
 impl ConversationId {
     /// The name as text.
@@ -189,7 +189,7 @@ impl FromStr for ConversationId {
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
         let holds = (1..=128).contains(&text.len()) && text.bytes().all(known);
         if holds {
-            Ok(Self(text.into()))
+            Ok(Self(SmolStr::new(text)))
         } else {
             Err(Reason::HeaderInvalid)
         }

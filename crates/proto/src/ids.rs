@@ -3,10 +3,10 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use data_encoding::{BASE64URL_NOPAD, Encoding, HEXLOWER};
 use sha2::{Digest as _, Sha256};
+use smol_str::SmolStr;
 use uuid::{Builder, Uuid, Variant};
 
 /// Why a text is not the identifier it should be. No variant repeats the text.
@@ -41,7 +41,7 @@ macro_rules! name_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        pub struct $name(SmolStr);
 
         impl $name {
             /// The id as it stands on the wire.
@@ -55,7 +55,7 @@ macro_rules! name_id {
             type Err = IdError;
 
             fn from_str(text: &str) -> Result<Self, IdError> {
-                is_name(text).then(|| Self(text.into())).ok_or(IdError::Name)
+                is_name(text).then(|| Self(SmolStr::new(text))).ok_or(IdError::Name)
             }
         }
 
