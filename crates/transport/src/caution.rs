@@ -22,8 +22,10 @@ pub(crate) struct Caution {
     number: Option<u64>,
     /// The highest number in the stream that came.
     sequence: u64,
-    /// The reply subject of a delivery.
+    /// The reply subject of the first delivery by the newest connection that brought one: all of a connection have one form.
     like: Option<Subject>,
+    /// Whether this connection brought none yet.
+    is_new: bool,
     /// Up to which number messages were asked for again: each of them once. On a line that breaks often, more would
     /// use up the deliveries of a message.
     again: u64,
@@ -35,6 +37,7 @@ impl Caution {
     /// A connection begins. Returns the numbers in the stream among which those messages are that were delivered and
     /// never came.
     pub(crate) fn begin(&mut self, standing: &ConsumerInfo, now: Instant) -> Range<u64> {
+        self.is_new = true;
         let before = self.number.replace(standing.deliveries);
         let Some(before) = before else {
             // On the first connection ask for no message again: the server itself delivers again what an earlier process did
@@ -62,7 +65,9 @@ impl Caution {
     pub(crate) fn came(&mut self, delivery: &MailboxDelivery) {
         self.number = self.number.max(Some(delivery.number));
         self.sequence = self.sequence.max(delivery.sequence);
-        self.like = Some(delivery.handle.reply());
+        if std::mem::take(&mut self.is_new) {
+            self.like = Some(delivery.handle.reply());
+        }
         if delivery.handle.deliveries() > 1 {
             self.single = None;
         }
@@ -101,7 +106,7 @@ mod tests {
 
     fn delivery(times: u64, sequence: u64, number: u64) -> MailboxDelivery {
         let reply = format!("$JS.ACK.AGENT_INBOX.alpha.{times}.{sequence}.{number}.0.0");
-        Handle::parse(&reply.as_str().into(), &Mailbox::of("alpha"), 0).expect("a delivery")
+        Handle::parse(reply.as_str().into(), &Mailbox::of("alpha"), 0).expect("a delivery")
     }
 
     #[test]
@@ -117,6 +122,8 @@ mod tests {
         assert!(caution.is_on(now), "new mail");
         caution.came(&delivery(2, 46, 14));
         assert!(!caution.is_on(now), "the first of them came");
+        let newest = delivery(1, 51, 13).handle.reply();
+        assert_eq!(caution.like(), Some(newest), "the form of its deliveries");
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Handle {
     /// `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<time>.<pending>`, since 2.9 also
     /// with `<domain>.<account>` before the stream and a token behind. `None` for what is no delivery from
     /// `mailbox`.
-    pub(crate) fn parse(reply: &Subject, mailbox: &Mailbox, era: u64) -> Option<MailboxDelivery> {
+    pub(crate) fn parse(reply: Subject, mailbox: &Mailbox, era: u64) -> Option<MailboxDelivery> {
         let tokens = reply.strip_prefix("$JS.ACK.")?;
         let before = match tokens.split('.').count() {
             7 => 0,
@@ -41,7 +41,7 @@ impl Handle {
         let mut number = || tokens.next()?.parse().ok();
         let (deliveries, sequence, number) = (number()?, number()?, number()?);
         let handle = Self {
-            reply: reply.clone(),
+            reply,
             era,
             deliveries,
         };
@@ -118,7 +118,7 @@ mod tests {
 
     fn parse(reply: &str) -> Option<(u64, u64)> {
         let mailbox = Mailbox::of("alpha");
-        let delivery = Handle::parse(&Subject::from(reply), &mailbox, 1)?;
+        let delivery = Handle::parse(Subject::from(reply), &mailbox, 1)?;
         assert_eq!(delivery.number, 21);
         Some((delivery.handle.deliveries(), delivery.sequence))
     }

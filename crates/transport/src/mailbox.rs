@@ -250,12 +250,12 @@ impl MailboxSession {
 
     /// What the server says of a pull comes on the subject of the pull, and what it delivers with the reply
     /// subject of a delivery: nobody else can send either.
-    async fn deliver(&mut self, message: Message) -> Flow {
+    async fn deliver(&mut self, mut message: Message) -> Flow {
         self.heard = Instant::now();
         if message.subject.as_str() == self.inbox {
             return self.hear(&message).await;
         }
-        let reply = message.reply.as_ref();
+        let reply = message.reply.take();
         let era = self.live.store.era();
         let Some(delivery) = reply.and_then(|reply| Handle::parse(reply, &self.mailbox, era))
         else {
