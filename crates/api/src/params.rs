@@ -7,7 +7,7 @@ use signet_json::{CanonicalReader, JsonError, Limits, parse};
 /// An array or an object; null where there were none. They do not print themselves, since they may hold what is sealed later.
 #[derive(Clone)]
 pub struct Params {
-    /// Most programs write it so, and a request is read from it without a tree of hundreds of small pieces.
+    /// Canonical text, in which most programs write them: a request is read from it without a tree of hundreds of small pieces.
     canonical: String,
 }
 

@@ -158,9 +158,10 @@ fn a_mailbox_on_one_server_of_a_cluster_a_copy_that_is_away_and_a_lonely_address
         &["cluster house does not answer"],
     );
     says_next(&most, "start the servers of the cluster");
-    for server in &mut cluster.servers[1..] {
-        server.restart();
-    }
+    // One behind the other: of two nats-servers 2.10 that began together, the others had not heard one after 37 s, once.
+    cluster.servers[1].restart();
+    says_of(&alice, "replicas", "warning", &["leads", "n3 is away, "]);
+    cluster.servers[2].restart();
     all_copies_are_back(&alice);
     ill(&alice, "cluster", "well");
 }
