@@ -135,6 +135,13 @@ impl Cluster {
         }
     }
 
+    /// Whether each of the three says that its copies of all streams and consumers are up to date.
+    pub fn is_up_to_date(&self) -> bool {
+        let said = |server: &Server| server.monitored("/healthz");
+        let mut said = self.servers.iter().map(said);
+        said.all(|healthz| healthz.is_some_and(|healthz| healthz["status"] == "ok"))
+    }
+
     /// The servers of the loopback, as clients name them.
     pub fn urls(&self) -> Vec<String> {
         self.servers.iter().map(Server::url).collect()

@@ -135,7 +135,7 @@ fn set_up(homes: &[&Home], admin: &Path) {
     );
 }
 
-/// The number of the server that leads the stream, once all three have its newest state.
+/// The number of the server that leads the stream, once all three have its newest state, and that of its consumers.
 fn leader(cluster: &Cluster, admin: &Path) -> usize {
     let seed = std::fs::read_to_string(admin).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread();
@@ -155,7 +155,7 @@ fn leader(cluster: &Cluster, admin: &Path) -> usize {
                 .strip_prefix('n')?
                 .parse::<usize>()
                 .ok()?;
-            is_whole.then_some(number - 1)
+            (is_whole && cluster.is_up_to_date()).then_some(number - 1)
         })
     })
 }
