@@ -1,7 +1,7 @@
 //! The peers by name; and who of them was given out to be changed, so that nobody else has to be looked at again.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::entry::Direction;
@@ -12,6 +12,7 @@ use crate::time::Timestamp;
 use super::Peer;
 use super::agenda::Agenda;
 use super::hops::Hop;
+use super::rows::PeerShot;
 use super::talks::{self, Talks};
 
 /// So many more than there are peers are noted one by one: beyond that all count as changed.
@@ -25,11 +26,18 @@ const FEW: usize = 16;
 pub(in crate::node) struct KnownPeers {
     // A hash map, because each message looks its peer up several times: in a tree of 10,000 names every look compares twenty,
     // most of them in no cache. Box each peer: a free place of the table then costs a name and a pointer, and no whole `Peer`.
-    peers: HashMap<AgentId, Box<Peer>>,
+    peers: HashMap<AgentId, Box<KeptPeer>>,
     changed: ChangedPeers,
     agenda: Agenda,
     /// Unless nobody has asked yet.
     talks: OnceLock<Talks>,
+}
+
+/// A peer, and what the last snapshot had of it. Whoever is given the peer to change takes that away.
+#[derive(Debug, Default)]
+struct KeptPeer {
+    peer: Peer,
+    shot: OnceLock<Arc<PeerShot>>,
 }
 
 /// Who may have changed since the agenda was last brought up to date. Every way to change a peer goes by here.
@@ -48,18 +56,27 @@ impl Default for ChangedPeers {
 
 impl KnownPeers {
     pub(super) fn get(&self, name: &AgentId) -> Option<&Peer> {
-        self.peers.get(name).map(Box::as_ref)
+        self.peers.get(name).map(|kept| &kept.peer)
     }
 
     pub(super) fn get_mut(&mut self, name: &AgentId) -> Option<&mut Peer> {
         self.note(name);
-        self.peers.get_mut(name).map(Box::as_mut)
+        self.peers.get_mut(name).map(|kept| kept.change())
     }
 
     /// As [`KnownPeers::get_mut`]: one that is not there is made.
     pub(super) fn entry(&mut self, name: &AgentId) -> &mut Peer {
         self.note(name);
-        self.peers.entry(name.clone()).or_default()
+        self.peers.entry(name.clone()).or_default().change()
+    }
+
+    /// What a snapshot has of each at `now`, by name. Whoever did not change since the last snapshot has in this one what it had
+    /// in that: beside 10,000 peers a copy of each would leave the heap full of small holes.
+    pub(super) fn shots(&self, now: Timestamp) -> Vec<(AgentId, Arc<PeerShot>)> {
+        let peers = by_name(self.peers.iter());
+        peers
+            .map(|(name, kept)| (name.clone(), kept.shot(now)))
+            .collect()
     }
 
     /// All, by name: what is done with one after the other is done in the same order each time.
@@ -70,7 +87,7 @@ impl KnownPeers {
     /// All, for what comes out the same in any order: sorting 10,000 names takes milliseconds.
     pub(in crate::node) fn in_any_order(&self) -> impl Iterator<Item = (&AgentId, &Peer)> {
         let peers = self.peers.iter();
-        peers.map(|(name, peer)| (name, peer.as_ref()))
+        peers.map(|(name, kept)| (name, &kept.peer))
     }
 
     pub(in crate::node) fn names(&self) -> impl Iterator<Item = &AgentId> {
@@ -80,13 +97,13 @@ impl KnownPeers {
     pub(in crate::node) fn iter_mut(&mut self) -> impl Iterator<Item = (&AgentId, &mut Peer)> {
         self.changed = ChangedPeers::All;
         let peers = by_name(self.peers.iter_mut());
-        peers.map(|(name, peer)| (name, peer.as_mut()))
+        peers.map(|(name, kept)| (name, kept.change()))
     }
 
     /// All, in any order: for what changes each of them alone.
     pub(in crate::node) fn values_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
         self.changed = ChangedPeers::All;
-        self.peers.values_mut().map(Box::as_mut)
+        self.peers.values_mut().map(|kept| kept.change())
     }
 
     /// Something changed that each peer's next time may hang on.
@@ -133,7 +150,7 @@ impl KnownPeers {
         let is_half_open = |name: &&AgentId| self.get(name).is_some_and(Peer::is_half_open);
         match &self.changed {
             ChangedPeers::All => {
-                let half_open = self.peers.values().filter(|peer| peer.is_half_open());
+                let half_open = self.peers.values().filter(|kept| kept.peer.is_half_open());
                 half_open.count() >= many
             }
             ChangedPeers::These(names) => {
@@ -185,13 +202,14 @@ impl KnownPeers {
 
     pub(super) fn remember_step(&mut self, side: Direction, name: &AgentId, step: Hop) {
         self.note(name);
-        let peer = self.peers.entry(name.clone()).or_default();
+        let peer = self.peers.entry(name.clone()).or_default().change();
         talks::remember(self.talks.get_mut(), side, name, &mut peer.hops, step);
     }
 
     /// The time of the last call that any peer's hops hold.
     pub(in crate::node) fn newest_step(&self) -> Option<Timestamp> {
-        let steps = self.peers.values().filter_map(|peer| peer.hops.newest());
+        let steps = self.peers.values();
+        let steps = steps.filter_map(|kept| kept.peer.hops.newest());
         steps.max()
     }
 
@@ -207,6 +225,22 @@ impl KnownPeers {
         match names.len() < self.peers.len() + NOTED {
             true => names.push(name.clone()),
             false => self.changed = ChangedPeers::All,
+        }
+    }
+}
+
+impl KeptPeer {
+    fn change(&mut self) -> &mut Peer {
+        self.shot.take();
+        &mut self.peer
+    }
+
+    fn shot(&self, now: Timestamp) -> Arc<PeerShot> {
+        let shot = || Arc::new(PeerShot::of(&self.peer, now));
+        // A handshake that is under way ends by time alone.
+        match self.peer.handshake.is_idle() {
+            true => Arc::clone(self.shot.get_or_init(shot)),
+            false => shot(),
         }
     }
 }
