@@ -33,7 +33,7 @@ pub(in crate::node) struct KnownPeers {
     talks: OnceLock<Talks>,
 }
 
-/// A peer, and what the last snapshot had of it. Whoever is given the peer to change takes that away.
+/// A peer, and the part of it that the last snapshot had, until somebody is given the peer to change.
 #[derive(Debug, Default)]
 struct KeptPeer {
     peer: Peer,
@@ -70,8 +70,8 @@ impl KnownPeers {
         self.peers.entry(name.clone()).or_default().change()
     }
 
-    /// What a snapshot has of each at `now`, by name. Whoever did not change since the last snapshot has in this one what it had
-    /// in that: beside 10,000 peers a copy of each would leave the heap full of small holes.
+    /// The part of each peer that a snapshot at `now` has, by name. A peer that did not change since the last snapshot shares its
+    /// part with that: copies of 10,000 peers would hold up the messages that wait meanwhile.
     pub(super) fn shots(&self, now: Timestamp) -> Vec<(AgentId, Arc<PeerShot>)> {
         let peers = by_name(self.peers.iter());
         peers
@@ -237,7 +237,7 @@ impl KeptPeer {
 
     fn shot(&self, now: Timestamp) -> Arc<PeerShot> {
         let shot = || Arc::new(PeerShot::of(&self.peer, now));
-        // A handshake that is under way ends by time alone.
+        // A handshake that is under way may be over at `now` although nobody changed the peer: share nothing then.
         match self.peer.handshake.is_idle() {
             true => Arc::clone(self.shot.get_or_init(shot)),
             false => shot(),
@@ -271,6 +271,33 @@ mod tests {
         assert!(known.iter_mut().map(|(name, _)| name).is_sorted());
         assert!(known.take_changed().is_sorted());
         assert_eq!(known.in_any_order().count(), 101);
+    }
+
+    #[test]
+    fn two_snapshots_share_each_peer_that_did_not_change_between_them_and_no_other() {
+        type Change = fn(&mut KnownPeers, &AgentId);
+        let changes: [Change; 2] = [
+            |known, name| {
+                known
+                    .get_mut(name)
+                    .into_iter()
+                    .for_each(|peer| peer.greets = true)
+            },
+            |known, name| known.entry(name).greets = true,
+        ];
+        let now = Timestamp::from_millis(0);
+        let names = ["agent-alice", "agent-bob", "agent-carol"].map(|name| name.parse().unwrap());
+        for change in changes {
+            let mut known = KnownPeers::default();
+            for name in &names {
+                known.entry(name);
+            }
+            let before = known.shots(now);
+            change(&mut known, &names[1]);
+            let pairs = before.into_iter().zip(known.shots(now));
+            let shared = pairs.map(|((_, one), (_, other))| Arc::ptr_eq(&one, &other));
+            assert_eq!(shared.collect::<Vec<_>>(), [true, false, true]);
+        }
     }
 
     /// Otherwise everybody would be turned away as `handshake-busy` for as long as nothing is known of who has changed.

@@ -29,11 +29,11 @@ use crate::node::rows::tables::{
 pub(in crate::node) struct PeersShot {
     /// By name.
     peers: Vec<(AgentId, Arc<PeerShot>)>,
-    /// Of whom there are any.
+    /// Drafts that cannot be opened any more, of each peer that has some.
     lost: BTreeMap<AgentId, LostDrafts>,
 }
 
-/// What rows are made of that lies between us and one peer. Of a peer without a handshake under way it says the same at any time.
+/// The part of one peer that rows are made of. Where no handshake is under way, it is the same at any time.
 #[derive(Debug)]
 pub(super) struct PeerShot {
     row: LinkRow,
