@@ -1,7 +1,7 @@
 //! The peers by name; and who of them was given out to be changed, so that nobody else has to be looked at again.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::entry::Direction;
@@ -12,7 +12,6 @@ use crate::time::Timestamp;
 use super::Peer;
 use super::agenda::Agenda;
 use super::hops::Hop;
-use super::rows::PeerShot;
 use super::talks::{self, Talks};
 
 /// So many more than there are peers are noted one by one: beyond that all count as changed.
@@ -26,18 +25,11 @@ const FEW: usize = 16;
 pub(in crate::node) struct KnownPeers {
     // A hash map, because each message looks its peer up several times: in a tree of 10,000 names every look compares twenty,
     // most of them in no cache. Box each peer: a free place of the table then costs a name and a pointer, and no whole `Peer`.
-    peers: HashMap<AgentId, Box<KeptPeer>>,
+    peers: HashMap<AgentId, Box<Peer>>,
     changed: ChangedPeers,
     agenda: Agenda,
     /// Unless nobody has asked yet.
     talks: OnceLock<Talks>,
-}
-
-/// A peer, and the part of it that the last snapshot had, until somebody is given the peer to change.
-#[derive(Debug, Default)]
-struct KeptPeer {
-    peer: Peer,
-    shot: OnceLock<Arc<PeerShot>>,
 }
 
 /// Who may have changed since the agenda was last brought up to date. Every way to change a peer goes by here.
@@ -56,27 +48,18 @@ impl Default for ChangedPeers {
 
 impl KnownPeers {
     pub(super) fn get(&self, name: &AgentId) -> Option<&Peer> {
-        self.peers.get(name).map(|kept| &kept.peer)
+        self.peers.get(name).map(Box::as_ref)
     }
 
     pub(super) fn get_mut(&mut self, name: &AgentId) -> Option<&mut Peer> {
         self.note(name);
-        self.peers.get_mut(name).map(|kept| kept.change())
+        self.peers.get_mut(name).map(Box::as_mut)
     }
 
     /// As [`KnownPeers::get_mut`]: one that is not there is made.
     pub(super) fn entry(&mut self, name: &AgentId) -> &mut Peer {
         self.note(name);
-        self.peers.entry(name.clone()).or_default().change()
-    }
-
-    /// The part of each peer that a snapshot at `now` has, by name. A peer that did not change since the last snapshot shares its
-    /// part with that: copies of 10,000 peers would hold up the messages that wait meanwhile.
-    pub(super) fn shots(&self, now: Timestamp) -> Vec<(AgentId, Arc<PeerShot>)> {
-        let peers = by_name(self.peers.iter());
-        peers
-            .map(|(name, kept)| (name.clone(), kept.shot(now)))
-            .collect()
+        self.peers.entry(name.clone()).or_default()
     }
 
     /// All, by name: what is done with one after the other is done in the same order each time.
@@ -87,7 +70,7 @@ impl KnownPeers {
     /// All, for what comes out the same in any order: sorting 10,000 names takes milliseconds.
     pub(in crate::node) fn in_any_order(&self) -> impl Iterator<Item = (&AgentId, &Peer)> {
         let peers = self.peers.iter();
-        peers.map(|(name, kept)| (name, &kept.peer))
+        peers.map(|(name, peer)| (name, peer.as_ref()))
     }
 
     pub(in crate::node) fn names(&self) -> impl Iterator<Item = &AgentId> {
@@ -97,13 +80,13 @@ impl KnownPeers {
     pub(in crate::node) fn iter_mut(&mut self) -> impl Iterator<Item = (&AgentId, &mut Peer)> {
         self.changed = ChangedPeers::All;
         let peers = by_name(self.peers.iter_mut());
-        peers.map(|(name, kept)| (name, kept.change()))
+        peers.map(|(name, peer)| (name, peer.as_mut()))
     }
 
     /// All, in any order: for what changes each of them alone.
     pub(in crate::node) fn values_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
         self.changed = ChangedPeers::All;
-        self.peers.values_mut().map(|kept| kept.change())
+        self.peers.values_mut().map(Box::as_mut)
     }
 
     /// Something changed that each peer's next time may hang on.
@@ -150,7 +133,7 @@ impl KnownPeers {
         let is_half_open = |name: &&AgentId| self.get(name).is_some_and(Peer::is_half_open);
         match &self.changed {
             ChangedPeers::All => {
-                let half_open = self.peers.values().filter(|kept| kept.peer.is_half_open());
+                let half_open = self.peers.values().filter(|peer| peer.is_half_open());
                 half_open.count() >= many
             }
             ChangedPeers::These(names) => {
@@ -202,14 +185,13 @@ impl KnownPeers {
 
     pub(super) fn remember_step(&mut self, side: Direction, name: &AgentId, step: Hop) {
         self.note(name);
-        let peer = self.peers.entry(name.clone()).or_default().change();
+        let peer = self.peers.entry(name.clone()).or_default();
         talks::remember(self.talks.get_mut(), side, name, &mut peer.hops, step);
     }
 
     /// The time of the last call that any peer's hops hold.
     pub(in crate::node) fn newest_step(&self) -> Option<Timestamp> {
-        let steps = self.peers.values();
-        let steps = steps.filter_map(|kept| kept.peer.hops.newest());
+        let steps = self.peers.values().filter_map(|peer| peer.hops.newest());
         steps.max()
     }
 
@@ -225,22 +207,6 @@ impl KnownPeers {
         match names.len() < self.peers.len() + NOTED {
             true => names.push(name.clone()),
             false => self.changed = ChangedPeers::All,
-        }
-    }
-}
-
-impl KeptPeer {
-    fn change(&mut self) -> &mut Peer {
-        self.shot.take();
-        &mut self.peer
-    }
-
-    fn shot(&self, now: Timestamp) -> Arc<PeerShot> {
-        let shot = || Arc::new(PeerShot::of(&self.peer, now));
-        // A handshake that is under way may be over at `now` although nobody changed the peer: share nothing then.
-        match self.peer.handshake.is_idle() {
-            true => Arc::clone(self.shot.get_or_init(shot)),
-            false => shot(),
         }
     }
 }
@@ -271,33 +237,6 @@ mod tests {
         assert!(known.iter_mut().map(|(name, _)| name).is_sorted());
         assert!(known.take_changed().is_sorted());
         assert_eq!(known.in_any_order().count(), 101);
-    }
-
-    #[test]
-    fn two_snapshots_share_each_peer_that_did_not_change_between_them_and_no_other() {
-        type Change = fn(&mut KnownPeers, &AgentId);
-        let changes: [Change; 2] = [
-            |known, name| {
-                known
-                    .get_mut(name)
-                    .into_iter()
-                    .for_each(|peer| peer.greets = true)
-            },
-            |known, name| known.entry(name).greets = true,
-        ];
-        let now = Timestamp::from_millis(0);
-        let names = ["agent-alice", "agent-bob", "agent-carol"].map(|name| name.parse().unwrap());
-        for change in changes {
-            let mut known = KnownPeers::default();
-            for name in &names {
-                known.entry(name);
-            }
-            let before = known.shots(now);
-            change(&mut known, &names[1]);
-            let pairs = before.into_iter().zip(known.shots(now));
-            let shared = pairs.map(|((_, one), (_, other))| Arc::ptr_eq(&one, &other));
-            assert_eq!(shared.collect::<Vec<_>>(), [true, false, true]);
-        }
     }
 
     /// Otherwise everybody would be turned away as `handshake-busy` for as long as nothing is known of who has changed.

@@ -21,21 +21,16 @@ use super::{Peer, Peers};
 use crate::node::offers::ToldOffers;
 use crate::node::rows::tables::{
     LINKS, Lines, NAMES, OUTBOX, PASSING, Restored, Row, Rows, SESSIONS, Tables, WINDOWS, key_of,
-    of_peers, row, unread, written,
+    of_peers, unread, written,
 };
 
 /// What a snapshot has of the peers.
 #[derive(Clone, Debug)]
-pub(in crate::node) struct PeersShot {
-    /// By name.
-    peers: Vec<(AgentId, Arc<PeerShot>)>,
-    /// Drafts that cannot be opened any more, of each peer that has some.
-    lost: BTreeMap<AgentId, LostDrafts>,
-}
+pub(in crate::node) struct PeersShot(BTreeMap<AgentId, PeerShot>);
 
-/// The part of one peer that rows are made of. Where no handshake is under way, it is the same at any time.
-#[derive(Debug)]
-pub(super) struct PeerShot {
+/// What rows are made of that lies between us and one peer.
+#[derive(Clone, Debug)]
+struct PeerShot {
     row: LinkRow,
     /// A handshake of ours that is under way.
     half: Handshake,
@@ -73,12 +68,12 @@ struct NameRow {
 }
 
 impl PeerShot {
-    pub(super) fn of(peer: &Peer, now: Timestamp) -> Self {
+    fn of(peer: &Peer, lost: LostDrafts, now: Timestamp) -> Self {
         let (half, held) = peer.handshake.halves(now);
         Self {
             row: LinkRow {
                 handshake: held,
-                lost: LostDrafts::new(),
+                lost,
                 announced: peer.announced,
                 heard_announce: peer.heard_announce,
                 receipted: peer.receipts.signed_at,
@@ -97,7 +92,7 @@ impl PeersShot {
     /// The rows of one table, by key; none of another part's.
     pub(in crate::node) fn table(&self, table: &'static str) -> Lines<'_> {
         match table {
-            LINKS => Box::new(self.peers.iter().map(|(name, shot)| self.link(name, shot))),
+            LINKS => self.of_peers(|name, peer, rows| rows.put(LINKS, name.as_str(), &peer.row)),
             PASSING => self.of_peers(|name, peer, rows| {
                 if !peer.half.is_idle() {
                     rows.put(PASSING, &format!("half {name}"), &peer.half);
@@ -106,7 +101,7 @@ impl PeersShot {
             SESSIONS => self.of_peers(put_sessions),
             WINDOWS => self.of_peers(put_windows),
             OUTBOX => self.of_peers(put_outbox),
-            NAMES => Box::new(self.peers.iter().flat_map(|(peer, shot)| {
+            NAMES => Box::new(self.0.iter().flat_map(|(peer, shot)| {
                 shot.names.by_name().map(move |name| Row {
                     table: NAMES,
                     key: [peer.as_str(), " ", name.name.write_into(&mut [0; UUID])].concat(),
@@ -118,19 +113,7 @@ impl PeersShot {
     }
 
     fn of_peers(&self, put: impl Fn(&AgentId, &PeerShot, &mut Rows) + 'static) -> Lines<'_> {
-        let peers = self.peers.iter();
-        of_peers(peers.map(|(name, shot)| (name, shot.as_ref())), put)
-    }
-
-    fn link(&self, name: &AgentId, shot: &PeerShot) -> Row {
-        let Some(lost) = self.lost.get(name) else {
-            return row(LINKS, name.as_str(), &shot.row);
-        };
-        let with_lost = LinkRow {
-            lost: lost.clone(),
-            ..shot.row.clone()
-        };
-        row(LINKS, name.as_str(), &with_lost)
+        of_peers(self.0.iter(), put)
     }
 }
 
@@ -203,12 +186,9 @@ impl Peers {
         now: Timestamp,
         lost: impl Fn(&AgentId) -> LostDrafts,
     ) -> PeersShot {
-        let peers = self.known.shots(now);
-        let lost = peers.iter().map(|(name, _)| (name.clone(), lost(name)));
-        PeersShot {
-            lost: lost.filter(|(_, lost)| !lost.is_empty()).collect(),
-            peers,
-        }
+        let known = self.known.iter();
+        let shots = known.map(|(name, peer)| (name.clone(), PeerShot::of(peer, lost(name), now)));
+        PeersShot(shots.collect())
     }
 
     /// Puts back one message-id as it was remembered: so many that their rows are not gathered first.
@@ -284,6 +264,7 @@ const SHORT_ROW: usize = 160;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::rows::tables::row;
 
     /// Rows are compared by their bytes.
     #[test]
