@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+mod allocator;
 mod audit_open;
 mod audit_prove;
 mod broken_homes;

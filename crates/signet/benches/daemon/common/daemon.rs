@@ -59,8 +59,6 @@ impl Daemon {
         let start = Instant::now();
         let mut command: Command = home.command(&["run"]);
         command.env("SIGNET_LOG", "warn");
-        // As the units start it.
-        command.env("MALLOC_ARENA_MAX", "2");
         home.spawn(command);
         let mut client = reach(&config, start);
         client.raw("status", &json!({})).unwrap();

@@ -41,10 +41,6 @@ pub(super) fn start_in_background(home: &Home, config: &Config) -> Result<(), Cl
         .stderr(out);
     // Remove NATS_URL: it would override the configured server at this start, but not at later starts.
     command.env_remove("NATS_URL");
-    // As the units do, unless the person chose another number: glibc keeps freed memory in as many arenas as threads ask for.
-    if std::env::var_os(ARENAS.0).is_none() {
-        command.env(ARENAS.0, ARENAS.1);
-    }
     // Note the length of the output file before the start: the errors that it already holds are those of earlier starts.
     let before = std::fs::metadata(&log).map_or(0, |facts| facts.len());
     // Start the daemon in a process group of its own: otherwise Ctrl-C at this terminal, which is meant for this
@@ -185,8 +181,6 @@ pub(super) fn stop(home: &Home) -> Result<bool, CliError> {
     ))
 }
 
-/// The variable by which glibc takes at most so many arenas, and the number.
-const ARENAS: (&str, &str) = ("MALLOC_ARENA_MAX", "2");
 const LOG: &str = "daemon.log";
 /// A log of millions of lines is looked through before the daemon answers.
 const PATIENCE: Duration = Duration::from_secs(60);
