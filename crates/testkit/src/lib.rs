@@ -56,8 +56,8 @@ pub use leaves::{HOUSEHOLDS, Leaves, certified};
 pub use operator::Operator;
 pub use port::free_port;
 pub use process::{
-    Loose, fed, gateway, kill, processor_time, proportional_kib, reading_room, resident_kib, says,
-    signet,
+    Loose, copy_program, fed, gateway, kill, processor_time, proportional_kib, reading_room,
+    resident_kib, says, signet,
 };
 pub use proxy::Proxy;
 pub use server::Server;

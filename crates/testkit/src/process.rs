@@ -1,7 +1,7 @@
 //! Processes by their own ids, and the program under test.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -38,6 +38,15 @@ fn built(program: &str, package: &str) -> PathBuf {
         program.display()
     );
     program
+}
+
+/// Copies a program to where a test runs it, by `cp`. If the test itself wrote the copy, a child that another test starts in
+/// that moment would inherit the file open for writing, and the kernel refuses to run such a file (ETXTBSY).
+pub fn copy_program(program: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp")
+        .args([program.as_ref(), to.as_ref()])
+        .status();
+    assert!(copied.unwrap().success());
 }
 
 /// Sends the signal. Whoever is to stop has done so when this returns: its other threads go on for a moment.

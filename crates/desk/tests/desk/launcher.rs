@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::house::{Home, House, eventually, reading_room, signet};
+use crate::house::{Home, House, copy_program, eventually, reading_room, signet};
 
 /// Which program lies beside `signet` as the reading room.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,11 +39,11 @@ impl Launched {
         std::fs::create_dir_all(&place).unwrap();
         let desk = PathBuf::from(env!("CARGO_BIN_EXE_signet-desk"));
         for (program, name) in [(signet(), "signet"), (desk, "signet-desk")] {
-            std::fs::copy(program, place.join(name)).unwrap();
+            copy_program(program, place.join(name));
         }
         let room = place.join("signet-view");
         match beside {
-            RoomBeside::Real => drop(std::fs::copy(reading_room(), &room).unwrap()),
+            RoomBeside::Real => copy_program(reading_room(), &room),
             RoomBeside::StandIn | RoomBeside::Captured => {
                 std::fs::write(&room, include_str!("room.py")).unwrap();
                 std::fs::set_permissions(&room, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-use signet_testkit::{Home, House, says, signet};
+use signet_testkit::{Home, House, copy_program, says, signet};
 
 fn in_dir(home: &Home, dir: &Path, args: &[&str]) -> Output {
     let mut command = home.command(&[&["mcp", "--install"], args].concat());
@@ -174,7 +174,7 @@ fn without_the_gateway_beside_it_the_program_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let alone = dir.path().join("signet");
     if fs::hard_link(signet(), &alone).is_err() {
-        fs::copy(signet(), &alone).unwrap();
+        copy_program(signet(), &alone);
     }
     alice.run_by(alone);
     let said = alice.fails(2, &["mcp"]);

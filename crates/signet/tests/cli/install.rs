@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::house::{eventually, says, signet};
+use crate::house::{copy_program, eventually, says, signet};
 
 /// A machine with the units and a NATS server on it, and nobody but root.
 struct Machine(TempDir);
@@ -207,7 +207,7 @@ fn the_daemon_runs_in_its_home_under_its_user_and_gives_socket_and_log_to_their_
         machine.number("etc/group", "signet-alpha"),
     );
     // Copy the program: the daemon runs as another user here, and Cargo's target folder may be closed to other users.
-    fs::copy(signet(), machine.path("usr/sbin/signet")).unwrap();
+    copy_program(signet(), machine.path("usr/sbin/signet"));
     let mut command = Command::new(machine.path("usr/sbin/signet"));
     command.arg("run").arg("--home").arg(machine.path(HOME));
     command

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use data_encoding::BASE64URL_NOPAD;
 use serde_json::Value;
 
-use crate::house::{House, fed, says, signet};
+use crate::house::{House, copy_program, fed, says, signet};
 
 /// What is typed in which home, the exit code, and a part of the step that is told.
 struct Mistake {
@@ -85,7 +85,7 @@ impl Machine {
             open(place);
         }
         let program = house.path("signet");
-        fs::copy(signet(), &program).unwrap();
+        copy_program(signet(), &program);
         open(&program);
         Self {
             dir,

@@ -11,7 +11,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::house::{Home, House, eventually, says, signet};
+use crate::house::{Home, House, copy_program, eventually, says, signet};
 
 /// Ids that no account of a machine has.
 const USER: u32 = 64_997;
@@ -49,7 +49,7 @@ impl Reach {
         let dir = tempfile::tempdir().unwrap();
         let reach = Self { dir };
         // Copy the program: the handlers run as another user, and Cargo's target folder may be closed to other users.
-        std::fs::copy(signet(), reach.path("signet")).unwrap();
+        copy_program(signet(), reach.path("signet"));
         std::fs::write(reach.path("break-out"), BREAK_OUT).unwrap();
         for name in ["signet", "break-out"] {
             mode(&reach.path(name), 0o755);

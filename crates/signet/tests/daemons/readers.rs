@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::house::{Home, House, says, signet};
+use crate::house::{Home, House, copy_program, says, signet};
 
 /// Whoever reads: a user, and the group that may.
 const READER: u32 = 61_235;
@@ -31,7 +31,7 @@ fn opened(house: &House, home: &Home) -> PathBuf {
     mode(&house.path(""), 0o711);
     mode(&home.dir, 0o711);
     let program = house.path("signet");
-    fs::copy(signet(), &program).unwrap();
+    copy_program(signet(), &program);
     program
 }
 

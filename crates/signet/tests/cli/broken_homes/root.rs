@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::Machine;
 use super::cases::{Ran, mode};
-use crate::house::{says, signet};
+use crate::house::{copy_program, says, signet};
 
 /// Root's files in a home lock its owner out.
 #[test]
@@ -19,7 +19,7 @@ fn root_in_somebody_elses_home_is_told_to_do_it_as_its_owner_and_writes_nothing(
     let home = machine.make(Ran, 1);
     // Copy the program: the owner of the home has to run it, and Cargo's target folder may be closed to other users.
     let program = machine.house.path("signet");
-    fs::copy(signet(), &program).unwrap();
+    copy_program(signet(), &program);
     for place in [machine.dir.as_path(), machine.dir.parent().unwrap()] {
         mode(place.to_owned(), 0o755);
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::scene::tree;
-use crate::house::{House, says};
+use crate::house::{House, copy_program, says};
 
 #[test]
 fn the_daemon_leaves_no_core_dump_and_shows_its_memory_to_nobody() {
@@ -18,7 +18,7 @@ fn the_daemon_leaves_no_core_dump_and_shows_its_memory_to_nobody() {
         false => rustix::process::geteuid().as_raw(),
     };
     let program = house.path("signet");
-    std::fs::copy(env!("CARGO_BIN_EXE_signet"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_signet"), &program);
     let root = house.path(".");
     for path in tree(&root)
         .iter()

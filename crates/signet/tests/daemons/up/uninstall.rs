@@ -158,7 +158,7 @@ fn up_says_how_to_look_where_the_programs_for_it_lie_beside_it() {
     let programs = machine.dir.path().join("bin");
     std::fs::create_dir(&programs).unwrap();
     let copy = programs.join("signet");
-    std::fs::copy(signet_testkit::signet(), &copy).unwrap();
+    signet_testkit::copy_program(signet_testkit::signet(), &copy);
     machine.up("alice");
     let up = || {
         let mut command = std::process::Command::new(&copy);
