@@ -17,7 +17,7 @@ fn the_programs_memory_comes_from_jemalloc_as_the_build_sets_it() {
     let mut version = Command::new(signet());
     let output = version
         .arg("--version")
-        .env("MALLOC_CONF", "confirm_conf:true")
+        .env("_RJEM_MALLOC_CONF", "confirm_conf:true")
         .output()
         .unwrap();
     let said = says(&output);
