@@ -1,7 +1,7 @@
 //! The JSON Schemas (draft 2020-12) of `schemas/`, compiled in (check V03).
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use jsonschema::{Registry, Validator};
 use signet_json::{Limits, Value};
@@ -55,88 +55,90 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// # Errors
 /// `method-not-found` when only the method is unknown, else `invalid-shape`.
 pub(crate) fn fit_message(value: &Value) -> Result<(), Reason> {
-    // If the schemas did not compile, refuse every message. A test compiles each schema, so this does not occur.
-    let schemas = SCHEMAS.as_ref().ok_or(Reason::InvalidShape)?;
-    if schemas.shape.is_valid(value) {
-        return match schemas.body_fits(value) {
+    // If a schema did not compile, refuse what it would judge. A test compiles each schema, so this does not occur.
+    let shape = SHAPE.as_ref().ok_or(Reason::InvalidShape)?;
+    if shape.is_valid(value) {
+        return match body_fits(value) {
             true => Ok(()),
             false => Err(Reason::InvalidShape),
         };
     }
     // Find out whether only the method is unknown, by a second schema that allows any method name. Asking the first schema for
     // its errors would copy every unknown name.
-    match schemas.any_method.is_valid(value) {
+    let any_method = ANY_METHOD.as_ref();
+    match any_method.is_some_and(|schema| schema.is_valid(value)) {
         true => Err(Reason::MethodNotFound),
         false => Err(Reason::InvalidShape),
     }
 }
 
-/// Whether a body fits the schema of its method: of those that may come sealed, when it was opened (check V12).
-pub(crate) fn fits(method: Method, body: &Value) -> bool {
-    let schemas = SCHEMAS.as_ref();
-    schemas.is_some_and(|schemas| schemas.fits(method, body))
-}
-
-struct Schemas {
-    /// Of a message, with any object for headers.
-    shape: Validator,
-    /// The same, and `method` may be any text.
-    any_method: Validator,
-    /// Of bodies, by name.
-    bodies: BTreeMap<&'static str, Validator>,
-}
-
-impl Schemas {
-    fn body_fits(&self, message: &Value) -> bool {
-        let method = message.get("method").and_then(Value::as_str);
-        // An answer has no method, and no schema limits the body of an answer.
-        let Some(method) = method.and_then(|name| name.parse::<Method>().ok()) else {
-            return true;
-        };
-        match method.body() {
-            BodyForm::Free | BodyForm::Sealable(_) => true,
-            BodyForm::Clear(_) => {
-                let body = message.pointer("/params/body");
-                body.is_some_and(|body| self.fits(method, body))
-            }
+fn body_fits(message: &Value) -> bool {
+    let method = message.get("method").and_then(Value::as_str);
+    // An answer has no method, and no schema limits the body of an answer.
+    let Some(method) = method.and_then(|name| name.parse::<Method>().ok()) else {
+        return true;
+    };
+    match method.body() {
+        BodyForm::Free | BodyForm::Sealable(_) => true,
+        BodyForm::Clear(_) => {
+            let body = message.pointer("/params/body");
+            body.is_some_and(|body| fits(method, body))
         }
     }
-
-    fn fits(&self, method: Method, body: &Value) -> bool {
-        let Some(name) = method.body().schema() else {
-            return true;
-        };
-        let schema = self.bodies.get(name);
-        schema.is_some_and(|schema| schema.is_valid(body))
-    }
 }
 
-/// Compiled once: the sources are constants of this crate, and a test compiles each of them.
-static SCHEMAS: LazyLock<Option<Schemas>> = LazyLock::new(compile);
+/// Whether a body fits the schema of its method: of those that may come sealed, when it was opened (check V12).
+pub(crate) fn fits(method: Method, body: &Value) -> bool {
+    let Some(name) = method.body().schema() else {
+        return true;
+    };
+    let Some(schema) = BODIES.get(name) else {
+        return false;
+    };
+    let schema = schema.get_or_init(|| compile(&source(name)?));
+    schema.as_ref().is_some_and(|schema| schema.is_valid(body))
+}
 
-fn compile() -> Option<Schemas> {
-    let source = |name: &str| signet_json::parse(text(name)?.as_bytes(), Limits::LINE).ok();
+// Compile each schema when the first value is held against it: all of them take a megabyte of a daemon's memory, and the fast
+// reader judges most messages without any.
+
+/// Of a message, with any object for headers.
+static SHAPE: LazyLock<Option<Validator>> = LazyLock::new(|| compile(&shape()?));
+
+/// The same, and `method` may be any text.
+static ANY_METHOD: LazyLock<Option<Validator>> = LazyLock::new(|| {
+    let mut shape = shape()?;
+    *shape.pointer_mut("/properties/method")? = serde_json::json!({"type": "string"});
+    compile(&shape)
+});
+
+/// Of bodies, by name.
+static BODIES: LazyLock<BTreeMap<&'static str, OnceLock<Option<Validator>>>> =
+    LazyLock::new(|| {
+        let bodies = Method::ALL
+            .iter()
+            .filter_map(|method| method.body().schema());
+        bodies.map(|name| (name, OnceLock::new())).collect()
+    });
+
+fn shape() -> Option<Value> {
+    let mut shape = source("message")?;
+    *shape.pointer_mut("/$defs/headers")? = serde_json::json!({"type": "object"});
+    Some(shape)
+}
+
+fn source(name: &str) -> Option<Value> {
+    signet_json::parse(text(name)?.as_bytes(), Limits::LINE).ok()
+}
+
+/// Compiles a schema, which may refer to that of common definitions.
+fn compile(schema: &Value) -> Option<Validator> {
     let common = source("common")?;
     let registry = Registry::new()
         .add("urn:signet:1:common", &common)
         .ok()?
         .prepare()
         .ok()?;
-    let build = |schema: &Value| {
-        let options = jsonschema::options().with_registry(&registry);
-        options.build(schema).ok()
-    };
-    let bodies = Method::ALL
-        .iter()
-        .filter_map(|method| method.body().schema());
-    let validator = |name| Some((name, build(&source(name)?)?));
-    let mut shape = source("message")?;
-    *shape.pointer_mut("/$defs/headers")? = serde_json::json!({"type": "object"});
-    let mut any_method = shape.clone();
-    *any_method.pointer_mut("/properties/method")? = serde_json::json!({"type": "string"});
-    Some(Schemas {
-        shape: build(&shape)?,
-        any_method: build(&any_method)?,
-        bodies: bodies.map(validator).collect::<Option<_>>()?,
-    })
+    let options = jsonschema::options().with_registry(&registry);
+    options.build(schema).ok()
 }
