@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_nats::client::Client;
 use async_nats::{Message, StatusCode, Subscriber};
 use futures_util::StreamExt;
+use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -73,6 +74,8 @@ struct PendingPublishes {
 /// A message whose confirmation has not come.
 #[derive(Debug)]
 struct ExpectedConfirmation {
+    /// Stands in the reply subject: whoever was not sent the message cannot confirm it.
+    secret: u64,
     since: Instant,
     /// The subject that it went to.
     inbox: String,
@@ -97,7 +100,8 @@ impl Confirmations {
         arrivals: Backlog,
     ) -> Result<(Arc<Self>, ConfirmationTask), String> {
         let inbox = client.new_inbox();
-        // One subscription serves all confirmations: an answer's subject ends with the number of the message that it confirms.
+        // One subscription serves all confirmations: an answer's subject ends with the number of the message that it confirms, and
+        // with its secret.
         let subscribed = client.subscribe(format!("{inbox}.*")).await;
         let subscriber = subscribed.map_err(|e| e.to_string())?;
         let confirmations = Arc::new(Self {
@@ -111,8 +115,10 @@ impl Confirmations {
         Ok((confirmations, ConfirmationTask(task)))
     }
 
-    /// A reply subject for the next message, which goes to `inbox`, and who waits for what comes there.
-    pub(crate) fn expect(&self, inbox: &str) -> (String, Confirmation) {
+    /// A reply subject for the next message, which goes to `inbox`, and who waits for what comes there. `None` where the
+    /// kernel gives no random number: the message goes out without.
+    pub(crate) fn expect(&self, inbox: &str) -> Option<(String, Confirmation)> {
+        let secret = secret()?;
         let (sender, word) = oneshot::channel();
         let mut pending = self.pending();
         let number = pending.first + pending.waiting.len() as u64;
@@ -120,6 +126,7 @@ impl Confirmations {
             self.begun.notify_one();
         }
         pending.waiting.push_back(ExpectedConfirmation {
+            secret,
             since: Instant::now(),
             inbox: inbox.to_owned(),
             waiter: Some(sender),
@@ -129,13 +136,14 @@ impl Confirmations {
         if pending.waiting.len() > MOST {
             pending.forget_first();
         }
-        (format!("{}.{number}", self.inbox), Confirmation(Some(word)))
+        let reply = format!("{}.{}", self.inbox, token(number, secret));
+        Some((reply, Confirmation(Some(word))))
     }
 
     /// Takes one answer; whether it shows that the store was lost.
     fn hear(&self, message: &Message) -> bool {
-        let number = message.subject.rsplit('.').next();
-        let Some(number) = number.and_then(|number| number.parse().ok()) else {
+        let token = message.subject.rsplit('.').next();
+        let Some((number, secret)) = token.and_then(read_token) else {
             return false;
         };
         let (storage, domain) = match message.status {
@@ -146,7 +154,7 @@ impl Confirmations {
             Storage::Stored { sequence } => Some(sequence),
             Storage::NoStream | Storage::Refused(_) | Storage::Unconfirmed => None,
         };
-        let inbox = self.pending().settle(number, storage);
+        let inbox = self.pending().settle(number, secret, storage);
         // `inbox` is `None` for an answer that is repeated, or to no message that waits: its number could make us believe that
         // the store was lost. `sequence` is `None` where the message was not stored.
         let Some((inbox, sequence)) = inbox.zip(sequence) else {
@@ -154,7 +162,7 @@ impl Confirmations {
         };
         let stream = self.stream.clone();
         self.store
-            .is_behind(Counter { domain, stream }, &inbox, sequence)
+            .is_behind(Counter { domain, stream }, &inbox, sequence, Instant::now())
     }
 
     fn pending(&self) -> std::sync::MutexGuard<'_, PendingPublishes> {
@@ -164,12 +172,13 @@ impl Confirmations {
 
 impl PendingPublishes {
     /// Tells who waits for that message, and says which inbox it went to; the first time alone.
-    fn settle(&mut self, number: u64, storage: Storage) -> Option<String> {
+    fn settle(&mut self, number: u64, secret: u64, storage: Storage) -> Option<String> {
         // The number of a message that was given up meanwhile, or one that somebody invented, is not in `waiting`: then
         // nothing is settled.
         let index = number.checked_sub(self.first);
         let index = index.and_then(|index| usize::try_from(index).ok());
         let place = index.and_then(|index| self.waiting.get_mut(index));
+        let place = place.filter(|expected| expected.secret == secret);
         let settled = place.and_then(|place| {
             let waiter = place.waiter.take()?;
             // The publisher may have stopped waiting: it does not matter that the sending then fails.
@@ -197,6 +206,24 @@ impl PendingPublishes {
             self.first += 1;
         }
     }
+}
+
+/// The last token of a reply subject.
+fn token(number: u64, secret: u64) -> String {
+    format!("{number}-{secret:016x}")
+}
+
+fn read_token(token: &str) -> Option<(u64, u64)> {
+    let (number, secret) = token.split_once('-')?;
+    Some((number.parse().ok()?, u64::from_str_radix(secret, 16).ok()?))
+}
+
+/// What nobody can guess.
+fn secret() -> Option<u64> {
+    let mut bytes = [0; 8];
+    // getrandom(2) gives so few bytes whole, or fails.
+    getrandom(&mut bytes[..], GetRandomFlags::empty()).ok()?;
+    Some(u64::from_ne_bytes(bytes))
 }
 
 async fn hear_all(confirmations: Arc<Confirmations>, mut answers: Subscriber, arrivals: Backlog) {
@@ -270,6 +297,8 @@ const DOMAIN: usize = 64;
 mod tests {
     use super::*;
 
+    const SECRET: u64 = 7;
+
     #[test]
     fn what_servers_say_is_read() {
         let stored = |sequence| Storage::Stored { sequence };
@@ -321,21 +350,48 @@ mod tests {
         let (first, second) = (oneshot::channel(), oneshot::channel());
         for (waiter, inbox) in [(first.0, "first"), (second.0, "second")] {
             pending.waiting.push_back(ExpectedConfirmation {
+                secret: SECRET,
                 since: Instant::now(),
                 inbox: inbox.into(),
                 waiter: Some(waiter),
             });
         }
         let (mut first, mut second) = (first.1, second.1);
-        let settled = pending.settle(1, Storage::NoStream);
+        let settled = pending.settle(1, SECRET, Storage::NoStream);
         assert_eq!(settled.as_deref(), Some("second"));
         for again in [1, 99] {
-            assert_eq!(pending.settle(again, Storage::NoStream), None);
+            assert_eq!(pending.settle(again, SECRET, Storage::NoStream), None);
         }
         assert_eq!(second.try_recv(), Ok(Storage::NoStream));
         assert!(first.try_recv().is_err() && pending.waiting.len() == 2);
         pending.expire(Instant::now() + LIMIT + TICK);
         assert!(pending.waiting.is_empty() && pending.first == 2);
-        pending.settle(0, Storage::NoStream);
+        pending.settle(0, SECRET, Storage::NoStream);
+    }
+
+    /// A peer is sent the reply subject of its own messages, and can count up from there.
+    #[test]
+    fn who_knows_the_number_of_a_message_and_not_its_secret_does_not_confirm_it() {
+        let mut pending = PendingPublishes::default();
+        let (sender, mut word) = oneshot::channel();
+        let secret = secret().unwrap();
+        pending.waiting.push_back(ExpectedConfirmation {
+            secret,
+            since: Instant::now(),
+            inbox: "first".into(),
+            waiter: Some(sender),
+        });
+        let stored = || Storage::Stored { sequence: 1 };
+        for guessed in [0, 1, u64::MAX, secret ^ 1, secret.swap_bytes() ^ 2] {
+            assert_eq!(pending.settle(0, guessed, stored()), None);
+        }
+        assert!(word.try_recv().is_err());
+        for odd in ["", "0", "-", "0-", "0-z", "-7"] {
+            assert_eq!(read_token(odd), None, "{odd}");
+        }
+        let subject = token(0, secret);
+        let (number, secret) = read_token(&subject).unwrap();
+        assert!(pending.settle(number, secret, stored()).is_some());
+        assert_eq!(word.try_recv(), Ok(stored()));
     }
 }

@@ -134,10 +134,10 @@ impl Nats {
         if !publishable(&subject) {
             return Err(Error::Subject { subject });
         }
-        let (sent, confirmation) = match confirmations {
-            Some(confirmations) => {
-                // Expect the confirmation before the message is sent: it may be back before `publish` returns.
-                let (reply, confirmation) = confirmations.expect(&subject);
+        // Expect the confirmation before the message is sent: it may be back before `publish` returns.
+        let expected = confirmations.and_then(|confirmations| confirmations.expect(&subject));
+        let (sent, confirmation) = match expected {
+            Some((reply, confirmation)) => {
                 let sent = client.publish_with_reply(subject.clone(), reply, bytes);
                 (self.while_up(sent).await?, confirmation)
             }
