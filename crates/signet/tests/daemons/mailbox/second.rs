@@ -96,6 +96,30 @@ fn killed_with_9_a_daemon_reads_its_mailbox_again_within_ten_seconds_and_nobody_
     }
 }
 
+/// Its own pulls still stand at the server when it looks, unless the server was quicker.
+#[test]
+fn killed_with_9_and_started_at_once_a_daemon_answers_within_ten_seconds() {
+    let house = House::with_jetstream();
+    let (alice, mut bob) = house.alice_and_bob_with_mailboxes();
+    alice.ping(&bob);
+    for _ in 0..3 {
+        eventually("the server can be trusted with the next message", || {
+            (!would_pass_over(&house)).then_some(())
+        });
+        let begun = Instant::now();
+        bob.kill();
+        bob.start();
+        is_read_by(&bob, "own");
+        bob.has_mailbox(true);
+        alice.ping(&bob);
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
+}
+
 /// Without a daemon, whoever pulls is no program of this home.
 #[test]
 fn a_thief_at_the_mailbox_of_a_daemon_that_does_not_run_is_found_by_the_doctor() {

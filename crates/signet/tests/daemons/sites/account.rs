@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use signet_proto::time::Timestamp;
@@ -22,6 +22,30 @@ pub struct Talk {
     is_over: AtomicBool,
 }
 
+/// The times in which a server was away, or hung.
+#[derive(Default)]
+pub struct Outages(Vec<(SystemTime, SystemTime)>);
+
+impl Outages {
+    pub fn during(&mut self, name: &str, talk: &Talk, run: impl FnOnce()) {
+        let begun = SystemTime::now();
+        run();
+        let ended = SystemTime::now();
+        let lasted = ended.duration_since(begun).unwrap_or_default();
+        println!("{name}: {lasted:?} after {} messages", talk.sent());
+        self.0.push((begun, ended));
+    }
+
+    /// How much of the time between the two was one.
+    fn within(&self, from: SystemTime, to: SystemTime) -> Duration {
+        let shared = self.0.iter().map(|(begun, ended)| {
+            let (first, last) = (from.max(*begun), to.min(*ended));
+            last.duration_since(first).unwrap_or_default()
+        });
+        shared.sum()
+    }
+}
+
 /// The end of all messages, by both logs of each pair.
 pub struct Told {
     pub sent: usize,
@@ -29,6 +53,8 @@ pub struct Told {
     pub copies: usize,
     /// From the line of its sender to that of its recipient.
     pub slowest: Duration,
+    /// Of each message the time in which all servers were there; the longest.
+    pub beyond: Duration,
 }
 
 impl fmt::Display for Told {
@@ -37,10 +63,11 @@ impl fmt::Display for Told {
             sent,
             copies,
             slowest,
+            beyond,
         } = self;
         write!(
             f,
-            "{sent} messages, none lost, none twice, {copies} copies, slowest {slowest:?}"
+            "{sent} messages, none lost, none twice, {copies} copies, slowest {slowest:?}, beyond outages {beyond:?}"
         )
     }
 }
@@ -105,16 +132,17 @@ impl Pairs {
     }
 
     /// Waits until everything came to its end; then each message stands once in the log of its recipient.
-    pub fn account(&self) -> Told {
+    pub fn account(&self, outages: &Outages) -> Told {
         let mut told = Told {
             sent: 0,
             copies: 0,
             slowest: Duration::ZERO,
+            beyond: Duration::ZERO,
         };
         for [one, other] in &self.0 {
             settle(one, other);
             for (from, to) in [(one, other), (other, one)] {
-                told.count(&from.walk(), &to.walk());
+                told.count(&from.walk(), &to.walk(), outages);
             }
         }
         told
@@ -122,7 +150,7 @@ impl Pairs {
 }
 
 impl Told {
-    fn count(&mut self, sender: &[Value], recipient: &[Value]) {
+    fn count(&mut self, sender: &[Value], recipient: &[Value], outages: &Outages) {
         let taken: BTreeMap<&str, &Value> = messages(recipient, "in", "accepted")
             .map(|line| (header(line, "message-id"), line))
             .collect();
@@ -131,9 +159,12 @@ impl Told {
             let arrived = taken
                 .get(id)
                 .unwrap_or_else(|| panic!("{id} is lost: {line}"));
-            let took = at(arrived) - at(line);
-            let took = Duration::from_millis(u64::try_from(took).unwrap_or(0));
+            let (from, to) = (at(line), at(arrived));
+            let took = to.duration_since(from).unwrap_or_default();
             self.slowest = self.slowest.max(took);
+            self.beyond = self
+                .beyond
+                .max(took.saturating_sub(outages.within(from, to)));
             self.sent += 1;
         }
         let copies = recipient
@@ -143,9 +174,9 @@ impl Told {
     }
 }
 
-fn at(line: &Value) -> i64 {
+fn at(line: &Value) -> SystemTime {
     let ts: Timestamp = line["ts"].as_str().unwrap().parse().unwrap();
-    ts.as_millis()
+    SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(ts.as_millis()).unwrap())
 }
 
 fn say(from: &Home, to: &Home, talk: &Talk) {
@@ -156,6 +187,9 @@ fn say(from: &Home, to: &Home, talk: &Talk) {
         std::thread::sleep(EVERY);
     }
 }
+
+/// How long a message may take while all servers are there.
+pub const LONGEST: Duration = Duration::from_secs(15);
 
 /// Five a second.
 const EVERY: Duration = Duration::from_millis(200);
