@@ -142,3 +142,17 @@ fn compile(schema: &Value) -> Option<Validator> {
     let options = jsonschema::options().with_registry(&registry);
     options.build(schema).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that did not compile would refuse what it judges, and nobody would be told why.
+    #[test]
+    fn each_schema_that_judges_messages_compiles_as_it_is_used() {
+        assert!(SHAPE.is_some() && ANY_METHOD.is_some());
+        for name in BODIES.keys() {
+            assert!(compile(&source(name).unwrap()).is_some(), "{name}");
+        }
+    }
+}

@@ -40,10 +40,11 @@ fn built(program: &str, package: &str) -> PathBuf {
     program
 }
 
-/// Copies a program to where a test runs it, by `cp`. If the test itself wrote the copy, a child that another test starts in
+/// Copies a program to where a test runs it, by `install`: any user may run the copy. If the test itself wrote the copy, a child that another test starts in
 /// that moment would inherit the file open for writing, and the kernel refuses to run such a file (ETXTBSY).
 pub fn copy_program(program: impl AsRef<Path>, to: impl AsRef<Path>) {
-    let copied = Command::new("cp")
+    let copied = Command::new("install")
+        .arg("-m755")
         .args([program.as_ref(), to.as_ref()])
         .status();
     assert!(copied.unwrap().success());

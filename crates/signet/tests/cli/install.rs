@@ -530,7 +530,7 @@ fn an_agent_that_was_installed_before_its_nats_server_is_connected_by_the_same_c
     let units = machine.path("usr/lib/systemd/system");
     fs::create_dir_all(machine.path("etc/systemd")).unwrap();
     fs::rename(units, machine.path("etc/systemd/system")).unwrap();
-    fs::copy(signet(), machine.path("signet")).unwrap();
+    copy_program(signet(), machine.path("signet"));
     machine.put("bin/systemctl", SYSTEMCTL);
     let program = machine.path("bin/systemctl");
     fs::set_permissions(program, Permissions::from_mode(0o755)).unwrap();

@@ -251,6 +251,7 @@ fn every_command_and_option_in_the_documents_exists() {
         "docs/concepts.md",
         "docs/troubleshooting.md",
         "docs/releasing.md",
+        "docs/scale.md",
         "examples/notify/README.md",
         "docs/doctor.md",
         "docs/mcp.md",

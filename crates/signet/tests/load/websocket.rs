@@ -12,6 +12,8 @@ use crate::house::{House, eventually, free_port};
 
 /// The memory that a daemon without peers may hold, in KiB; 22 to 30 MiB were seen.
 const MEMORY: u64 = 64 * 1024;
+/// A daemon that takes longer for an answer counts as stopped: a busy machine made one wait for three seconds.
+const STOPPED: Duration = Duration::from_secs(6);
 
 #[derive(Clone, Copy, Debug)]
 enum Attack {
@@ -61,7 +63,7 @@ fn a_websocket_server_that_hangs_or_sends_a_huge_frame_or_broken_text_neither_fi
         let tries = front.tries.load(Ordering::Relaxed);
         println!("{attack:?}: {highest} KiB at most, {tries} tries, {slowest:?} for an answer");
         assert!(highest < MEMORY, "{attack:?}: {highest} KiB");
-        assert!(slowest < Duration::from_secs(2), "{attack:?}: {slowest:?}");
+        assert!(slowest < STOPPED, "{attack:?}: {slowest:?}");
         assert!((2..60).contains(&tries), "{attack:?}: {tries} tries");
         front.is_honest.store(true, Ordering::Relaxed);
         alice.connected();
