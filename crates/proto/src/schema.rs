@@ -147,7 +147,7 @@ fn compile(schema: &Value) -> Option<Validator> {
 mod tests {
     use super::*;
 
-    /// One that did not compile would refuse what it judges, and nobody would be told why.
+    /// A schema that did not compile would refuse every message that it judges, and nobody would be told why.
     #[test]
     fn each_schema_that_judges_messages_compiles_as_it_is_used() {
         assert!(SHAPE.is_some() && ANY_METHOD.is_some());

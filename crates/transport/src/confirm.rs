@@ -218,7 +218,7 @@ fn read_token(token: &str) -> Option<(u64, u64)> {
     Some((number.parse().ok()?, u64::from_str_radix(secret, 16).ok()?))
 }
 
-/// What nobody can guess.
+/// Sixty-four bits that nobody can guess.
 fn secret() -> Option<u64> {
     let mut bytes = [0; 8];
     // getrandom(2) gives so few bytes whole, or fails.

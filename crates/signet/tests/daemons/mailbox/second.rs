@@ -70,9 +70,7 @@ fn killed_with_9_a_daemon_reads_its_mailbox_again_within_ten_seconds_and_nobody_
     let (alice, mut bob) = house.alice_and_bob_with_mailboxes();
     alice.ping(&bob);
     for n in 0..5 {
-        eventually("the server can be trusted with the next message", || {
-            (!would_pass_over(&house)).then_some(())
-        });
+        passes_over_nothing(&house);
         bob.kill();
         // A message that the server gives to a connection before it has noticed its end comes again after 30 s.
         eventually("the server has noticed", || {
@@ -103,9 +101,7 @@ fn killed_with_9_and_started_at_once_a_daemon_answers_within_ten_seconds() {
     let (alice, mut bob) = house.alice_and_bob_with_mailboxes();
     alice.ping(&bob);
     for _ in 0..3 {
-        eventually("the server can be trusted with the next message", || {
-            (!would_pass_over(&house)).then_some(())
-        });
+        passes_over_nothing(&house);
         let begun = Instant::now();
         bob.kill();
         bob.start();
@@ -144,6 +140,12 @@ fn a_thief_at_the_mailbox_of_a_daemon_that_does_not_run_is_found_by_the_doctor()
             .contains("no daemon of this home"),
         "{found}"
     );
+}
+
+fn passes_over_nothing(house: &House) {
+    eventually("the server can be trusted with the next message", || {
+        (!would_pass_over(house)).then_some(())
+    });
 }
 
 /// Whether this server might keep the next message to itself. While a message is not settled, nats-server 2.10.25 passes over

@@ -50,9 +50,9 @@ fn until(home: &Home, check: &str, is_so: impl Fn(&Value) -> bool) -> Value {
 fn all_copies_are_back(home: &Home) {
     until(home, "replicas", |one| {
         // 2.9 may tell of a copy that it is behind, or was not heard of, until something is stored again; here nobody stores.
-        let found = found(one).replace("is away, not heard of since", "is behind since");
-        let is_back = is_2_9() && !found.contains("away") || one["health"] == "well";
-        found.contains("leads") && is_back
+        let known_away = found(one).replace("is away, not heard of since", "");
+        let is_back = is_2_9() && !known_away.contains("away") || one["health"] == "well";
+        found(one).contains("leads") && is_back
     });
 }
 
