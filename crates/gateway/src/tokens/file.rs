@@ -60,6 +60,8 @@ pub(crate) enum FileFault {
     NoFile(PathBuf),
     #[error("{}: it is longer than {LONGEST} bytes, which hold thousands of tokens", .0.display())]
     TooLong(PathBuf),
+    #[error("{}: it is empty: whoever writes it has not written it yet, or its content is lost", .0.display())]
+    Empty(PathBuf),
     #[error("{}: {what}", path.display())]
     Wrong { path: PathBuf, what: String },
 }
@@ -75,6 +77,12 @@ impl FileFault {
                     "mv {} {}  # then make the tokens: signet token make NAME",
                     word(path),
                     word(&away)
+                );
+            }
+            Self::Empty(path) => {
+                return format!(
+                    "rm {}  # then make the tokens: signet token make NAME",
+                    word(path)
                 );
             }
             Self::Wrong { .. } | Self::TooLong(_) => {
@@ -108,6 +116,11 @@ impl File {
         };
         if text.len() as u64 > LONGEST {
             return Err(FileFault::TooLong(path.to_owned()));
+        }
+        // An editor empties the file before it writes it. `store` writes `HEAD` at least, so an empty file revokes no token: it
+        // lets nobody in until it is written, and no task ends.
+        if text.trim().is_empty() {
+            return Err(FileFault::Empty(path.to_owned()));
         }
         Self::parse(&text).map_err(|what| FileFault::Wrong {
             path: path.to_owned(),
@@ -263,7 +276,8 @@ mod tests {
                 "{text}"
             );
         }
-        fs::write(&path, "").unwrap();
+        fs::write(&path, "\n").unwrap();
+        assert!(matches!(File::load(&path), Err(FileFault::Empty(_))));
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o606);
         fs::set_permissions(&path, mode).unwrap();
         assert!(matches!(File::load(&path), Err(FileFault::Open(_))));

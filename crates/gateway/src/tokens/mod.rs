@@ -40,7 +40,7 @@ pub(crate) enum Holder {
     Held(Caller),
     /// It was revoked, or has expired.
     Ended,
-    /// The file does not say: it is not there, or nobody can read it.
+    /// The file does not say: it is not there, it is empty, or nobody can read it.
     Unsaid,
 }
 
@@ -250,6 +250,23 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert!(matches!(tokens.admit("b"), Err(NotAdmitted::Unknown)));
         assert!(again.gone.is_cancelled());
+    }
+
+    #[test]
+    fn a_file_that_an_editor_emptied_and_has_not_written_yet_ends_no_token() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.toml");
+        write(&path, vec![entry("one", "a", None)]);
+        let tokens = Tokens::of(path.clone(), CallerLimits::default());
+        let one = tokens.admit("a").ok().unwrap().caller.name;
+        let written = std::fs::read(&path).unwrap();
+        std::fs::write(&path, "").unwrap();
+        assert!(tokens.admit("a").is_err(), "it lets nobody in");
+        assert!(matches!(tokens.holder(&one), Holder::Unsaid));
+        std::fs::write(&path, written).unwrap();
+        assert!(matches!(tokens.holder(&one), Holder::Held(_)));
+        write(&path, Vec::new());
+        assert!(matches!(tokens.holder(&one), Holder::Ended));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -95,6 +96,13 @@ fn what_a_revoked_token_asked_for_is_pushed_no_more_and_nobody_inherits_it() {
     assert_eq!(listed["result"]["totalSize"], 0, "{listed}");
 }
 
+/// Replaces a file as the gateway's own commands do: the gateway, which looks at it meanwhile, finds the old text or the new.
+fn rewrite(file: &Path, text: &str) {
+    let beside = file.with_extension("beside");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(beside, file).unwrap();
+}
+
 /// Of a token, within what [`call`] asks.
 fn said(gateway: &Gateway, token: &str, task: &Value) -> String {
     let told = call(gateway, token, "GetTask", &json!({"id": task}));
@@ -155,7 +163,7 @@ fn what_waits_in_the_gateway_leaves_for_no_token_that_was_revoked_or_reaches_its
         narrower.find("carol") < narrower.find("stays"),
         "{narrower}"
     );
-    std::fs::write(&file, narrower).unwrap();
+    rewrite(&file, &narrower);
     let _agent = Agent::offering(&bob, "test.talk");
     let (_, task) = &waiting[2];
     eventually("what may leave leaves", || {
@@ -242,6 +250,6 @@ fn a_token_that_expires_leaves_no_open_task() {
     // change of the file.
     let soon = SystemTime::now() + Duration::from_secs(4);
     let soon = soon.duration_since(UNIX_EPOCH).unwrap().as_secs();
-    std::fs::write(&file, format!("{before}expires = {soon}\n{after}")).unwrap();
+    rewrite(&file, &format!("{before}expires = {soon}\n{after}"));
     until_open(&alice, 0);
 }
