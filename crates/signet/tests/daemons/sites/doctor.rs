@@ -50,18 +50,22 @@ fn until(home: &Home, check: &str, is_so: impl Fn(&Value) -> bool) -> Value {
 fn all_copies_are_back(home: &Home) {
     until(home, "replicas", |one| {
         // 2.9 may tell of a copy that it is behind, or was not heard of, until something is stored again; here nobody stores.
+        // In 2 of 30 runs on a busy machine 2.10.25 had not heard of the last copy for 150 s.
         let known_away = found(one).replace("is away, not heard of since", "");
-        let is_back = is_2_9() && !known_away.contains("away") || one["health"] == "well";
+        let is_older = is_of(&["2.9", "2.10"]) && !known_away.contains("away");
+        let is_back = is_older || one["health"] == "well";
         found(one).contains("leads") && is_back
     });
 }
 
-/// Whether the tests run on a server of 2.9.
-fn is_2_9() -> bool {
+/// Whether the tests run on a server of one of these versions.
+fn is_of(versions: &[&str]) -> bool {
     let tools = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.tools"));
     let server = signet_driver::find_nats_server(tools).unwrap();
     let said = Command::new(server).arg("--version").output().unwrap();
-    String::from_utf8_lossy(&said.stdout).contains(" v2.9.")
+    let said = String::from_utf8_lossy(&said.stdout);
+    let is_it = |version: &&str| said.contains(&format!(" v{version}."));
+    versions.iter().any(is_it)
 }
 
 /// The command that a finding prints, typed in a shell by somebody who has the administrator's login at hand.
@@ -161,7 +165,8 @@ fn a_mailbox_on_one_server_of_a_cluster_a_copy_that_is_away_and_a_lonely_address
     says_next(&most, "start the servers of the cluster");
     // One behind the other: in a run of CI two nats-servers 2.10 began together, and one was still silent after 37 s.
     cluster.servers[1].restart();
-    says_of(&alice, "replicas", "warning", &["leads", "n3 is away, "]);
+    // Where the server that has just begun leads, it does not know what the other is called.
+    says_of(&alice, "replicas", "warning", &["leads", " is away, "]);
     cluster.servers[2].restart();
     all_copies_are_back(&alice);
     ill(&alice, "cluster", "well");
@@ -185,7 +190,7 @@ fn peers_beyond_a_hub_whose_household_the_hub_or_the_hubs_list_is_missing_are_na
         "well",
         &["the mailboxes of 2 peers answer"],
     );
-    match is_2_9() {
+    match is_of(&["2.9"]) {
         true => says_of(alice, "leaf", "warning", &["2.9 is too old"]),
         false => says_of(alice, "leaf", "well", &["it is one"]),
     };
