@@ -60,8 +60,6 @@ pub(crate) enum FileFault {
     NoFile(PathBuf),
     #[error("{}: it is longer than {LONGEST} bytes, which hold thousands of tokens", .0.display())]
     TooLong(PathBuf),
-    #[error("{}: it is empty: whoever writes it has not written it yet, or its content is lost", .0.display())]
-    Empty(PathBuf),
     #[error("{}: {what}", path.display())]
     Wrong { path: PathBuf, what: String },
 }
@@ -77,12 +75,6 @@ impl FileFault {
                     "mv {} {}  # then make the tokens: signet token make NAME",
                     word(path),
                     word(&away)
-                );
-            }
-            Self::Empty(path) => {
-                return format!(
-                    "rm {}  # then make the tokens: signet token make NAME",
-                    word(path)
                 );
             }
             Self::Wrong { .. } | Self::TooLong(_) => {
@@ -119,10 +111,13 @@ impl File {
         }
         // An editor empties the file before it writes it. `store` writes `HEAD` at least, so an empty file revokes no token: it
         // lets nobody in until it is written, and no task ends.
-        if text.trim().is_empty() {
-            return Err(FileFault::Empty(path.to_owned()));
-        }
-        Self::parse(&text).map_err(|what| FileFault::Wrong {
+        let read = match text.trim().is_empty() {
+            true => {
+                Err("it is empty: whoever writes it is not done, or its tokens are lost".to_owned())
+            }
+            false => Self::parse(&text),
+        };
+        read.map_err(|what| FileFault::Wrong {
             path: path.to_owned(),
             what,
         })
@@ -269,15 +264,13 @@ mod tests {
     fn a_file_that_others_can_write_or_that_is_cut_short_lets_nobody_in() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.toml");
-        for text in ["[[token]]\nname = \"x\"\n", "[[token", "x = 1\n"] {
+        for text in ["[[token]]\nname = \"x\"\n", "[[token", "x = 1\n", "\n", ""] {
             fs::write(&path, text).unwrap();
             assert!(
                 matches!(File::load(&path), Err(FileFault::Wrong { .. })),
                 "{text}"
             );
         }
-        fs::write(&path, "\n").unwrap();
-        assert!(matches!(File::load(&path), Err(FileFault::Empty(_))));
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o606);
         fs::set_permissions(&path, mode).unwrap();
         assert!(matches!(File::load(&path), Err(FileFault::Open(_))));
