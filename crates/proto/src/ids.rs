@@ -126,6 +126,12 @@ impl MessageId {
         self.0.as_bytes()
     }
 
+    /// Reads what [`MessageId::as_bytes`] gives, and nothing else.
+    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Option<Self> {
+        let id = Uuid::from_bytes(bytes);
+        is_v7(&id).then_some(Self(id))
+    }
+
     /// As [`Display`](fmt::Display) writes it, into room that the caller has: a reader of a log does this for every line.
     pub(crate) fn write_into<'r>(&self, room: &'r mut [u8; UUID]) -> &'r str {
         self.0.hyphenated().encode_lower(room)
@@ -137,14 +143,17 @@ impl FromStr for MessageId {
 
     fn from_str(text: &str) -> Result<Self, IdError> {
         let id = Uuid::try_parse(text).map_err(|_| IdError::MessageId)?;
-        let is_v7 = id.get_version_num() == 7 && id.get_variant() == Variant::RFC4122;
         // `Uuid` also parses upper case, braces and ids without hyphens, which have other lengths: allow one spelling, so that
         // equal ids are equal texts.
         let is_plain = text.len() == UUID && !text.bytes().any(|byte| byte.is_ascii_uppercase());
-        (is_v7 && is_plain)
+        (is_v7(&id) && is_plain)
             .then_some(Self(id))
             .ok_or(IdError::MessageId)
     }
+}
+
+fn is_v7(id: &Uuid) -> bool {
+    id.get_version_num() == 7 && id.get_variant() == Variant::RFC4122
 }
 
 impl fmt::Display for MessageId {

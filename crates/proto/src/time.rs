@@ -81,6 +81,17 @@ impl Timestamp {
         format!("{:04}-{:02}", date.year(), date.month())
     }
 
+    /// The nanoseconds since 1970-01-01T00:00:00Z, big-endian: bytes that are ordered as the times are.
+    pub(crate) const fn to_be_bytes(self) -> [u8; 8] {
+        self.0.to_be_bytes()
+    }
+
+    /// Reads what [`Timestamp::to_be_bytes`] gives, and nothing else.
+    pub(crate) fn from_be_bytes(bytes: [u8; 8]) -> Option<Self> {
+        let nanos = i64::from_be_bytes(bytes);
+        (0..=LAST).contains(&nanos).then_some(Self(nanos))
+    }
+
     const fn clamped(nanos: i64) -> Self {
         match nanos {
             i64::MIN..0 => Self(0),

@@ -249,7 +249,7 @@ impl Running {
         let (groups, log) = journal.ends(memory.log_fault);
         Ok(Self {
             event_loop: EventLoop {
-                journal: Appender::new(groups, memory.told, keeper.rows(), Arc::clone(&meters)),
+                journal: Appender::new(groups, memory.told, keeper.size(), Arc::clone(&meters)),
                 status: StatusLine::of(manager.clone()),
                 manager,
                 stopped: false,

@@ -32,7 +32,7 @@ use tables::*;
 pub use tables::{RestoreError, Row, TABLES};
 
 /// The version of the rows: others are not read, and the log is told whole again.
-pub const ROWS_VERSION: u32 = 4;
+pub const ROWS_VERSION: u32 = 5;
 
 /// What a node remembers, cheap to take and to hand to another thread.
 #[derive(Clone, Debug)]

@@ -16,11 +16,13 @@ use super::journal::JournalGroup;
 use super::meters::Meters;
 use super::watchdog::Probe;
 
-/// How many lines lie between two snapshots of the state; as many as the state has rows, where that is more. At 10,000 the
-/// snapshots took an eighth of the processor time of a daemon that takes in mail as fast as it can.
+/// How many lines lie between two snapshots of the state; one for each [`LINE`] of the state, where that is more. At 10,000
+/// the snapshots took an eighth of the processor time of a daemon that takes in mail as fast as it can.
 const SNAPSHOT: u64 = 20_000;
-/// So many lines are worth a snapshot where nothing was written for [`QUIET`]; a sixteenth of the state's rows, where that is
-/// more. Otherwise a start behind a kill would read for seconds what was written hours before.
+/// In bytes: a snapshot makes and compares the whole state, so a state of so many more is written a line more rarely.
+const LINE: u64 = 128;
+/// So many lines are worth a snapshot where nothing was written for [`QUIET`]; a sixteenth of those for a busy daemon with a
+/// large state, where that is more. Otherwise a start behind a kill would read for seconds what was written hours before.
 const QUIET_LINES: u64 = 1_000;
 const QUIET: Duration = Duration::from_secs(30);
 
@@ -104,8 +106,8 @@ pub(super) struct Appender {
 struct SnapshotPace {
     /// Lines since the last snapshot.
     since: u64,
-    /// How many rows that one had: a large state is written more rarely.
-    rows: Arc<AtomicU64>,
+    /// How many bytes that one had: a large state is written more rarely.
+    size: Arc<AtomicU64>,
     /// When the last lines were written.
     written: Timestamp,
 }
@@ -115,11 +117,11 @@ impl SnapshotPace {
     fn is_due(&mut self, now: Timestamp, lines: usize) -> bool {
         // Add with saturation: `write_state_next` sets this count to the greatest number, and a plain addition to that would overflow.
         self.since = self.since.saturating_add(lines as u64);
-        let rows = self.rows.load(Ordering::Relaxed);
+        let of_size = self.size.load(Ordering::Relaxed) / LINE;
         let is_quiet = lines == 0 && now.since(self.written) >= QUIET;
         let most = match is_quiet {
-            true => QUIET_LINES.max(rows / 16),
-            false => SNAPSHOT.max(rows),
+            true => QUIET_LINES.max(of_size / 16),
+            false => SNAPSHOT.max(of_size),
         };
         if lines > 0 {
             self.written = now;
@@ -136,17 +138,17 @@ impl SnapshotPace {
 pub(super) struct JournalEnded;
 
 impl Appender {
-    /// A way in by `groups`; the state lacks the last `since` lines and has `rows` rows. `meters` counts what passes.
+    /// A way in by `groups`; the state lacks the last `since` lines and has `size` bytes. `meters` counts what passes.
     pub(super) fn new(
         groups: mpsc::Sender<JournalGroup>,
         since: u64,
-        rows: Arc<AtomicU64>,
+        size: Arc<AtomicU64>,
         meters: Arc<Meters>,
     ) -> Self {
         let written = clock::now();
         let pace = SnapshotPace {
             since,
-            rows,
+            size,
             written,
         };
         Self {
@@ -206,10 +208,11 @@ fn is_arrival(entry: &Entry) -> bool {
 mod tests {
     use super::*;
 
-    fn pace(rows: u64) -> SnapshotPace {
+    /// Of a state of so many times [`LINE`].
+    fn pace(lines: u64) -> SnapshotPace {
         SnapshotPace {
             since: 0,
-            rows: Arc::new(AtomicU64::new(rows)),
+            size: Arc::new(AtomicU64::new(lines * LINE)),
             written: at(0),
         }
     }

@@ -108,5 +108,5 @@ pub(super) fn add<'r>(
     }
 }
 
-/// How many rows are read at once.
-const PAGE: usize = 1024;
+/// How many rows are read at once: a row of message-ids has up to 19 KB.
+const PAGE: usize = 32;

@@ -18,7 +18,7 @@ pub type StateSnapshot = (Box<Snapshot>, LogPosition);
 #[derive(Debug)]
 pub struct Keeper {
     snapshots: SyncSender<StateSnapshot>,
-    rows: Arc<AtomicU64>,
+    size: Arc<AtomicU64>,
     thread: thread::JoinHandle<()>,
 }
 
@@ -31,13 +31,13 @@ impl Keeper {
         // Let one snapshot wait while another is written. A second one need not wait: the next snapshot
         // will hold all that it says.
         let (snapshots, waiting) = sync_channel(1);
-        let rows = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&rows);
+        let size = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&size);
         let keep = move || keep(store, &waiting, &counted);
         let thread = thread::Builder::new().name("state".into()).spawn(keep)?;
         Ok(Self {
             snapshots,
-            rows,
+            size,
             thread,
         })
     }
@@ -47,9 +47,9 @@ impl Keeper {
         self.snapshots.clone()
     }
 
-    /// How many rows the newest snapshot had.
-    pub fn rows(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.rows)
+    /// How many bytes the keys and values of the newest snapshot had.
+    pub fn size(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.size)
     }
 
     /// Waits until what was handed over is written. Every other sender must be gone.
@@ -73,10 +73,12 @@ pub fn offer(snapshots: &SyncSender<StateSnapshot>, kept: StateSnapshot) {
 
 fn keep(mut store: StateStore, snapshots: &Receiver<StateSnapshot>, counted: &AtomicU64) {
     while let Ok((snapshot, position)) = snapshots.recv() {
-        let mut count = 0;
-        // Count the rows while they are written: they are never all in memory at once.
-        let written = store.replace(&position, snapshot.each_row().inspect(|_| count += 1));
-        counted.store(count, Ordering::Relaxed);
+        let mut size = 0;
+        // Count while the rows are written: they are never all in memory at once.
+        let rows = snapshot.each_row();
+        let rows = rows.inspect(|row| size += row.key.len() + row.value.len());
+        let written = store.replace(&position, rows);
+        counted.store(size as u64, Ordering::Relaxed);
         match written {
             Ok(changed) => debug!(changed, seq = position.head.seq, "the state is written"),
             Err(error) => warn!(

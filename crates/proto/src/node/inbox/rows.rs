@@ -1,11 +1,11 @@
 //! The inbox as rows, and back.
 
-use serde_json::{Value, json, to_value};
+use serde_json::{Value, to_value};
 
 use super::{Gone, Inbox, Item, Shelved, Tries, weight};
 use crate::ids::{AgentId, MessageId};
 use crate::node::rows::tables::{
-    ASIDE, INBOX, Lines, QUARANTINE, Restored, Row, Tables, all, row_of, unread,
+    ASIDE, INBOX, Lines, QUARANTINE, Restored, Row, Tables, all, text_of, unread, written,
 };
 use crate::stored::Stored;
 
@@ -33,7 +33,7 @@ impl Inbox {
                 }
                 for (place, message) in self.aside.iter().enumerate() {
                     let place = self.gone.len() + place;
-                    rows.put_value(ASIDE, place.to_string(), &message.to_stored());
+                    rows.put_message(ASIDE, place.to_string(), message);
                 }
             }),
             _ => Box::new(std::iter::empty()),
@@ -43,9 +43,13 @@ impl Inbox {
     fn row(&self, item: &Item) -> Row {
         let headers = &item.message.headers;
         let tries = self.tries(&headers.agent_id, headers.message_id);
-        let tries = to_value(tries).unwrap_or_default();
-        let value = json!({"message": item.message.to_stored(), "tries": tries});
-        row_of(INBOX, item.number.to_string(), &value)
+        let tries = written(&to_value(tries).unwrap_or_default());
+        let message = text_of(&item.message);
+        Row {
+            table: INBOX,
+            key: item.number.to_string(),
+            value: format!("{{\"message\":{message},\"tries\":{tries}}}"),
+        }
     }
 
     /// Takes back what its rows say; `arrivals` is the number of the last message that came.

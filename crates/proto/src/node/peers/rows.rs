@@ -1,28 +1,28 @@
 //! What lies between us and the peers, as rows and back.
 
+mod packed;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::to_value;
-use signet_json::{write_canonical, write_string};
 
 use crate::envelope::Message;
 use crate::handshake::{Handshake, Retry, Role};
-use crate::ids::{AgentId, DIGEST, Digest, MessageId, SessionId, UUID};
+use crate::ids::{AgentId, MessageId, SessionId};
 use crate::reject::Reason;
-use crate::session::{Session, Slot};
-use crate::stored::Stored;
+use crate::session::Session;
 use crate::time::Timestamp;
 
 use super::hops::Hops;
-use super::seen::{Name, Shared};
+use super::seen::Shared;
 use super::{Peer, Peers};
 use crate::node::offers::ToldOffers;
 use crate::node::rows::tables::{
-    LINKS, Lines, NAMES, OUTBOX, PASSING, Restored, Row, Rows, SESSIONS, Tables, WINDOWS, key_of,
-    of_peers, unread, written,
+    LINKS, Lines, NAMES, OUTBOX, PASSING, RestoreError, Restored, Rows, SESSIONS, Tables, WINDOWS,
+    of_peers, row, unread,
 };
+use packed::{NamesRow, WindowRow};
 
 /// What a snapshot has of the peers.
 #[derive(Clone, Debug)]
@@ -61,12 +61,6 @@ struct SessionRow {
     session: Session,
 }
 
-#[derive(Serialize, Deserialize)]
-struct NameRow {
-    hash: Digest,
-    until: Timestamp,
-}
-
 impl PeerShot {
     fn of(peer: &Peer, lost: LostDrafts, now: Timestamp) -> Self {
         let (half, held) = peer.handshake.halves(now);
@@ -102,10 +96,9 @@ impl PeersShot {
             WINDOWS => self.of_peers(put_windows),
             OUTBOX => self.of_peers(put_outbox),
             NAMES => Box::new(self.0.iter().flat_map(|(peer, shot)| {
-                shot.names.by_name().map(move |name| Row {
-                    table: NAMES,
-                    key: [peer.as_str(), " ", name.name.write_into(&mut [0; UUID])].concat(),
-                    value: name_value(&name),
+                shot.names.groups().map(move |names| {
+                    let (first, names) = NamesRow::of(&names);
+                    row(NAMES, &format!("{peer} {first}"), &names)
                 })
             })),
             _ => Box::new(std::iter::empty()),
@@ -128,53 +121,17 @@ fn put_sessions(peer: &AgentId, shot: &PeerShot, rows: &mut Rows) {
 
 fn put_windows(peer: &AgentId, shot: &PeerShot, rows: &mut Rows) {
     for session in &shot.sessions {
-        for (number, slot) in session.window.slots() {
-            let key = format!("{peer} {} {number}", session.id);
-            rows.put_written(WINDOWS, key, slot_value(slot));
+        for (group, slots) in WindowRow::all(session.window.slots()) {
+            rows.put(WINDOWS, &format!("{peer} {} {group}", session.id), &slots);
         }
     }
-}
-
-/// A [`NameRow`] in canonical form. Most rows are of names and windows, so their text is written as it is, without a tree.
-fn name_value(name: &Name) -> String {
-    let mut text = Vec::with_capacity(SHORT_ROW);
-    write_hash(&name.hash, &mut text);
-    write_time("until", name.until, &mut text);
-    written(text)
-}
-
-/// A [`Slot`] likewise.
-fn slot_value(slot: &Slot) -> String {
-    let mut text = Vec::with_capacity(SHORT_ROW);
-    write_hash(&slot.hash, &mut text);
-    text.extend_from_slice(b",\"refused\":");
-    match slot.refused {
-        Some(reason) => write_string(reason.name(), &mut text),
-        None => text.extend_from_slice(b"null"),
-    }
-    write_time("signed_at", slot.signed_at, &mut text);
-    written(text)
-}
-
-fn write_hash(hash: &Digest, text: &mut Vec<u8>) {
-    text.extend_from_slice(b"{\"hash\":");
-    write_string(hash.write_into(&mut [0; DIGEST]), text);
-}
-
-/// The last member, and the brace behind it.
-fn write_time(name: &str, time: Timestamp, text: &mut Vec<u8>) {
-    text.push(b',');
-    write_string(name, text);
-    text.push(b':');
-    write_canonical(&to_value(time).unwrap_or_default(), text);
-    text.push(b'}');
 }
 
 fn put_outbox(peer: &AgentId, shot: &PeerShot, rows: &mut Rows) {
     for session in &shot.sessions {
         for (number, waiting) in session.ledger.waiting() {
             let key = format!("{peer} {} {number}", session.id);
-            rows.put_value(OUTBOX, key, &waiting.message().to_stored());
+            rows.put_message(OUTBOX, key, waiting.message());
         }
     }
 }
@@ -191,12 +148,16 @@ impl Peers {
         PeersShot(shots.collect())
     }
 
-    /// Puts back one message-id as it was remembered: so many that their rows are not gathered first.
-    pub(in crate::node) fn put_back_name(&mut self, key: &str, value: &str) -> Restored {
-        let (peer, name): (AgentId, MessageId) = key_of(NAMES, key)?;
-        let row = serde_json::from_str(value);
-        let NameRow { hash, until } = row.map_err(|_| unread(NAMES, key))?;
-        self.entry(&peer).names.put_back(Name { until, name, hash });
+    /// Puts back a group of message-ids as they were remembered: so many that their rows are not gathered first.
+    pub(in crate::node) fn put_back_names(&mut self, key: &str, value: &str) -> Restored {
+        let unread = || unread(NAMES, key);
+        let (peer, first) = key.split_once(' ').ok_or_else(unread)?;
+        let peer: AgentId = peer.parse().map_err(|_| unread())?;
+        let row: NamesRow = serde_json::from_str(value).map_err(|_| unread())?;
+        let known = &mut self.entry(&peer).names;
+        for name in row.read(first).ok_or_else(unread)? {
+            known.put_back(name);
+        }
         Ok(())
     }
 
@@ -233,10 +194,14 @@ impl Peers {
             link.sessions.reserve_exact(1);
             link.sessions.push(session);
         }
-        for (place, slot) in tables.read::<Place, Slot>(WINDOWS)? {
-            self.session_at(WINDOWS, &place)?
-                .window
-                .put_back(place.2, slot);
+        for (place, row) in tables.read::<Place, WindowRow>(WINDOWS)? {
+            let window = &mut self.session_at(WINDOWS, &place)?.window;
+            let slots = row
+                .read(place.2)
+                .ok_or_else(|| unread_at(WINDOWS, &place))?;
+            for (number, slot) in slots {
+                window.put_back(number, slot);
+            }
         }
         for (place, message) in tables.read_stored::<Place, Arc<Message>>(OUTBOX)? {
             // The rows do not say when the message was last resent: begin to resend anew, as if the message had left when it
@@ -249,43 +214,16 @@ impl Peers {
     }
 
     fn session_at(&mut self, table: &str, place: &Place) -> Restored<&mut Session> {
-        let (name, id, number) = place;
+        let (name, id, _) = place;
         let session = self.get_mut(name).and_then(|peer| peer.session_mut(*id));
-        session.ok_or_else(|| unread(table, &format!("{name} {id} {number}")))
+        session.ok_or_else(|| unread_at(table, place))
     }
 }
 
-/// A number in a session with a peer.
+fn unread_at(table: &str, place: &Place) -> RestoreError {
+    let (name, id, number) = place;
+    unread(table, &format!("{name} {id} {number}"))
+}
+
+/// A number in a session with a peer, or that of a group of them.
 type Place = (AgentId, SessionId, u64);
-
-/// In bytes: no row of a name or of a number in a window is longer.
-const SHORT_ROW: usize = 160;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::node::rows::tables::row;
-
-    /// Rows are compared by their bytes.
-    #[test]
-    fn what_is_written_without_a_tree_is_the_canonical_form_of_the_tree() {
-        let hash = Digest::of(&[b"a message"]);
-        let times = [0, 1, 1_798_384_578_771].map(Timestamp::from_millis);
-        let uneven = times.map(|time| time.saturating_add(std::time::Duration::from_nanos(12_345)));
-        for time in times.into_iter().chain(uneven) {
-            let name = MessageId::from_parts(7, [7; 10]);
-            let expected = row(NAMES, "", &NameRow { hash, until: time }).value;
-            let until = time;
-            assert_eq!(name_value(&Name { until, name, hash }), expected);
-            for refused in [None, Some(Reason::TimestampInFuture)] {
-                let signed_at = time;
-                let slot = Slot {
-                    hash,
-                    signed_at,
-                    refused,
-                };
-                assert_eq!(slot_value(&slot), row(WINDOWS, "", &slot).value);
-            }
-        }
-    }
-}

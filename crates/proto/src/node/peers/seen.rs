@@ -7,6 +7,8 @@
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
+use std::iter;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +22,10 @@ const NAMES: usize = 200_000;
 const NAME_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How many stand in one block.
 const BLOCK: usize = 512;
+/// How many share a row of a snapshot at most.
+pub(in crate::node) const GROUP: usize = 256;
+/// Of what names are sorted by: a time and an id.
+const BITS: usize = 64 + 128;
 
 /// A message-id that was used.
 #[derive(Clone, Copy, Debug)]
@@ -143,15 +149,39 @@ impl Name {
     fn key(&self) -> (Timestamp, MessageId) {
         (self.until, self.name)
     }
+
+    /// Whether a bit of the key is set, by its number from the front.
+    fn has_bit(&self, bit: usize) -> bool {
+        let (until, id) = (self.until.to_be_bytes(), self.name.as_bytes());
+        let byte = until.iter().chain(id).nth(bit / 8);
+        byte.is_some_and(|byte| byte << (bit % 8) & 0x80 != 0)
+    }
 }
 
 impl Shared {
-    /// All of them, by name.
-    pub(in crate::node) fn by_name(&self) -> impl Iterator<Item = Name> {
-        let blocks = self.0.iter().flat_map(|block| block.iter());
-        let mut names: Vec<&Name> = blocks.collect();
-        names.sort_unstable_by_key(|name| name.name);
-        names.into_iter().copied()
+    /// All of them, in the order in which they are forgotten, by at most [`GROUP`] at once. Which names make a group follows
+    /// from which names there are, and not from how they came: so a node that lived and one that was told its log make the
+    /// same groups.
+    pub(in crate::node) fn groups(&self) -> impl Iterator<Item = Vec<Name>> {
+        let names = self.0.iter().flat_map(|block| block.iter());
+        let names: Vec<&Name> = names.collect();
+        let all = (!names.is_empty()).then_some((0..names.len(), 0));
+        let mut open = Vec::from_iter(all);
+        iter::from_fn(move || {
+            loop {
+                let (range, bit): (Range<usize>, usize) = open.pop()?;
+                let group = names.get(range.clone())?;
+                if group.len() <= GROUP || bit == BITS {
+                    return Some(group.iter().copied().copied().collect());
+                }
+                // Cut in two by the next bit of what names are sorted by. A peer that chooses its ids so that they differ only
+                // far behind gains nothing: cuts that leave one half empty make no group.
+                let middle = range.start + group.partition_point(|name| !name.has_bit(bit));
+                let halves = [middle..range.end, range.start..middle];
+                let halves = halves.into_iter().filter(|half| !half.is_empty());
+                open.extend(halves.map(|half| (half, bit + 1)));
+            }
+        })
     }
 }
 
@@ -176,12 +206,20 @@ mod tests {
         n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
     }
 
-    fn all(names: &SeenIds) -> Vec<(MessageId, Timestamp, Digest)> {
-        let names = names.share();
-        let names = names.by_name();
-        names
+    type Parts = (MessageId, Timestamp, Digest);
+
+    /// By their ids.
+    fn by_id(names: &Shared) -> Vec<Parts> {
+        let names = names.groups().flatten();
+        let mut names: Vec<_> = names
             .map(|name| (name.name, name.until, name.hash))
-            .collect()
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn all(names: &SeenIds) -> Vec<Parts> {
+        by_id(&names.share())
     }
 
     #[test]
@@ -224,11 +262,77 @@ mod tests {
         }
         let later = at(0).saturating_add(NAME_LIFE + Duration::from_millis(3_000_000));
         names.insert(id(9_000), hash(1), later, later);
-        let shared = shared.by_name();
-        let shared: Vec<_> = shared
-            .map(|name| (name.name, name.until, name.hash))
-            .collect();
-        assert_eq!(shared, before);
+        assert_eq!(by_id(&shared), before);
+    }
+
+    /// The keys of each group.
+    fn groups(names: &SeenIds) -> Vec<Vec<(Timestamp, MessageId)>> {
+        let groups = names.share();
+        let groups = groups.groups();
+        groups
+            .map(|group| group.iter().map(Name::key).collect())
+            .collect()
+    }
+
+    /// A start is held against the log by its rows: other groups of the same names would be a difference.
+    #[test]
+    fn the_same_names_make_the_same_groups_however_they_came() {
+        let all = || (0..20_000).map(|n| (id(n), hash(n), at(mixed(n))));
+        let mut sorted: Vec<_> = all().collect();
+        sorted.sort_unstable_by_key(|(name, _, expires)| (*expires, *name));
+        let (mut ways, backwards) = (Vec::new(), all().rev());
+        let ways_in: [&mut dyn Iterator<Item = _>; 3] =
+            [&mut all(), &mut sorted.into_iter(), &mut { backwards }];
+        for way in ways_in {
+            let mut names = SeenIds::default();
+            for (name, hash, expires) in way {
+                names.insert(name, hash, expires, at(0));
+            }
+            ways.push(groups(&names));
+        }
+        assert!(ways.windows(2).all(|two| two[0] == two[1]));
+        let sizes = ways[0].iter().map(Vec::len);
+        assert!(sizes.clone().all(|size| (1..=GROUP).contains(&size)));
+        assert_eq!(sizes.sum::<usize>(), 20_000);
+        assert!(ways[0].len() < 20_000 / (GROUP / 4), "{}", ways[0].len());
+        assert!(ways[0].iter().flatten().is_sorted());
+    }
+
+    /// The rest of the groups stays as it is, and is not written anew.
+    #[test]
+    fn a_name_that_comes_or_goes_changes_the_groups_beside_it_alone() {
+        let mut names = SeenIds::default();
+        for n in 0..20_000 {
+            names.insert(id(n), hash(n), at(n), at(0));
+        }
+        let before = groups(&names);
+        names.insert(id(20_000), hash(20_000), at(20_000), at(0));
+        names.forget_first();
+        let after = groups(&names);
+        let changed = after.iter().filter(|group| !before.contains(group));
+        assert!(changed.count() <= 3);
+    }
+
+    #[test]
+    fn a_peer_that_chooses_its_ids_and_times_makes_no_group_of_one_each() {
+        // All with one time, and with ids that differ in their last bits alone.
+        let mut names = SeenIds::default();
+        for n in 0..20_000_u64 {
+            let [.., a, b] = n.to_be_bytes();
+            let name = MessageId::from_parts(7, [0, 0, 0, 0, 0, 0, 0, 0, a, b]);
+            names.insert(name, hash(n), at(5), at(0));
+        }
+        let same = groups(&names).len();
+        assert!(same < 20_000 / (GROUP / 4), "{same}");
+        // Times that halve what is left at each cut: the most lopsided that there are.
+        let mut names = SeenIds::default();
+        for bit in 0..40 {
+            for n in 0..500 {
+                names.insert(id(bit * 500 + n), hash(n), at(1 << bit), at(0));
+            }
+        }
+        let lopsided = groups(&names).len();
+        assert!(lopsided < 40 * 8, "{lopsided}");
     }
 
     #[test]

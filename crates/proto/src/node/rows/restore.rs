@@ -25,8 +25,8 @@ impl Node {
         let mut tables = Tables::default();
         for (table, key, value) in rows {
             match table.as_str() {
-                // Put back each name at once, as it is read: there are too many names to gather all of them first.
-                NAMES => node.peers.put_back_name(&key, &value)?,
+                // Put back each group of names at once, as it is read: there are too many names to gather all of them first.
+                NAMES => node.peers.put_back_names(&key, &value)?,
                 _ => tables.add(table, key, value),
             }
         }

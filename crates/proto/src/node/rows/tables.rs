@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, to_value};
 use signet_json::canonical;
 
+use crate::envelope::Message;
 use crate::ids::{AgentId, Digest};
 use crate::stored::Stored;
 
@@ -130,8 +131,15 @@ impl Rows {
         self.0.push(row_of(table, key, value));
     }
 
-    /// A row whose value is in canonical form already.
-    pub(in crate::node) fn put_written(&mut self, table: &'static str, key: String, value: String) {
+    /// A row that is a message: what it is read from is in canonical form already, and there may be thousands, so no tree is
+    /// made of it.
+    pub(in crate::node) fn put_message(
+        &mut self,
+        table: &'static str,
+        key: String,
+        message: &Message,
+    ) {
+        let value = text_of(message).to_owned();
         self.0.push(Row { table, key, value });
     }
 
@@ -149,13 +157,18 @@ pub(in crate::node) fn row(table: &'static str, key: &str, value: &impl Serializ
 }
 
 pub(in crate::node) fn row_of(table: &'static str, key: String, value: &Value) -> Row {
-    let value = written(canonical(value));
+    let value = written(value);
     Row { table, key, value }
 }
 
 /// The text of a value in canonical form, which is UTF-8.
-pub(in crate::node) fn written(value: Vec<u8>) -> String {
-    String::from_utf8(value).unwrap_or_default()
+pub(in crate::node) fn written(value: &Value) -> String {
+    String::from_utf8(canonical(value)).unwrap_or_default()
+}
+
+/// The canonical form of a message, likewise.
+pub(in crate::node) fn text_of(message: &Message) -> &str {
+    std::str::from_utf8(message.canonical()).unwrap_or_default()
 }
 
 /// The rows that were not put back yet, by table.

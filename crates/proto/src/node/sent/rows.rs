@@ -12,7 +12,6 @@ use crate::ids::{AgentId, MessageId};
 use crate::node::rows::tables::{
     DRAFTS, FATES, KEYED, Lines, PINGS, REQUESTS, Restored, Rows, Tables, all, of_peers, unread,
 };
-use crate::stored::Stored;
 use crate::time::Timestamp;
 
 #[derive(Serialize, Deserialize)]
@@ -56,7 +55,7 @@ impl Sent {
             }),
             PINGS => all(|rows| {
                 for ((peer, name), ping) in &self.pings {
-                    rows.put_value(PINGS, format!("{peer} {name}"), &ping.to_stored());
+                    rows.put_message(PINGS, format!("{peer} {name}"), ping);
                 }
             }),
             KEYED => all(|rows| {
