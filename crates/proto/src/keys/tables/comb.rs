@@ -113,25 +113,25 @@ impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, 
         looks
     }
 
-    /// Adds what one step says of each block.
+    /// Adds what one step says of each block. The sum stays where it is: moved from call to call, its 160 bytes would be copied
+    /// twice for each of 64 additions.
     fn add(
         &self,
-        sum: EdwardsPoint,
+        sum: &mut EdwardsPoint,
         looks: &Looks<BLOCKS, SPACING>,
         step: usize,
-    ) -> Option<EdwardsPoint> {
+    ) -> Option<()> {
         let half = 1 << (TEETH - 1);
-        let mut sum = sum;
         for (sums, steps) in self.blocks.iter().zip(looks) {
             let teeth = steps.get(step).copied().map(usize::from)?;
             // Half the table is enough: it holds only the sums whose highest term is added. For a sum whose highest term is
             // subtracted, look up the sum with all signs turned, and subtract that.
-            sum = match teeth & half {
-                0 => sum - sums.get(half - 1 - teeth)?,
-                _ => sum + sums.get(teeth - half)?,
-            };
+            match teeth & half {
+                0 => *sum -= sums.get(half - 1 - teeth)?,
+                _ => *sum += sums.get(teeth - half)?,
+            }
         }
-        Some(sum)
+        Some(())
     }
 
     /// Takes off what an even number has been taken for more.
@@ -154,8 +154,8 @@ pub(super) fn sum_of_both(
     let mut sum = EdwardsPoint::identity();
     for step in (0..STEPS).rev() {
         sum = sum + sum;
-        sum = key.add(sum, &key_looks, step)?;
-        sum = base.add(sum, &base_looks, step)?;
+        key.add(&mut sum, &key_looks, step)?;
+        base.add(&mut sum, &base_looks, step)?;
     }
     Some(base.even(key.even(sum, k), s))
 }
