@@ -288,6 +288,17 @@ impl Headers {
         })
     }
 
+    /// These headers as [`Headers::to_value`] writes them, and so as a line of the log tells them: times to the millisecond,
+    /// where a message may have nine digits.
+    pub(crate) fn as_written(&self) -> Self {
+        let written = |time: Timestamp| Timestamp::from_millis(time.as_millis());
+        Self {
+            timestamp: written(self.timestamp),
+            expires_at: written(self.expires_at),
+            ..self.clone()
+        }
+    }
+
     /// The headers as a JSON object; absent ones are left out, tier 1 and hop 1 as well.
     pub fn to_value(&self) -> Value {
         let mut members = Map::new();

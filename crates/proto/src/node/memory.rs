@@ -159,7 +159,7 @@ impl Line<'_> {
             // name none here either, or a replay would have another result. A flight comes here only with tier 3 or 4
             // (`can_be_a_replay`): V10 refuses it in every handshake, so its id may be noted as seen.
             (Direction::In, Ruling::Rejected(reason), Evidence::Headers(message)) => {
-                self.apply_refused(&message.headers, None, verdict.hash, reason);
+                self.apply_refused(&message.headers.as_written(), None, verdict.hash, reason);
             }
             (Direction::In, Ruling::Rejected(reason), Evidence::Withheld(headers, _)) => {
                 if let Ok(headers) = Headers::parse(headers) {

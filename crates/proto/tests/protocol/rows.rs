@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use signet_proto::envelope::Method;
 use signet_proto::node::{Content, Node, ROWS_VERSION, Row, Sending, TABLES};
 use signet_proto::policy::Policy;
 
-use crate::household::forger::talking;
+use crate::forge;
+use crate::household::forger::{call, refusal, talking};
 use crate::household::net::Net;
 use crate::household::people::{does, remembered, same_rows};
 use crate::household::{self, Agent, alice_and_bob, at, identity};
@@ -102,6 +104,44 @@ fn behind_hundreds_of_messages_every_row_is_the_same_too() {
         same_rows(&agent.restored(cut), &told, now);
     }
     same_rows(&agent.node, &told, now);
+}
+
+/// A line of which only the headers are kept has three digits where the message had nine.
+#[test]
+fn a_refused_message_with_times_of_nine_digits_leaves_the_rows_that_its_line_tells() {
+    let mut net = talking();
+    let bytes = call(&net, Method::Request, 1, |_, _| {});
+    let mut value = forge::read(&bytes);
+    let headers = forge::headers(&mut value);
+    headers.insert("data-tier".into(), 3.into());
+    for name in ["timestamp", "expires-at"] {
+        let time = headers[name].as_str().unwrap().replace('Z', "456789Z");
+        headers.insert(name.into(), time.into());
+    }
+    let bytes = forge::sign(value, &household::forger::bob().signing);
+    assert_eq!(refusal(&mut net, &bytes), Some("seal-required"));
+    remembered(&net);
+}
+
+/// Sorted as text, 10 comes before 9.
+#[test]
+fn groups_of_numbers_come_by_their_keys_as_text() {
+    let mut net = talking();
+    net.ask(1, 0);
+    net.run_for(10_000);
+    let own = rows(&net);
+    let window = own.iter().find(|row| row.table == "windows");
+    let window = window.unwrap().clone();
+    let session = window.key.strip_suffix(" 0").unwrap();
+    let more = [9, 10, 11].map(|group| Row {
+        key: format!("{session} {group}"),
+        ..window.clone()
+    });
+    let node = read([own, more.to_vec()].concat()).unwrap();
+    let keys = node.snapshot(at(0).now);
+    let keys: Vec<_> = keys.table("windows").map(|row| row.key).collect();
+    let expected = [0, 10, 11, 9].map(|group| format!("{session} {group}"));
+    assert_eq!(keys, expected);
 }
 
 #[test]

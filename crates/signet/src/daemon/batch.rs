@@ -16,9 +16,12 @@ use super::journal::JournalGroup;
 use super::meters::Meters;
 use super::watchdog::Probe;
 
-/// How many lines lie between two snapshots of the state; one for each [`LINE`] of the state, where that is more. At 10,000
-/// the snapshots took an eighth of the processor time of a daemon that takes in mail as fast as it can.
+/// How many lines lie between two snapshots of the state; one for each [`LINE`] of the state, where that is more, up to
+/// [`MOST`]. At 10,000 the snapshots took an eighth of the processor time of a daemon that takes in mail as fast as it can.
 const SNAPSHOT: u64 = 20_000;
+/// A start behind a kill reads the lines since the last snapshot: so many take it less than a second, however large what waits
+/// in the state may be.
+const MOST: u64 = 100_000;
 /// In bytes: a snapshot makes and compares the whole state, so a state of so many more is written a line more rarely.
 const LINE: u64 = 128;
 /// So many lines are worth a snapshot where nothing was written for [`QUIET`]; a sixteenth of those for a busy daemon with a
@@ -120,8 +123,8 @@ impl SnapshotPace {
         let of_size = self.size.load(Ordering::Relaxed) / LINE;
         let is_quiet = lines == 0 && now.since(self.written) >= QUIET;
         let most = match is_quiet {
-            true => QUIET_LINES.max(of_size / 16),
-            false => SNAPSHOT.max(of_size),
+            true => QUIET_LINES.max(of_size.min(MOST) / 16),
+            false => SNAPSHOT.max(of_size.min(MOST)),
         };
         if lines > 0 {
             self.written = now;
@@ -138,7 +141,7 @@ impl SnapshotPace {
 pub(super) struct JournalEnded;
 
 impl Appender {
-    /// A way in by `groups`; the state lacks the last `since` lines and has `size` bytes. `meters` counts what passes.
+    /// A way in by `groups`; the state lacks the last `since` lines; `size` is that of the newest snapshot. `meters` counts what passes.
     pub(super) fn new(
         groups: mpsc::Sender<JournalGroup>,
         since: u64,
@@ -229,6 +232,10 @@ mod tests {
         let mut large = super::tests::pace(50_000);
         let due = (0..100).filter(|second| large.is_due(at(*second), 1_000));
         assert_eq!(due.collect::<Vec<_>>(), [49, 99]);
+        // Messages of megabytes wait: a start behind a kill reads no more lines for that.
+        let mut huge = super::tests::pace(2_000_000);
+        let due = (0..200).filter(|second| huge.is_due(at(*second), 1_000));
+        assert_eq!(due.collect::<Vec<_>>(), [99, 199]);
     }
 
     /// A kill behind hours of silence leaves a start little to read.
@@ -241,8 +248,8 @@ mod tests {
         // A few lines are read faster than a state is written, and a large state waits for more of them.
         assert!(!pace.is_due(at(1_000), 999) && !pace.is_due(at(2_000), 0));
         assert!(!pace.is_due(at(2_000), 1) && pace.is_due(at(2_030), 0));
-        let mut large = super::tests::pace(160_000);
-        assert!(!large.is_due(at(0), 9_999) && !large.is_due(at(60), 0));
+        let mut large = super::tests::pace(96_000);
+        assert!(!large.is_due(at(0), 5_999) && !large.is_due(at(60), 0));
         assert!(!large.is_due(at(60), 1) && large.is_due(at(90), 0));
     }
 

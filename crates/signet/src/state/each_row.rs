@@ -108,5 +108,5 @@ pub(super) fn add<'r>(
     }
 }
 
-/// How many rows are read at once: a row of message-ids has up to 19 KB.
+/// How many rows are read at once: one of message-ids has up to 19 KB, one of a message more.
 const PAGE: usize = 32;

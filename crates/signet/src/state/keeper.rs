@@ -78,9 +78,11 @@ fn keep(mut store: StateStore, snapshots: &Receiver<StateSnapshot>, counted: &At
         let rows = snapshot.each_row();
         let rows = rows.inspect(|row| size += row.key.len() + row.value.len());
         let written = store.replace(&position, rows);
-        counted.store(size as u64, Ordering::Relaxed);
         match written {
-            Ok(changed) => debug!(changed, seq = position.head.seq, "the state is written"),
+            Ok(changed) => {
+                counted.store(size as u64, Ordering::Relaxed);
+                debug!(changed, seq = position.head.seq, "the state is written");
+            }
             Err(error) => warn!(
                 %error,
                 "the state was not written; the next start reads more of the log instead"

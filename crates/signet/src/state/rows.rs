@@ -96,5 +96,5 @@ fn prepare<'d>(db: &'d Connection, table: &str) -> rusqlite::Result<CachedStatem
     db.prepare_cached(&insert)
 }
 
-/// How many rows are read at once: a row of message-ids has up to 19 KB.
+/// How many rows are read at once: one of message-ids has up to 19 KB, one of a message more.
 const PAGE: usize = 32;

@@ -22,9 +22,9 @@ const WORKING: u32 = 16 * 1024;
 const A_MESSAGE: u64 = 3 * 1024;
 /// What is reserved ahead of the log and of its checkpoints while the daemon runs.
 const RESERVED: u64 = 9 * 1024 * 1024;
-/// So many message-ids of a peer are remembered (docs/protocol.md, limits), and each is a row.
+/// So many message-ids of a peer are remembered (docs/protocol.md, limits); up to 256 share a row.
 const NAMES: u64 = 200_000;
-const A_NAME: u64 = 512;
+const A_NAME: u64 = 150;
 /// All other rows, and the database's own log.
 const OTHERS: u64 = 40 * 1024 * 1024;
 /// What the daemon may hold more than one that was started anew with the same past.

@@ -113,8 +113,8 @@ impl<const TEETH: usize, const BLOCKS: usize, const SPACING: usize> Comb<TEETH, 
         looks
     }
 
-    /// Adds what one step says of each block. The sum stays where it is: moved from call to call, its 160 bytes would be copied
-    /// twice for each of 64 additions.
+    /// Adds what one step says of each block. The sum stays where it is: moved from call to call, its 160 bytes were copied for
+    /// each addition.
     fn add(
         &self,
         sum: &mut EdwardsPoint,

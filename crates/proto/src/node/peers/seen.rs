@@ -146,7 +146,8 @@ impl SeenIds {
 }
 
 impl Name {
-    fn key(&self) -> (Timestamp, MessageId) {
+    /// What names are sorted by.
+    pub(in crate::node) fn key(&self) -> (Timestamp, MessageId) {
         (self.until, self.name)
     }
 
@@ -314,25 +315,36 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_chooses_its_ids_and_times_makes_no_group_of_one_each() {
-        // All with one time, and with ids that differ in their last bits alone.
+    fn ids_of_one_time_that_differ_in_their_last_bits_share_groups_too() {
         let mut names = SeenIds::default();
         for n in 0..20_000_u64 {
             let [.., a, b] = n.to_be_bytes();
             let name = MessageId::from_parts(7, [0, 0, 0, 0, 0, 0, 0, 0, a, b]);
             names.insert(name, hash(n), at(5), at(0));
         }
-        let same = groups(&names).len();
-        assert!(same < 20_000 / (GROUP / 4), "{same}");
-        // Times that halve what is left at each cut: the most lopsided that there are.
+        let groups = groups(&names).len();
+        assert!(groups < 20_000 / (GROUP / 4), "{groups}");
+    }
+
+    /// The most that a peer can reach: one name beside each cut, and behind the last cut so many that all were needed.
+    #[test]
+    fn a_peer_that_chooses_its_times_and_ids_leaves_most_names_in_shared_groups() {
         let mut names = SeenIds::default();
-        for bit in 0..40 {
-            for n in 0..500 {
-                names.insert(id(bit * 500 + n), hash(n), at(1 << bit), at(0));
-            }
+        let put = |names: &mut SeenIds, until: u64, n: u64| {
+            let until = Timestamp::from_be_bytes(until.to_be_bytes()).unwrap();
+            let [.., a, b] = n.to_be_bytes();
+            let name = MessageId::from_parts(0, [0, 0, 0, 0, 0, 0, 0, 0, a, b]);
+            let hash = hash(n);
+            names.put_back(Name { until, name, hash });
+        };
+        for n in 0..=GROUP as u64 {
+            put(&mut names, 0, n);
         }
-        let lopsided = groups(&names).len();
-        assert!(lopsided < 40 * 8, "{lopsided}");
+        for bit in 0..62 {
+            put(&mut names, 1 << bit, 1_000 + bit);
+        }
+        let (groups, names) = (groups(&names).len(), names.until.len());
+        assert!((60..70).contains(&groups), "{groups} groups of {names}");
     }
 
     #[test]

@@ -3,11 +3,11 @@
 //! all rows are made and compared at every snapshot.
 //!
 //! ```text
-//! names      <peer> <until> <id>              until 8 · id 16 · hash 32       by at most 256, in the order of being forgotten
-//! windows    <peer> <session> <number / 256>  number mod 256 1 · signed 8 · hash 32
+//! names      <peer> <until> <id>              "until 8 · id 16 · hash 32 …"   at most 256, in the order of being forgotten
+//! windows    <peer> <session> <number / 256>  {"judged": "number mod 256 1 · signed 8 · hash 32 …", "refused": {number: why}}
 //! ```
 //!
-//! Numbers of more than one byte are big-endian, and the whole is base64url.
+//! Numbers of more than one byte are big-endian, and the bytes are written as base64url.
 
 use std::collections::BTreeMap;
 
@@ -31,6 +31,7 @@ pub(super) struct NamesRow(Packed<NAME>);
 
 /// Numbers of a session that share all but their last eight bits.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WindowRow {
     /// Why, for those that were refused.
     refused: BTreeMap<u64, Reason>,
@@ -84,7 +85,8 @@ impl NamesRow {
         let fits = names
             .first()
             .is_some_and(|first| key_of_first(first) == key);
-        fits.then_some(names)
+        let is_sorted = names.is_sorted_by(|one, next| one.key() < next.key());
+        (fits && is_sorted).then_some(names)
     }
 }
 
@@ -141,8 +143,9 @@ impl WindowRow {
             };
             Some((number, slot))
         });
-        let slots = slots.collect::<Option<_>>()?;
-        self.refused.is_empty().then_some(slots)
+        let slots: Vec<_> = slots.collect::<Option<_>>()?;
+        let is_sorted = slots.is_sorted_by(|one, next| one.0 < next.0);
+        (is_sorted && self.refused.is_empty()).then_some(slots)
     }
 }
 
@@ -208,7 +211,7 @@ mod tests {
 
     /// The log makes again what a damaged row does not say.
     #[test]
-    fn a_row_of_another_size_or_with_a_reason_too_many_is_read_by_nobody() {
+    fn a_row_that_no_node_writes_is_read_by_nobody() {
         let whole = Packed::<NAME>::of(std::iter::repeat_n([0; NAME], GROUP + 1));
         assert!(whole.records(GROUP).is_none());
         let none = Packed::<NAME>::of([].into_iter());
@@ -219,6 +222,15 @@ mod tests {
         let mut row = rows.remove(&1).unwrap();
         row.refused.insert(301, Reason::Expired);
         assert!(row.read(1).is_none());
+        let twice = WindowRow {
+            refused: BTreeMap::new(),
+            judged: Packed::of(std::iter::repeat_n([0; SLOT], 2)),
+        };
+        assert!(twice.read(0).is_none());
+        let (key, row) = NamesRow::of(&[name(5), name(4)]);
+        assert!(row.read(&key).is_none());
+        let more = r#"{"judged":"","other":1,"refused":{}}"#;
+        assert!(serde_json::from_str::<WindowRow>(more).is_err());
         let last = WindowRow::all([(300, &slot(300, None))].into_iter());
         assert!(last.into_values().all(|row| row.read(u64::MAX).is_none()));
     }
