@@ -24,7 +24,7 @@ const NAME_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 const BLOCK: usize = 512;
 /// How many share a row of a snapshot at most.
 pub(in crate::node) const GROUP: usize = 256;
-/// Of what names are sorted by: a time and an id.
+/// Bits of the key by which names are sorted: a time and an id.
 const BITS: usize = 64 + 128;
 
 /// A message-id that was used.
@@ -146,7 +146,7 @@ impl SeenIds {
 }
 
 impl Name {
-    /// What names are sorted by.
+    /// The key by which names are sorted.
     pub(in crate::node) fn key(&self) -> (Timestamp, MessageId) {
         (self.until, self.name)
     }

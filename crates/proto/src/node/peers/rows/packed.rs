@@ -1,5 +1,5 @@
-//! What a peer's messages leave behind by the thousand, many to a row: the message-ids that were used, and what was judged
-//! under each number of a session. A row for each would cost a node that takes in mail a tenth of its processor time, since
+//! Rows that many entries share: the message-ids that a peer has used, and what was judged under each number of a session,
+//! both by the thousand. A row for each would cost a node that takes in mail a tenth of its processor time, since
 //! all rows are made and compared at every snapshot.
 //!
 //! ```text
@@ -128,7 +128,7 @@ impl WindowRow {
         }
     }
 
-    /// What was judged under each number of a group; none where a part of the row does not fit the rest.
+    /// The numbers of a group, and what was judged under each; none where a part of the row does not fit the rest.
     pub(super) fn read(mut self, group: u64) -> Option<Vec<(u64, Slot)>> {
         let first = group.checked_mul(NUMBERS)?;
         let slots = self.judged.records(NUMBERS as usize)?;
