@@ -9,6 +9,7 @@
 //! Why both ways give one verdict, and what would change that: docs/decisions/0016.
 
 mod comb;
+mod point;
 mod shelf;
 mod strict;
 #[cfg(test)]
@@ -33,7 +34,7 @@ pub struct TableBudget {
 }
 
 impl TableBudget {
-    /// The budget of a daemon and of a proof of a log: 64 tables are 5 MiB, and a table is paid back after about seven messages.
+    /// The budget of a daemon and of a proof of a log: 64 tables are 3 MiB, and a table is paid back after about five messages.
     pub const STANDARD: Self = Self {
         tables: 64,
         uses: 3,
@@ -56,9 +57,9 @@ pub(crate) enum SignatureCheck {
     Open(Box<OpenCheck>),
 }
 
-/// Tables of public keys, by which verifying costs half: one owner's, shared by those who verify for it.
+/// Tables of public keys, by which verifying costs a third: one owner's, shared by those who verify for it.
 ///
-/// Whoever calls has admitted the key (a certificate that is bound, or that a log pinned). A table is 80 KiB and a tenth of a
+/// Whoever calls has admitted the key (a certificate that is bound, or that a log pinned). A table is 48 KiB and a tenth of a
 /// millisecond, and a stranger's word shall not cost that.
 pub struct KeyTables {
     budget: TableBudget,

@@ -63,9 +63,9 @@ fn the_reasons_that_a_peer_can_give_are_those_that_section_9_names() {
     }
 }
 
-/// Tables of keys give the verdict of one version of the library, as docs/decisions/0016 says.
+/// Tables of keys give the verdict of one version of each library, as docs/decisions/0016 says.
 #[test]
-fn the_library_is_the_one_that_tables_were_held_against() {
+fn the_libraries_are_those_that_tables_were_held_against() {
     let lock = include_str!("../../../../Cargo.lock");
     let decision = include_str!("../../../../docs/decisions/0016-tables-of-keys.md");
     let versions = |name: &str| -> Vec<&str> {
@@ -77,7 +77,7 @@ fn the_library_is_the_one_that_tables_were_held_against() {
         });
         named.collect()
     };
-    for name in ["ed25519-dalek", "curve25519-dalek"] {
+    for name in ["ed25519-dalek", "curve25519-dalek", "crrl"] {
         let found = versions(name);
         assert!(!found.is_empty(), "Cargo.lock has no {name}");
         for version in found {

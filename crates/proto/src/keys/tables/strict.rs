@@ -4,12 +4,12 @@
 //! R canonical, and a canonical R is of small order where its bytes are one of eight: R is never decoded here. That A is not of
 //! small order is known since [`super::VerifyKey`] was made.
 
-use curve25519_dalek::EdwardsPoint;
 use curve25519_dalek::constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION};
 use curve25519_dalek::edwards::CompressedEdwardsY;
 use sha2::{Digest as _, Sha512};
 
 use super::comb::{BaseComb, KeyComb, PublicScalar, sum_of_both};
+use super::point::{Affine, Projective};
 
 /// What every key's verdict needs: multiples of the base point B, and the encodings of the points of small order.
 pub(super) struct BaseTable {
@@ -41,17 +41,16 @@ pub(super) struct KeyTable {
 pub(crate) struct OpenCheck {
     pub(super) key: [u8; 32],
     r: [u8; 32],
-    sum: EdwardsPoint,
+    sum: Projective,
 }
 
 impl OpenCheck {
     /// Whether each of these signatures holds. To encode a point takes the inverse of one of its coordinates: all of them are
     /// found by one inversion, which is a quarter of the time that a signature takes alone.
     pub(super) fn hold(open: &[&Self]) -> Vec<bool> {
-        let sums: Vec<EdwardsPoint> = open.iter().map(|check| check.sum).collect();
-        let encoded = EdwardsPoint::compress_batch_alloc(&sums);
-        let both = encoded.iter().zip(open);
-        both.map(|(sum, check)| sum.to_bytes() == check.r).collect()
+        let sums: Vec<Projective> = open.iter().map(|check| check.sum).collect();
+        let both = Affine::all(&sums).into_iter().zip(open);
+        both.map(|(sum, check)| sum.encode() == check.r).collect()
     }
 }
 
