@@ -1,10 +1,9 @@
 //! Multiples of a public point, laid out as a comb, and sums of them: in variable time, for public values alone.
 //!
 //! An odd number below 2^n is a sum of ±1·2^i for all i < n (Hamburg, Fast and compact elliptic-curve cryptography, 2012,
-//! section 3.3). The teeth of a comb stand eight bits apart, so that the bytes of a number are what they account for. A block of
-//! the comb holds every sum of ±1·2^(8·tooth) of its point whose highest sign is plus, so one look and one addition or
-//! subtraction account for as many bits as there are teeth, and the doublings between two looks are shared by all blocks and by
-//! both points.
+//! section 3.3). A block of the comb stands for 64 of these bits, and its eight teeth for the lowest bit of each byte of them: it
+//! holds every sum of ±1·2^(8·tooth) of its point whose highest sign is plus. So one look at a block and one addition or subtraction
+//! account for eight bits, and the seven doublings between the looks are shared by all blocks and by both points.
 //!
 //! The sums are exact for whole numbers, not for numbers modulo the order of the base point: a point with a part of low order
 //! is multiplied as the library does it.
@@ -13,8 +12,15 @@ use curve25519_dalek::{EdwardsPoint, Scalar};
 
 use super::point::{Affine, Completed, Niels, Projective};
 
-/// Bits of a byte, and so the looks at each block.
+/// Words of a scalar. A comb covers all 256 bits of it: an even one counts as the next odd number, which may be the order L.
+const BLOCKS: usize = 4;
+/// Bytes of a word.
+const TEETH: usize = 8;
+/// Bits of a byte.
 const STEPS: usize = 8;
+/// How many sums a block holds: those whose highest term is added. For a sum whose highest term is subtracted, the sum with all
+/// signs turned is looked up and subtracted.
+const SUMS: usize = 1 << (TEETH - 1);
 
 /// A number that everybody may know: the half S of a signature, or the hash k. Neither a seed nor a nonce becomes one.
 pub(super) struct PublicScalar(Scalar);
@@ -34,50 +40,37 @@ impl PublicScalar {
         self.0.as_bytes().first().is_some_and(|byte| byte & 1 == 0)
     }
 
-    /// The signs of the number, or of the next one where it is even, as `bytes` bytes: 1 for plus. Since the sum of 2^i for all
-    /// i < n is 2^n − 1, they are the bits of (number + 2^n − 1) / 2: the number's own from the second on, and a highest 1.
-    fn signs(&self, bytes: usize) -> impl Iterator<Item = u8> {
-        let own = self.0.to_bytes();
-        (0..bytes).map(move |index| {
-            let byte = |index: usize| own.get(index).copied().unwrap_or_default();
-            let highest = u8::from(index + 1 == bytes) << 7;
-            byte(index) >> 1 | byte(index + 1) << 7 | highest
-        })
+    /// The signs of the number, or of the next one where it is even, as words: 1 for plus. Since the sum of 2^i for all i < n is
+    /// 2^n − 1, they are the bits of (number + 2^n − 1) / 2: the number's own from the second on, and a highest 1.
+    fn signs(&self) -> [u64; BLOCKS] {
+        let (words, _) = self.0.as_bytes().as_chunks();
+        let (mut signs, mut above) = ([0; BLOCKS], 1);
+        for (signs, word) in signs.iter_mut().zip(words).rev() {
+            let word = u64::from_le_bytes(*word);
+            *signs = above << 63 | word >> 1;
+            above = word & 1;
+        }
+        signs
     }
 }
 
-/// Multiples of one point: `BLOCKS` times 2^(`TEETH` − 1) of them, for numbers of `TEETH` · `BLOCKS` bytes.
-pub(super) struct Comb<const TEETH: usize, const BLOCKS: usize> {
+/// Multiples of one point: 48 KiB. Two and some keys' stay in a core's second cache.
+pub(super) struct Comb {
     point: Niels,
     blocks: [Vec<Niels>; BLOCKS],
 }
 
-/// Of a key: 4 blocks of 128 sums of 8 multiples: 48 KiB.
-pub(super) type KeyComb = Comb<8, 4>;
-/// Of the base point: 3 blocks of 1,024 sums of 11 multiples: 288 KiB, which stay in a core's second cache beside some keys'.
-/// With these two, a signature is 56 additions, and 7 doublings that both points share.
-pub(super) type BaseComb = Comb<11, 3>;
-
 /// A multiple, and its double.
 type Tooth = [Affine; 2];
 
-/// Which teeth are plus: a bit for each, for each step of each block.
-type Looks<const BLOCKS: usize> = [[u16; STEPS]; BLOCKS];
-
-impl<const TEETH: usize, const BLOCKS: usize> Comb<TEETH, BLOCKS> {
-    const BYTES: usize = {
-        // Cover at least 253 bits, those of a scalar: an even one counts as the next odd number, which may be the order L.
-        assert!(TEETH * BLOCKS >= 32 && TEETH <= 16);
-        TEETH * BLOCKS
-    };
-
+impl Comb {
     /// The multiples of `point`.
     pub(super) fn of(point: &EdwardsPoint) -> Self {
         let point = Affine::from(point);
         let mut next = Projective::from(&point);
         // Each tooth, and its double behind it.
-        let mut teeth = Vec::with_capacity(Self::BYTES * 2);
-        for _ in 0..Self::BYTES {
+        let mut teeth = Vec::with_capacity(TEETH * BLOCKS * 2);
+        for _ in 0..TEETH * BLOCKS {
             teeth.push(next);
             let mut doubled = next.doubled();
             teeth.push(doubled.projective());
@@ -102,30 +95,13 @@ impl<const TEETH: usize, const BLOCKS: usize> Comb<TEETH, BLOCKS> {
         points * size_of::<Niels>()
     }
 
-    fn looks(number: &PublicScalar) -> Looks<BLOCKS> {
-        let mut signs = number.signs(Self::BYTES);
-        std::array::from_fn(|_| {
-            let mut teeth = [[0; 8]; 2];
-            let teeth_and_none = teeth.as_flattened_mut().iter_mut();
-            for (tooth, signs) in teeth_and_none.zip(signs.by_ref().take(TEETH)) {
-                *tooth = signs;
-            }
-            let [low, high] = teeth.map(u64::from_le_bytes);
-            std::array::from_fn(|step| u16::from_le_bytes([column(low, step), column(high, step)]))
-        })
-    }
-
-    /// Adds what one step says of each block. The sum stays where it is: moved from call to call, it was copied for each
-    /// addition.
-    fn add(&self, sum: &mut Completed, looks: &Looks<BLOCKS>, step: usize) -> Option<()> {
-        let half = 1 << (TEETH - 1);
-        for (sums, steps) in self.blocks.iter().zip(looks) {
-            let teeth = steps.get(step).copied().map(usize::from)?;
-            // Half the table is enough: it holds only the sums whose highest term is added. For a sum whose highest term is
-            // subtracted, look up the sum with all signs turned, and subtract that.
-            match teeth & half {
-                0 => sum.subtract(sums.get(half - 1 - teeth)?),
-                _ => sum.add(sums.get(teeth - half)?),
+    /// Adds what one step says of each block. None never happens: a look is below the number of sums.
+    fn add(&self, sum: &mut Completed, signs: &[u64; BLOCKS], step: usize) -> Option<()> {
+        for (sums, signs) in self.blocks.iter().zip(signs) {
+            let teeth = usize::from(column(*signs, step));
+            match teeth & SUMS {
+                0 => sum.subtract(sums.get(SUMS - 1 - teeth)?),
+                _ => sum.add(sums.get(teeth - SUMS)?),
             }
         }
         Some(())
@@ -139,18 +115,19 @@ impl<const TEETH: usize, const BLOCKS: usize> Comb<TEETH, BLOCKS> {
     }
 }
 
-/// `k` times the point of `key`, and `s` times that of `base`. None never happens: a look is below the number of sums.
+/// `k` times the point of `key`, and `s` times that of `base`: 64 additions and 7 doublings. None never happens, as of an
+/// addition.
 pub(super) fn sum_of_both(
-    key: &KeyComb,
+    key: &Comb,
     k: &PublicScalar,
-    base: &BaseComb,
+    base: &Comb,
     s: &PublicScalar,
 ) -> Option<Projective> {
-    let (key_looks, base_looks) = (KeyComb::looks(k), BaseComb::looks(s));
+    let (of_k, of_s) = (k.signs(), s.signs());
     let mut sum = Completed::NEUTRAL;
     for step in (0..STEPS).rev() {
-        key.add(&mut sum, &key_looks, step)?;
-        base.add(&mut sum, &base_looks, step)?;
+        key.add(&mut sum, &of_k, step)?;
+        base.add(&mut sum, &of_s, step)?;
         if step > 0 {
             sum = sum.projective().doubled();
         }

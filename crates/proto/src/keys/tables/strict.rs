@@ -8,19 +8,19 @@ use curve25519_dalek::constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION};
 use curve25519_dalek::edwards::CompressedEdwardsY;
 use sha2::{Digest as _, Sha512};
 
-use super::comb::{BaseComb, KeyComb, PublicScalar, sum_of_both};
+use super::comb::{Comb, PublicScalar, sum_of_both};
 use super::point::{Affine, Projective};
 
 /// What every key's verdict needs: multiples of the base point B, and the encodings of the points of small order.
 pub(super) struct BaseTable {
-    comb: BaseComb,
+    comb: Comb,
     small_order: [[u8; 32]; 8],
 }
 
 impl BaseTable {
     pub(super) fn new() -> Self {
         Self {
-            comb: BaseComb::of(&ED25519_BASEPOINT_POINT),
+            comb: Comb::of(&ED25519_BASEPOINT_POINT),
             small_order: EIGHT_TORSION.map(|point| point.compress().to_bytes()),
         }
     }
@@ -33,7 +33,7 @@ impl BaseTable {
 /// Multiples of −A, the negative of a public key's point.
 pub(super) struct KeyTable {
     key: [u8; 32],
-    comb: KeyComb,
+    comb: Comb,
 }
 
 /// A signature of which the sum S·B − k·A is known, and whether it encodes to the bytes of R is not yet.
@@ -60,7 +60,7 @@ impl KeyTable {
         let point = CompressedEdwardsY(key).decompress()?;
         Some(Self {
             key,
-            comb: KeyComb::of(&-point),
+            comb: Comb::of(&-point),
         })
     }
 

@@ -14,7 +14,7 @@ use rand_core::{RngCore as _, SeedableRng as _};
 use serde_json::Value;
 use sha2::{Digest as _, Sha512};
 
-use super::comb::{BaseComb, KeyComb, PublicScalar, sum_of_both};
+use super::comb::{Comb, PublicScalar, sum_of_both};
 use super::point::Affine;
 use super::strict::{BaseTable, KeyTable, OpenCheck};
 use crate::keys::VerifyKey;
@@ -287,7 +287,7 @@ fn no_bit_of_a_signature_can_be_flipped_under_a_table() {
 #[test]
 fn sums_of_multiples_are_those_of_the_library_for_whole_numbers() {
     let mut dice = ChaCha20Rng::seed_from_u64(19);
-    let base = BaseComb::of(&curve25519_dalek::constants::ED25519_BASEPOINT_POINT);
+    let base = Comb::of(&curve25519_dalek::constants::ED25519_BASEPOINT_POINT);
     let (one, two) = (Scalar::ONE, Scalar::ONE + Scalar::ONE);
     let powers = (0..253).scan(one, |power, _| {
         let now = *power;
@@ -302,7 +302,7 @@ fn sums_of_multiples_are_those_of_the_library_for_whole_numbers() {
         let point = EdwardsPoint::mul_base(&scalar(&mut dice)) + torsion;
         let public = |number: &Scalar| PublicScalar::canonical(number.to_bytes()).unwrap();
         let (k, s) = (public(number), public(other));
-        let sum = sum_of_both(&KeyComb::of(&point), &k, &base, &s).unwrap();
+        let sum = sum_of_both(&Comb::of(&point), &k, &base, &s).unwrap();
         let wanted = point * number + EdwardsPoint::mul_base(other);
         assert_eq!(
             Affine::all(&[sum])[0].encode(),
