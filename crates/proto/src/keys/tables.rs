@@ -34,7 +34,7 @@ pub struct TableBudget {
 }
 
 impl TableBudget {
-    /// The budget of a daemon and of a proof of a log: 64 tables are 3 MiB, and a table is paid back after about five messages.
+    /// The budget of a daemon and of a proof of a log: 64 tables are 3 MiB, and a table is paid back after about eight messages.
     pub const STANDARD: Self = Self {
         tables: 64,
         uses: 3,
@@ -59,7 +59,7 @@ pub(crate) enum SignatureCheck {
 
 /// Tables of public keys, by which verifying costs a third: one owner's, shared by those who verify for it.
 ///
-/// Whoever calls has admitted the key (a certificate that is bound, or that a log pinned). A table is 48 KiB and a tenth of a
+/// Whoever calls has admitted the key (a certificate that is bound, or that a log pinned). A table is 48 KiB and a quarter of a
 /// millisecond, and a stranger's word shall not cost that.
 pub struct KeyTables {
     budget: TableBudget,
@@ -145,7 +145,7 @@ impl KeyTables {
 
     /// The verdicts of these signatures, in their order. Each is judged by itself; what they share is one inversion.
     pub(crate) fn settle(&self, open: &[&OpenCheck]) -> Vec<bool> {
-        // The library inverts something even where nothing is to be encoded.
+        // With nothing to mark, leave the lock on the shelf to others.
         if open.is_empty() {
             return Vec::new();
         }

@@ -54,7 +54,7 @@ impl PublicScalar {
     }
 }
 
-/// Multiples of one point: 48 KiB. Two and some keys' stay in a core's second cache.
+/// Multiples of one point: 48 KiB. The base point's and those of nine keys fill the 512 KiB of a core's second cache.
 pub(super) struct Comb {
     point: Niels,
     blocks: [Vec<Niels>; BLOCKS],
@@ -115,8 +115,8 @@ impl Comb {
     }
 }
 
-/// `k` times the point of `key`, and `s` times that of `base`: 64 additions and 7 doublings. None never happens, as of an
-/// addition.
+/// `k` times the point of `key`, and `s` times that of `base`: 64 additions, one more for each even number, and 7 doublings.
+/// None never happens, as of an addition.
 pub(super) fn sum_of_both(
     key: &Comb,
     k: &PublicScalar,
