@@ -78,7 +78,7 @@ impl Proven {
     }
 }
 
-/// Who verifies. Making a key's table takes a quarter of a millisecond, which the owner of the state has for nobody.
+/// The thread that verifies. Making a key's table takes a quarter of a millisecond, which the owner of the state has for nobody.
 #[derive(Clone, Copy, Debug)]
 enum Verifier {
     /// A worker, beside the owner of the state: it makes tables of keys.

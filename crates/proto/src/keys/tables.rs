@@ -59,7 +59,7 @@ pub(crate) enum SignatureCheck {
 
 /// Tables of public keys, by which verifying costs a third: one owner's, shared by those who verify for it.
 ///
-/// Whoever calls has admitted the key (a certificate that is bound, or that a log pinned). A table is 48 KiB and a quarter of a
+/// Callers have admitted the key (a certificate that is bound, or that a log pinned). A table is 48 KiB and a quarter of a
 /// millisecond, and a stranger's word shall not cost that.
 pub struct KeyTables {
     budget: TableBudget,

@@ -9,7 +9,7 @@ use super::strict::KeyTable;
 /// Keys without a table whose signatures are counted; the one that signed longest ago makes room.
 const COUNTED: usize = 256;
 /// Signatures that hold until a table that none of them used may make room for another. With 64 tables one is made for every
-/// 64 signatures at most, however many peers take turns: making them can cost a message 2 microseconds, and no more.
+/// 64 signatures at most, however many peers take turns: making them can cost a message 4 microseconds, and no more.
 const IDLE: u64 = 4_096;
 
 /// A public key as it is looked up (RFC 8032).
