@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use async_nats::{Client, ConnectOptions, Subscriber};
@@ -15,8 +16,9 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value};
 use signet_transport::Mailbox;
+use tokio::runtime::Runtime;
 
-use crate::common::{self, peer::AHEAD};
+use crate::common::{self, Peer, peer::AHEAD};
 
 /// One round of a yardstick.
 pub(crate) struct Round {
@@ -70,49 +72,53 @@ pub(crate) fn subscriber(url: &str, sample: &Bytes, count: usize) -> Round {
 }
 
 /// A consumer of a mailbox that pulls, acknowledges what comes, and throws it away. The mailbox is that of `agent`, whose
-/// daemon does not run.
-pub(crate) fn consumer(url: &str, agent: &str, sample: &Bytes, count: usize) -> Round {
+/// daemon does not run. `peer` sends to it as it sends to a daemon: what a sender costs, it costs both on the same cores.
+pub(crate) fn consumer(
+    url: &str,
+    agent: &str,
+    (runtime, peer): (&Runtime, &Peer),
+    sample: &Bytes,
+    count: usize,
+) -> Round {
     let mailbox = Mailbox::of(agent);
-    let messages = vec![sample.clone(); count];
-    round(
-        url,
-        &format!("agent.{agent}.inbox"),
-        &messages,
-        async move |reader| {
-            let pulls = reader.client.new_inbox();
-            let mut pulled = reader.client.subscribe(pulls.clone()).await.unwrap();
-            let cpu = reader.begin().await;
-            let next = format!(
-                "$JS.API.CONSUMER.MSG.NEXT.{}.{}",
-                mailbox.stream, mailbox.consumer
-            );
-            let mut asked = 0;
-            while !reader.is_done() {
-                if asked <= PULL / 2 {
-                    let request = format!("{{\"batch\":{PULL},\"expires\":30000000000}}");
-                    let asking = reader.client.publish_with_reply(
-                        next.clone(),
-                        pulls.clone(),
-                        request.into(),
-                    );
-                    asking.await.unwrap();
-                    asked += PULL;
-                }
-                let message = pulled.next().await.unwrap();
-                if let Some(reply) = message.reply {
-                    asked -= 1;
+    let measured = Measured::begin(url, count, async move |reader| {
+        let pulls = reader.client.new_inbox();
+        let mut pulled = reader.client.subscribe(pulls.clone()).await.unwrap();
+        let cpu = reader.begin().await;
+        let next = format!(
+            "$JS.API.CONSUMER.MSG.NEXT.{}.{}",
+            mailbox.stream, mailbox.consumer
+        );
+        let mut asked = 0;
+        while !reader.is_done() {
+            if asked <= PULL / 2 {
+                let request = format!("{{\"batch\":{PULL},\"expires\":30000000000}}");
+                let asking =
                     reader
                         .client
-                        .publish(reply, Bytes::from_static(b"+ACK"))
-                        .await
-                        .unwrap();
-                    reader.did(1);
-                }
+                        .publish_with_reply(next.clone(), pulls.clone(), request.into());
+                asking.await.unwrap();
+                asked += PULL;
             }
-            reader.client.flush().await.unwrap();
-            cpu
-        },
-    )
+            let message = pulled.next().await.unwrap();
+            if let Some(reply) = message.reply {
+                asked -= 1;
+                reader
+                    .client
+                    .publish(reply, Bytes::from_static(b"+ACK"))
+                    .await
+                    .unwrap();
+                reader.did(1);
+            }
+        }
+        reader.client.flush().await.unwrap();
+        cpu
+    });
+    let agent = agent.parse().unwrap();
+    let messages = vec![sample.clone(); count];
+    let publish = async |bytes| peer.publish_to(&agent, bytes).await;
+    let elapsed = runtime.block_on(measured.feed(&messages, publish));
+    measured.end(elapsed)
 }
 
 /// The plain path that somebody writes who wants signed messages and a log, and nothing else: one task, `serde_json`,
@@ -192,59 +198,76 @@ fn signed(key: &SigningKey, message: &Map<String, Value>, number: usize) -> Byte
     serde_json::to_vec(&message).unwrap().into()
 }
 
-/// Sends the messages as far ahead of the reader as a daemon's peer does, and measures the reader, which runs on a thread of
-/// its own. `read` gives back how much CPU time the thread had spent when it began.
+/// Sends the messages by a bare client, and measures who reads them.
 fn round<R>(url: &str, subject: &str, messages: &[Bytes], read: R) -> Round
 where
     R: AsyncFnOnce(&Reader) -> f64 + Send + 'static,
 {
-    let (ready, begun) = mpsc::channel();
-    let (done, count, at) = (
-        Arc::<AtomicUsize>::default(),
-        messages.len(),
-        url.to_owned(),
-    );
-    let counted = Arc::clone(&done);
-    let reader = std::thread::spawn(move || {
-        common::runtime().block_on(async move {
-            let options = ConnectOptions::new().subscription_capacity(4 * AHEAD);
-            let client = options.connect(at).await.unwrap();
-            let reader = Reader {
-                client,
-                done: counted,
-                count,
-                ready,
-            };
-            let before = read(&reader).await;
-            common::thread_cpu() - before
-        })
-    });
-    begun.recv().unwrap();
+    let measured = Measured::begin(url, messages.len(), read);
     let elapsed = common::runtime().block_on(async {
         let client = async_nats::connect(url).await.unwrap();
-        let confirmations = client.new_inbox();
-        let mut confirmed = client.subscribe(confirmations.clone()).await.unwrap();
+        let publish = async |bytes| client.publish(subject.to_owned(), bytes).await.unwrap();
+        measured.feed(messages, publish).await
+    });
+    measured.end(elapsed)
+}
+
+/// A reader on a thread of its own.
+struct Measured {
+    done: Arc<AtomicUsize>,
+    /// Ends with the processor time that it took to read, in nanoseconds.
+    thread: JoinHandle<f64>,
+}
+
+impl Measured {
+    /// Starts it, and waits until it may be sent to. `read` gives back how much CPU time the thread had spent when it began.
+    fn begin<R>(url: &str, count: usize, read: R) -> Self
+    where
+        R: AsyncFnOnce(&Reader) -> f64 + Send + 'static,
+    {
+        let (ready, begun) = mpsc::channel();
+        let (done, at) = (Arc::<AtomicUsize>::default(), url.to_owned());
+        let counted = Arc::clone(&done);
+        let thread = std::thread::spawn(move || {
+            common::runtime().block_on(async move {
+                let options = ConnectOptions::new().subscription_capacity(4 * AHEAD);
+                let client = options.connect(at).await.unwrap();
+                let reader = Reader {
+                    client,
+                    done: counted,
+                    count,
+                    ready,
+                };
+                let before = read(&reader).await;
+                common::thread_cpu() - before
+            })
+        });
+        begun.recv().unwrap();
+        Self { done, thread }
+    }
+
+    /// Publishes the messages as far ahead of the reader as a daemon's peer does. Returns how long it took until all were read.
+    async fn feed(&self, messages: &[Bytes], publish: impl AsyncFn(Bytes)) -> Duration {
         let (start, mut sent) = (Instant::now(), 0);
         loop {
-            let done = done.load(Ordering::Relaxed);
-            if done >= count {
+            let done = self.done.load(Ordering::Relaxed);
+            if done >= messages.len() {
                 return start.elapsed();
             }
-            while sent < count.min(done + AHEAD) {
-                let (reply, bytes) = (confirmations.clone(), messages[sent].clone());
-                client
-                    .publish_with_reply(subject.to_owned(), reply, bytes)
-                    .await
-                    .unwrap();
+            while sent < messages.len().min(done + AHEAD) {
+                publish(messages[sent].clone()).await;
                 sent += 1;
             }
-            while confirmed.next().now_or_never().is_some() {}
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-    });
-    Round {
-        rate: count as f64 / elapsed.as_secs_f64(),
-        cpu: reader.join().unwrap() / count as f64,
+    }
+
+    fn end(self, elapsed: Duration) -> Round {
+        let count = self.done.load(Ordering::Relaxed) as f64;
+        Round {
+            rate: count / elapsed.as_secs_f64(),
+            cpu: self.thread.join().unwrap() / count,
+        }
     }
 }
 

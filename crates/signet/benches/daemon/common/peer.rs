@@ -147,12 +147,18 @@ impl Peer {
 
     /// Sends `count` messages as fast as the daemon takes them, until all are durable.
     pub async fn round(&mut self, daemon: &mut Daemon, count: usize) -> Round {
+        self.paced(daemon, count, f64::INFINITY).await
+    }
+
+    /// The same, of `rate` messages a second at most.
+    pub async fn paced(&mut self, daemon: &mut Daemon, count: usize, rate: f64) -> Round {
         let messages = self.sign(count);
         daemon.accepted();
         let (mut sent, mut taken, mut gaps) = (0, 0, 0);
         let (cpu, start) = (daemon.home.cpu(), Instant::now());
         while taken < count {
-            while sent < count.min(taken + AHEAD) {
+            let due = (rate * start.elapsed().as_secs_f64()) as usize;
+            while sent < count.min(taken + AHEAD).min(due) {
                 self.publish(messages[sent].clone()).await;
                 sent += 1;
             }
@@ -176,9 +182,12 @@ impl Peer {
     }
 
     pub async fn publish(&self, bytes: Bytes) {
-        self.nats
-            .publish(render::inbox_subject(&self.to), bytes)
-            .await
-            .unwrap();
+        self.publish_to(&self.to, bytes).await;
+    }
+
+    /// Sends to another agent's inbox, and asks for a confirmation where this peer has a mailbox.
+    pub async fn publish_to(&self, agent: &AgentId, bytes: Bytes) {
+        let subject = render::inbox_subject(agent);
+        self.nats.publish(subject, bytes).await.unwrap();
     }
 }
