@@ -1,5 +1,5 @@
-//! What a daemon has written since the last look, told by reading its file: that costs the daemon nothing, and the cores that
-//! it is measured on as little as can be.
+//! Lines that a daemon has written since the last look, read from its file: that costs the daemon nothing, and little of the
+//! cores that it is measured on.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -21,8 +21,7 @@ const LEAST: f64 = 1.65;
 /// message costs more where fewer come in a second, however they come: fewer share a commit of the log and a waking of each
 /// thread.
 const MOST_OUT_OF_MAILBOX: f64 = 1.1;
-/// That pace, in what comes out of the mailbox at most: a server that has other work hands out in larger pieces, so neither
-/// of the two may be as fast as the server can be.
+/// That pace, in the mailbox's rate of the same round: below one, so that both ways keep up with it.
 const PACE: f64 = 0.7;
 /// The same with each at its own pace, of which the server's work makes that of a mailbox the slower one.
 const MOST_AT_FULL_PACE: f64 = 1.3;
@@ -57,6 +56,7 @@ pub(crate) fn run(mut bench: Bench) {
     runtime.block_on(core.sender.settle());
     let away = daemon::init(dir.path(), "erin", &server.url());
     daemon::set_up(&away);
+    let url = server.url();
     let mut units = vec![];
     let [mut subscriber, mut plain, mut consumer] = [const { Yardstick::new() }; 3];
     let [mut core_paced, mut mail_paced] = [const { Yardstick::new() }; 2];
@@ -64,22 +64,16 @@ pub(crate) fn run(mut bench: Bench) {
         let before = common::verify_strict(sample.len());
         core.round(&runtime, messages);
         units.push(f64::midpoint(before, common::verify_strict(sample.len())));
-        plain.took(yardsticks::plain(
-            &server.url(),
-            dir.path(),
-            &sample,
-            messages,
-        ));
+        plain.took(yardsticks::plain(&url, dir.path(), &sample, messages));
         mail.round(&runtime, messages);
         let sender = (&runtime, &mail.sender);
-        let url = server.url();
         consumer.took(yardsticks::consumer(
             &url, "erin", sender, &sample, messages,
         ));
         let rate = PACE * mail.rates.last().unwrap();
         core_paced.took(core.paced(&runtime, messages, rate));
         mail_paced.took(mail.paced(&runtime, messages, rate));
-        subscriber.took(yardsticks::subscriber(&server.url(), &sample, messages));
+        subscriber.took(yardsticks::subscriber(&url, &sample, messages));
     }
     println!(
         "Messages of {} bytes; medians of {rounds} rounds of {messages}.\n",
